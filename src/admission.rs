@@ -1,0 +1,362 @@
+//! The decision: a [`Review`] says what it [`Needs`], someone finds the [`Facts`], and [`decide`] gives a [`Decision`].
+//!
+//! Pure: no runtime, no client, no files, no clock, no random source. What always holds: [`decide`] is total and
+//! synchronous, and a fact that is missing or could not be found is a denial, never an approval.
+
+use std::sync::Arc;
+
+use crate::credspec::{Contents, SpecName};
+
+pub mod denial;
+mod mutate;
+pub mod pod;
+pub mod review;
+mod validate;
+
+pub use denial::Denial;
+pub use mutate::Patch;
+pub use review::Review;
+
+/// The most distinct credential specs that one pod may name.
+pub const MAX_SPECS_PER_POD: usize = 24;
+
+/// The largest JSON Patch in an answer, in bytes before base64.
+pub const MAX_PATCH_BYTES: usize = 2 * 1024 * 1024;
+
+/// Which of the two admission webhooks is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Webhook {
+    /// `/mutate`: expands names into contents.
+    Mutate {
+        /// Whether a pod that uses GMSA and has no host name is given a random one.
+        random_hostname: bool,
+    },
+    /// `/validate`: authorises names and compares contents.
+    Validate,
+}
+
+/// Who a pod runs as: a service account in the namespace of the review.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Subject {
+    /// The namespace: a DNS label.
+    pub namespace: Arc<str>,
+    /// The service account's name: a DNS subdomain.
+    pub service_account: Arc<str>,
+}
+
+impl Subject {
+    /// The user name under which the API server knows the service account.
+    #[must_use]
+    pub fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{}", self.namespace, self.service_account)
+    }
+
+    /// The groups that an access review names: exactly these two.
+    #[must_use]
+    pub fn groups(&self) -> [String; 2] {
+        ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{}", self.namespace)]
+    }
+}
+
+/// What must be known before a review can be decided, each distinct question once.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The credential specs whose contents are needed.
+    pub specs: Vec<SpecName>,
+    /// Who wants to use credential specs; set where `uses` is not empty.
+    pub subject: Option<Subject>,
+    /// The credential specs on which the subject's `use` is needed.
+    pub uses: Vec<SpecName>,
+    /// Whether a random host name is needed.
+    pub hostname: bool,
+}
+
+impl Needs {
+    fn add(list: &mut Vec<SpecName>, name: &SpecName) {
+        if !list.contains(name) {
+            list.push(name.clone());
+        }
+    }
+}
+
+/// Where a fact comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// YAML files.
+    Files,
+    /// The API server, asked for this review.
+    Api,
+    /// The watch cache, which may be behind.
+    Cache,
+    /// An answer of the API server, remembered.
+    Remembered,
+    /// An answer of the API server to an equal question that was already on its way.
+    Joined,
+}
+
+impl Source {
+    /// The word for logs, metrics and audit annotations.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Api => "api",
+            Self::Cache => "cache",
+            Self::Remembered => "remembered",
+            Self::Joined => "joined",
+        }
+    }
+}
+
+/// Why something could not be found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Whether it took too long.
+    pub timed_out: bool,
+    /// The cause, for the person who reads the denial.
+    pub cause: String,
+}
+
+/// What is known about a credential spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpecFact {
+    /// It exists and has contents.
+    Contents(Arc<Contents>),
+    /// There is no such credential spec.
+    Missing,
+    /// It exists, but its `credspec` is missing or is not a JSON object.
+    Unusable,
+    /// It could not be read.
+    Failed(Failure),
+}
+
+/// Whether a subject may use a credential spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UseFact {
+    /// It may.
+    Allowed,
+    /// It may not.
+    Denied {
+        /// The API server's reason, where it gave one.
+        reason: Option<String>,
+    },
+    /// The check could not be made.
+    Failed(Failure),
+}
+
+/// What was found out for one review: at most [`MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// The credential specs.
+    pub specs: Vec<(SpecName, SpecFact, Source)>,
+    /// Whether the review's subject may use them.
+    pub uses: Vec<(SpecName, UseFact, Source)>,
+    /// A random host name: a lower-case DNS label that starts with a letter.
+    pub hostname: Option<String>,
+}
+
+impl Facts {
+    fn spec(&self, name: &SpecName) -> Option<&SpecFact> {
+        self.specs.iter().find_map(|(known, fact, _)| (known == name).then_some(fact))
+    }
+
+    fn spec_source(&self, name: &SpecName) -> Option<Source> {
+        self.specs.iter().find_map(|(known, _, source)| (known == name).then_some(*source))
+    }
+
+    fn may_use(&self, name: &SpecName) -> Option<&UseFact> {
+        self.uses.iter().find_map(|(known, fact, _)| (known == name).then_some(fact))
+    }
+
+    /// The contents of a credential spec, or the denial that their absence means.
+    fn contents(&self, name: &SpecName) -> Result<&Arc<Contents>, Denial> {
+        match self.spec(name) {
+            Some(SpecFact::Contents(contents)) => Ok(contents),
+            Some(SpecFact::Missing) => Err(Denial::SpecMissing(name.clone())),
+            Some(SpecFact::Unusable) => Err(Denial::SpecUnusable(name.clone())),
+            Some(SpecFact::Failed(failure)) => {
+                Err(Denial::SpecUnreadable { spec: name.clone(), failure: failure.clone() })
+            }
+            None => Err(Denial::SpecUnreadable { spec: name.clone(), failure: Failure::not_asked() }),
+        }
+    }
+}
+
+impl Failure {
+    /// The fact was not looked for: a mistake in this program, which must end as a denial.
+    fn not_asked() -> Self {
+        Self { timed_out: false, cause: "it was not looked up (this is a bug in the webhook)".to_owned() }
+    }
+}
+
+/// On what grounds a review was allowed: a static word for logs, metrics and audit annotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Grounds {
+    /// No slot that counts for this request names a credential spec or carries contents.
+    NoGmsa,
+    /// The pod is for Linux.
+    Linux,
+    /// The mutating webhook has nothing to do on this operation.
+    NothingToMutate,
+    /// Every slot with a name has contents already.
+    AlreadyExpanded,
+    /// The patch holds the contents.
+    Expanded,
+    /// An update that leaves the GMSA settings alone.
+    Unchanged,
+    /// The subject may use every credential spec, and all contents match.
+    Authorized,
+}
+
+impl Grounds {
+    /// The word for logs, metrics and audit annotations.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoGmsa => "no-gmsa",
+            Self::Linux => "linux",
+            Self::NothingToMutate => "nothing-to-mutate",
+            Self::AlreadyExpanded => "already-expanded",
+            Self::Expanded => "expanded",
+            Self::Unchanged => "unchanged",
+            Self::Authorized => "authorized",
+        }
+    }
+}
+
+/// Yes or no.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The request may go on, changed by the patch where there is one.
+    Allowed(Option<Patch>),
+    /// The request is refused.
+    Denied(Denial),
+}
+
+/// What the webhook answers, and what it says about it elsewhere.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Yes or no.
+    pub verdict: Verdict,
+    /// Why, as a static word.
+    pub reason: &'static str,
+    /// The credential specs that the decision is about.
+    pub specs: Vec<SpecName>,
+    /// Lines that `kubectl` shows to the user; each at most 120 characters.
+    pub warnings: Vec<String>,
+    /// Audit annotations: the API server puts the webhook's name in front of the keys.
+    pub audit: Vec<(&'static str, String)>,
+    /// A credential spec that was taken from a cache and whose contents led to a denial: the cache may be behind, so it is
+    /// to be read from the API server and the review decided again before the denial is given.
+    pub doubted: Option<SpecName>,
+}
+
+impl Decision {
+    /// Whether the request may go on.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        matches!(self.verdict, Verdict::Allowed(_))
+    }
+}
+
+/// What must be found out before `webhook` can decide `review`. Empty where the review itself says enough.
+#[must_use]
+pub fn needs(webhook: Webhook, review: &Review<'_>) -> Needs {
+    match webhook {
+        Webhook::Mutate { random_hostname } => mutate::needs(review, random_hostname),
+        Webhook::Validate => validate::needs(review),
+    }
+}
+
+/// Decides a review.
+#[must_use]
+pub fn decide(webhook: Webhook, review: &Review<'_>, facts: &Facts) -> Decision {
+    let (outcome, [specs_key, decision_key]) = match webhook {
+        Webhook::Mutate { .. } => (mutate::decide(review, facts), ["mutate-credential-specs", "mutate-decision"]),
+        Webhook::Validate => (validate::decide(review, facts), ["validate-credential-specs", "validate-decision"]),
+    };
+    let doubted = outcome.as_ref().err().and_then(|denial| match denial {
+        Denial::ContentsDiffer { spec, .. } | Denial::SpecUnusable(spec) => {
+            (facts.spec_source(spec) == Some(Source::Cache)).then(|| spec.clone())
+        }
+        _ => None,
+    });
+    let (verdict, reason) = match outcome {
+        Ok((grounds, patch)) => (Verdict::Allowed(patch), grounds.as_str()),
+        Err(denial) => {
+            let reason = denial.label();
+            (Verdict::Denied(denial), reason)
+        }
+    };
+    let specs = facts.names();
+    let audit = if specs.is_empty() {
+        Vec::new()
+    } else {
+        vec![(specs_key, facts.describe(&specs)), (decision_key, reason.to_owned())]
+    };
+    Decision { verdict, reason, specs, warnings: Vec::new(), audit, doubted }
+}
+
+impl Facts {
+    fn names(&self) -> Vec<SpecName> {
+        let mut names = Vec::new();
+        let all = self.uses.iter().map(|(name, ..)| name).chain(self.specs.iter().map(|(name, ..)| name));
+        for name in all {
+            Needs::add(&mut names, name);
+        }
+        names
+    }
+
+    /// The credential specs and how each was looked at: `web (use: api, contents: cache), other (use: remembered)`.
+    fn describe(&self, names: &[SpecName]) -> String {
+        let describe = |name: &SpecName| {
+            let used = self.uses.iter().find(|(known, ..)| known == name);
+            let read = self.specs.iter().find(|(known, ..)| known == name);
+            let how: Vec<_> = [
+                used.map(|(.., source)| format!("use: {}", source.as_str())),
+                read.map(|(.., source)| format!("contents: {}", source.as_str())),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
+            format!("{name} ({})", how.join(", "))
+        };
+        names.iter().map(describe).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Denies what neither webhook is made for: another kind, an operation without a new object.
+fn expect_pod<'r, 'a>(review: &'r Review<'a>) -> Result<&'r pod::Pod<'a>, Denial> {
+    if !review.is_pod() {
+        return Err(Denial::UnexpectedKind(pod::Quoted::bare(&review.kind)));
+    }
+    match review.operation {
+        review::Operation::Create | review::Operation::Update => {
+            review.object.as_ref().ok_or(Denial::NoObject { field: "object", operation: review.operation })
+        }
+        operation => Err(Denial::UnexpectedOperation(operation)),
+    }
+}
+
+/// Denies a pod that names more credential specs than any honest pod does, before anything is looked up.
+fn bound_names(pod: &pod::Pod<'_>) -> Result<(), Denial> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in pod.slots().filter_map(|slot| slot.name) {
+        if !names.contains(&name) {
+            if names.len() == MAX_SPECS_PER_POD {
+                return Err(Denial::TooManySpecs);
+            }
+            names.push(name);
+        }
+    }
+    Ok(())
+}
+
+/// The name of a slot as one that can be trusted, or the denial.
+fn trusted(name: &str, slot: &pod::Slot<'_>) -> Result<SpecName, Denial> {
+    SpecName::parse(name)
+        .ok_or_else(|| Denial::InvalidSpecName { name: pod::Quoted::new(name), slot: pod::SlotRef::from(slot) })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! `/mutate`: names become contents, by one JSON Patch (RFC 6902).
+//!
+//! What always holds: only slots with a name and no contents are touched, so a patched pod sent again yields no patch.
+
+use super::{
+    Denial, Facts, Grounds, MAX_PATCH_BYTES, Needs, Review, bound_names, expect_pod,
+    pod::{Pod, Slot, SlotKind},
+    review::Operation,
+    trusted,
+};
+use crate::credspec::{Contents, SpecName};
+
+/// A JSON Patch, as it is written into the answer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Patch(Vec<u8>);
+
+impl Patch {
+    /// The patch as JSON text.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// What is to be done for one review.
+#[derive(Default)]
+struct Plan<'p> {
+    /// The slots to expand, with the credential specs that they name.
+    expand: Vec<(Slot<'p>, SpecName)>,
+    hostname: bool,
+    grounds: Option<Grounds>,
+}
+
+impl Plan<'_> {
+    fn nothing(grounds: Grounds) -> Self {
+        Self { grounds: Some(grounds), ..Self::default() }
+    }
+}
+
+fn plan<'r>(review: &'r Review<'_>, random_hostname: bool) -> Result<Plan<'r>, Denial> {
+    let pod = expect_pod(review)?;
+    if pod.is_linux() {
+        return Ok(Plan::nothing(Grounds::Linux));
+    }
+    let on_create = review.operation == Operation::Create;
+    if !on_create && review.sub_resource != "ephemeralcontainers" {
+        return Ok(Plan::nothing(Grounds::NothingToMutate));
+    }
+    let slots: Vec<Slot<'_>> = if on_create { pod.slots().collect() } else { added(review, pod)? };
+    if slots.iter().all(|slot| slot.name.is_none()) {
+        return Ok(Plan::nothing(Grounds::NoGmsa));
+    }
+    bound_names(pod)?;
+    let mut plan = Plan { hostname: random_hostname && on_create && !pod.has_hostname(), ..Plan::default() };
+    let mut smallest_patch = 0;
+    for slot in slots {
+        let Some(name) = slot.name else { continue };
+        let name = trusted(name, &slot)?;
+        if slot.contents.is_none() {
+            smallest_patch += operation_size(&slot, "\"{}\"".len());
+            plan.expand.push((slot, name));
+        }
+    }
+    if smallest_patch > MAX_PATCH_BYTES {
+        return Err(Denial::PatchTooLarge);
+    }
+    Ok(plan)
+}
+
+/// The ephemeral containers that the old object does not have.
+fn added<'r>(review: &'r Review<'_>, pod: &'r Pod<'_>) -> Result<Vec<Slot<'r>>, Denial> {
+    let old = review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })?;
+    let ephemeral = |slot: &Slot<'_>| slot.kind == SlotKind::EphemeralContainer;
+    let known: std::collections::HashSet<&str> = old.slots().filter(ephemeral).map(|slot| slot.owner).collect();
+    Ok(pod.slots().filter(ephemeral).filter(|slot| !known.contains(slot.owner)).collect())
+}
+
+pub(super) fn needs(review: &Review<'_>, random_hostname: bool) -> Needs {
+    let mut needs = Needs::default();
+    if let Ok(plan) = plan(review, random_hostname) {
+        for (_, name) in &plan.expand {
+            Needs::add(&mut needs.specs, name);
+        }
+        needs.hostname = plan.hostname;
+    }
+    needs
+}
+
+pub(super) fn decide(review: &Review<'_>, facts: &Facts) -> Result<(Grounds, Option<Patch>), Denial> {
+    let plan = plan(review, facts.hostname.is_some())?;
+    if let Some(grounds) = plan.grounds {
+        return Ok((grounds, None));
+    }
+    let mut expand: Vec<(Slot<'_>, &Contents)> = Vec::with_capacity(plan.expand.len());
+    let mut size = 2;
+    for (slot, name) in plan.expand {
+        let contents = facts.contents(&name)?;
+        size += operation_size(&slot, contents.quoted().len());
+        if size > MAX_PATCH_BYTES {
+            return Err(Denial::PatchTooLarge);
+        }
+        expand.push((slot, contents));
+    }
+    let mut patch = Vec::with_capacity(size + 64);
+    for (slot, contents) in &expand {
+        separate(&mut patch);
+        write_add(&mut patch, &path(slot), contents.quoted());
+    }
+    let grounds = if expand.is_empty() { Grounds::AlreadyExpanded } else { Grounds::Expanded };
+    if let Some(hostname) = facts.hostname.as_deref().filter(|_| plan.hostname) {
+        separate(&mut patch);
+        write_add(&mut patch, "/spec/hostname", &crate::credspec::text::string(hostname));
+    }
+    if patch.is_empty() {
+        return Ok((grounds, None));
+    }
+    patch.push(b']');
+    Ok((grounds, Some(Patch(patch))))
+}
+
+fn separate(patch: &mut Vec<u8>) {
+    patch.push(if patch.is_empty() { b'[' } else { b',' });
+}
+
+const HEAD: &[u8] = br#"{"op":"add","path":""#;
+const MIDDLE: &[u8] = br#"","value":"#;
+
+/// The bytes that one operation takes, the separator included.
+fn operation_size(slot: &Slot<'_>, value: usize) -> usize {
+    HEAD.len() + path(slot).len() + MIDDLE.len() + value + "},".len()
+}
+
+/// Writes one operation. The path holds only field names and numbers: nothing in it needs an escape.
+fn write_add(patch: &mut Vec<u8>, path: &str, quoted_value: &str) {
+    for part in [HEAD, path.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"] {
+        patch.extend_from_slice(part);
+    }
+}
+
+/// Where a slot's contents go. The slot has a name, so its `windowsOptions` is there.
+fn path(slot: &Slot<'_>) -> String {
+    const END: &str = "securityContext/windowsOptions/gmsaCredentialSpec";
+    match slot.kind.field() {
+        None => format!("/spec/{END}"),
+        Some(list) => format!("/spec/{list}/{}/{END}", slot.index),
+    }
+}

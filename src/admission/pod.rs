@@ -1,0 +1,246 @@
+//! A Pod, as far as admission cares, and its slots.
+//!
+//! A slot is one place in a Pod that can carry `securityContext.windowsOptions`: the pod itself and every container of
+//! every kind. [`Pod::slots`] is the only walk over them: code that lists the kinds of containers anywhere else is wrong.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::review::{Text, null_is_default};
+
+/// The parts of a `v1.Pod` that decisions rest on, borrowed from the request.
+#[derive(Debug, Default, Deserialize)]
+pub struct Pod<'a> {
+    #[serde(borrow, default, deserialize_with = "null_is_default")]
+    metadata: Metadata<'a>,
+    #[serde(borrow, default, deserialize_with = "null_is_default")]
+    spec: Spec<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    generate_name: Option<Text<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec<'a> {
+    #[serde(borrow)]
+    os: Option<Os<'a>>,
+    #[serde(borrow)]
+    hostname: Option<Text<'a>>,
+    #[serde(borrow)]
+    hostname_override: Option<Text<'a>>,
+    #[serde(borrow)]
+    service_account_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    security_context: Option<SecurityContext<'a>>,
+    #[serde(borrow, default, deserialize_with = "null_is_default")]
+    containers: Vec<Container<'a>>,
+    #[serde(borrow, default, deserialize_with = "null_is_default")]
+    init_containers: Vec<Container<'a>>,
+    #[serde(borrow, default, deserialize_with = "null_is_default")]
+    ephemeral_containers: Vec<Container<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Os<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Container<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    security_context: Option<SecurityContext<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SecurityContext<'a> {
+    #[serde(borrow)]
+    windows_options: Option<WindowsOptions<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WindowsOptions<'a> {
+    #[serde(borrow)]
+    gmsa_credential_spec_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    gmsa_credential_spec: Option<Text<'a>>,
+}
+
+/// What kind of place a slot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SlotKind {
+    /// The pod's own security context.
+    Pod,
+    /// An entry of `spec.containers`.
+    Container,
+    /// An entry of `spec.initContainers`, sidecars included.
+    InitContainer,
+    /// An entry of `spec.ephemeralContainers`.
+    EphemeralContainer,
+}
+
+impl SlotKind {
+    /// The field of `spec` that lists the slots of this kind; `None` for the pod itself.
+    #[must_use]
+    pub fn field(self) -> Option<&'static str> {
+        match self {
+            Self::Pod => None,
+            Self::Container => Some("containers"),
+            Self::InitContainer => Some("initContainers"),
+            Self::EphemeralContainer => Some("ephemeralContainers"),
+        }
+    }
+}
+
+impl fmt::Display for SlotKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pod => "pod",
+            Self::Container => "container",
+            Self::InitContainer => "init container",
+            Self::EphemeralContainer => "ephemeral container",
+        })
+    }
+}
+
+/// One place in a Pod that can carry GMSA settings. An absent field and JSON null are `None`; an empty string is a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot<'p> {
+    /// What kind of place it is.
+    pub kind: SlotKind,
+    /// Its position in the list of its kind; 0 for the pod itself.
+    pub index: usize,
+    /// The container's name, or the pod's name, or where that is not given yet its generateName. Not validated.
+    pub owner: &'p str,
+    /// `windowsOptions.gmsaCredentialSpecName`. Not validated.
+    pub name: Option<&'p str>,
+    /// `windowsOptions.gmsaCredentialSpec`. Not validated.
+    pub contents: Option<&'p str>,
+}
+
+impl<'p> Slot<'p> {
+    fn new(kind: SlotKind, index: usize, owner: &'p str, security_context: Option<&'p SecurityContext<'_>>) -> Self {
+        let options = security_context.and_then(|context| context.windows_options.as_ref());
+        Self {
+            kind,
+            index,
+            owner,
+            name: options.and_then(|options| as_str(options.gmsa_credential_spec_name.as_ref())),
+            contents: options.and_then(|options| as_str(options.gmsa_credential_spec.as_ref())),
+        }
+    }
+}
+
+fn as_str<'p>(text: Option<&'p Text<'_>>) -> Option<&'p str> {
+    text.map(|Text(text)| &**text)
+}
+
+impl Pod<'_> {
+    /// Every slot of the pod, in the order in which the contract checks them: the pod, then its containers, its init
+    /// containers and its ephemeral containers.
+    pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
+        let spec = &self.spec;
+        let pod = Slot::new(SlotKind::Pod, 0, self.name(), spec.security_context.as_ref());
+        std::iter::once(pod)
+            .chain(walk(SlotKind::Container, &spec.containers))
+            .chain(walk(SlotKind::InitContainer, &spec.init_containers))
+            .chain(walk(SlotKind::EphemeralContainer, &spec.ephemeral_containers))
+    }
+
+    /// The pod's name, or where it has none yet its generateName, or nothing.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let name = as_str(self.metadata.name.as_ref()).filter(|name| !name.is_empty());
+        name.or_else(|| as_str(self.metadata.generate_name.as_ref())).unwrap_or_default()
+    }
+
+    /// The name of the service account that the pod runs as: `default` where none is set. Not validated.
+    #[must_use]
+    pub fn service_account(&self) -> &str {
+        as_str(self.spec.service_account_name.as_ref()).filter(|name| !name.is_empty()).unwrap_or("default")
+    }
+
+    /// Whether the pod says that it is for Linux (`spec.os.name`).
+    #[must_use]
+    pub fn is_linux(&self) -> bool {
+        self.spec.os.as_ref().and_then(|os| as_str(os.name.as_ref())) == Some("linux")
+    }
+
+    /// Whether the pod's author chose its host name.
+    #[must_use]
+    pub fn has_hostname(&self) -> bool {
+        [&self.spec.hostname, &self.spec.hostname_override]
+            .into_iter()
+            .any(|hostname| as_str(hostname.as_ref()).is_some_and(|name| !name.is_empty()))
+    }
+}
+
+fn walk<'p>(kind: SlotKind, containers: &'p [Container<'_>]) -> impl Iterator<Item = Slot<'p>> {
+    containers.iter().enumerate().map(move |(index, container)| {
+        let owner = as_str(container.name.as_ref()).unwrap_or_default();
+        Slot::new(kind, index, owner, container.security_context.as_ref())
+    })
+}
+
+/// A slot as a message names it: `container "web"`. The name comes from a pod: it is quoted, and cut where it is longer
+/// than any valid name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotRef {
+    kind: SlotKind,
+    owner: Quoted,
+}
+
+impl From<&Slot<'_>> for SlotRef {
+    fn from(slot: &Slot<'_>) -> Self {
+        Self { kind: slot.kind, owner: Quoted::new(slot.owner) }
+    }
+}
+
+impl fmt::Display for SlotRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.owner)
+    }
+}
+
+/// A text from a pod, fit for a message: in quotes, control characters escaped, at most 253 characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quoted(String);
+
+impl Quoted {
+    /// The longest valid Kubernetes name.
+    const MAX: usize = 253;
+
+    /// Quotes a text.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let mut chars = text.chars();
+        let head: String = chars.by_ref().take(Self::MAX).collect();
+        let cut = if chars.next().is_some() { "…" } else { "" };
+        Self(format!("{head:?}{cut}"))
+    }
+
+    /// Escapes and cuts a text without putting it in quotes: for a kind, which the API server gives.
+    #[must_use]
+    pub fn bare(text: &str) -> Self {
+        Self(text.chars().take(Self::MAX).flat_map(char::escape_debug).collect())
+    }
+}
+
+impl fmt::Display for Quoted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,284 @@
+//! An AdmissionReview: the parts of the request that matter, borrowed from the request's bytes, and the answer.
+//!
+//! What always holds: a [`Review`] has a uid, an operation and a kind, and its objects are Pods wherever its kind is Pod.
+//! Unknown fields are skipped without being built, known fields of the wrong type and known keys that stand twice are
+//! errors. The wire format is `k8s.io/api/admission/v1`; `v1beta1` has the same one.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Decision, Verdict, pod::Pod};
+
+/// A JSON string: borrowed where it has no escapes. (A bare `Option<Cow<str>>` would always be copied.)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Text<'a>(pub Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+        Borrowed::deserialize(input).map(|Borrowed(text)| Self(text))
+    }
+}
+
+/// Reads JSON null like an absent field.
+pub(super) fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    input: D,
+) -> Result<T, D::Error> {
+    Option::<T>::deserialize(input).map(Option::unwrap_or_default)
+}
+
+/// The version of the AdmissionReview API that the request speaks, and so the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum ApiVersion {
+    /// `admission.k8s.io/v1`
+    #[serde(rename = "admission.k8s.io/v1")]
+    V1,
+    /// `admission.k8s.io/v1beta1`
+    #[serde(rename = "admission.k8s.io/v1beta1")]
+    V1Beta1,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+enum ReviewKind {
+    AdmissionReview,
+}
+
+/// What is being done to the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Operation {
+    /// The object is created.
+    Create,
+    /// The object, or a subresource of it, is changed.
+    Update,
+    /// The object is deleted.
+    Delete,
+    /// A connection to a subresource is opened (`pods/exec`).
+    Connect,
+}
+
+impl Operation {
+    /// The word that stands in the review.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct GroupVersionKind<'a> {
+    #[serde(borrow)]
+    group: Option<Text<'a>>,
+    #[serde(borrow)]
+    kind: Text<'a>,
+}
+
+/// The whole request body. `P` is what its objects are read as.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>"))]
+struct Envelope<'a, P> {
+    api_version: ApiVersion,
+    #[serde(rename = "kind")]
+    _kind: ReviewKind,
+    #[serde(borrow)]
+    request: Request<'a, P>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>"))]
+struct Request<'a, P> {
+    #[serde(borrow)]
+    uid: Text<'a>,
+    #[serde(borrow)]
+    kind: GroupVersionKind<'a>,
+    #[serde(borrow)]
+    sub_resource: Option<Text<'a>>,
+    #[serde(borrow)]
+    namespace: Option<Text<'a>>,
+    operation: Operation,
+    object: Option<P>,
+    old_object: Option<P>,
+}
+
+/// One request to review, with the parts of its Pods that matter.
+#[derive(Debug)]
+pub struct Review<'a> {
+    /// The API version to answer in.
+    pub api_version: ApiVersion,
+    /// The request's uid, to be given back.
+    pub uid: Cow<'a, str>,
+    /// What is being done.
+    pub operation: Operation,
+    /// The object's kind; with its group (`Pod.metrics.k8s.io`) where that is not the core group.
+    pub kind: Cow<'a, str>,
+    /// The subresource, empty where there is none.
+    pub sub_resource: Cow<'a, str>,
+    /// The namespace, empty where there is none.
+    pub namespace: Cow<'a, str>,
+    /// The new object, where the kind is Pod and there is one.
+    pub object: Option<Pod<'a>>,
+    /// The object as it is stored, where the kind is Pod and there is one.
+    pub old_object: Option<Pod<'a>>,
+}
+
+/// The kind that `/mutate` and `/validate` decide on.
+pub(super) const POD: &str = "Pod";
+
+/// Why a request body is not a review.
+#[derive(Debug, thiserror::Error)]
+pub enum ParseError {
+    /// The body is not JSON of an AdmissionReview's shape.
+    #[error("the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): {}", explain(.0))]
+    Json(serde_json::Error),
+    /// The API server always sends a uid; an answer cannot be matched without one.
+    #[error("the AdmissionReview has an empty request.uid")]
+    EmptyUid,
+}
+
+impl<'a> Review<'a> {
+    /// Reads a request body.
+    ///
+    /// # Errors
+    /// Where the body is not an AdmissionReview request, or is one of a Pod with a field of the wrong type.
+    pub fn parse(body: &'a [u8]) -> Result<Self, ParseError> {
+        // One pass in the usual case. An object of another kind may have other types in a Pod's places: it must still be
+        // named in the answer, so it is read again without its objects.
+        match serde_json::from_slice::<Envelope<'a, Pod<'a>>>(body) {
+            Ok(envelope) => Self::from_envelope(envelope, Some),
+            Err(pod_error) => {
+                let envelope: Envelope<'a, Skipped> = serde_json::from_slice(body).map_err(ParseError::Json)?;
+                let review = Self::from_envelope(envelope, |_| None)?;
+                if review.is_pod() { Err(ParseError::Json(pod_error)) } else { Ok(review) }
+            }
+        }
+    }
+
+    fn from_envelope<P>(envelope: Envelope<'a, P>, pod: impl Fn(P) -> Option<Pod<'a>>) -> Result<Self, ParseError> {
+        let request = envelope.request;
+        let or_empty = |text: Option<Text<'a>>| text.map_or(Cow::Borrowed(""), |text| text.0);
+        if request.uid.0.is_empty() {
+            return Err(ParseError::EmptyUid);
+        }
+        let kind = match request.kind.group {
+            Some(group) if !group.0.is_empty() => Cow::Owned(format!("{}.{}", request.kind.kind.0, group.0)),
+            _ => request.kind.kind.0,
+        };
+        let is_pod = kind == POD;
+        Ok(Self {
+            api_version: envelope.api_version,
+            uid: request.uid.0,
+            operation: request.operation,
+            kind,
+            sub_resource: or_empty(request.sub_resource),
+            namespace: or_empty(request.namespace),
+            object: request.object.filter(|_| is_pod).and_then(&pod),
+            old_object: request.old_object.filter(|_| is_pod).and_then(&pod),
+        })
+    }
+
+    /// Whether the review is of a Pod of the core group.
+    #[must_use]
+    pub fn is_pod(&self) -> bool {
+        self.kind == POD
+    }
+
+    /// Writes the answer to this review: the body of the HTTP response.
+    #[must_use]
+    pub fn answer(&self, decision: &Decision) -> Vec<u8> {
+        answer(self.api_version, &self.uid, decision)
+    }
+}
+
+/// An object that is stepped over.
+#[derive(Deserialize)]
+struct Skipped(serde::de::IgnoredAny);
+
+/// Says what is wrong with a body and where, without the value that serde quotes: it may be anything, a password too.
+fn explain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let quotes_a_value =
+        ["invalid type", "invalid value", "unknown variant"].iter().any(|start| text.starts_with(start));
+    match text.rfind(", expected ").filter(|_| quotes_a_value).and_then(|at| text.get(at + 2..)) {
+        Some(expected) => expected.to_owned(),
+        None => text,
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    api_version: ApiVersion,
+    kind: ReviewKind,
+    response: Response<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Response<'a> {
+    uid: &'a str,
+    allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    audit_annotations: BTreeMap<&'static str, &'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
+}
+
+/// A `meta/v1.Status`.
+#[derive(Serialize)]
+#[expect(clippy::struct_field_names, reason = "the field is called so in the API")]
+struct Status {
+    status: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    code: u16,
+}
+
+fn answer(api_version: ApiVersion, uid: &str, decision: &Decision) -> Vec<u8> {
+    let (status, patch) = match &decision.verdict {
+        Verdict::Denied(denial) => {
+            let code = denial.code();
+            let status =
+                Status { status: "Failure", message: denial.to_string(), reason: denial.status_reason(), code };
+            (Some(status), None)
+        }
+        Verdict::Allowed(patch) => (None, patch.as_ref().map(|patch| BASE64_STANDARD.encode(patch.as_bytes()))),
+    };
+    let answer = Answer {
+        api_version,
+        kind: ReviewKind::AdmissionReview,
+        response: Response {
+            uid,
+            allowed: status.is_none(),
+            status,
+            patch_type: patch.is_some().then_some("JSONPatch"),
+            patch,
+            audit_annotations: decision.audit.iter().map(|(key, value)| (*key, value.as_str())).collect(),
+            warnings: &decision.warnings,
+        },
+    };
+    let mut body = Vec::with_capacity(512 + answer.response.patch.as_ref().map_or(0, String::len));
+    // Writing plain structs into memory has no error to report; were there one, the empty body would be refused by the
+    // API server, which then denies.
+    if serde_json::to_writer(&mut body, &answer).is_err() {
+        body.clear();
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests;

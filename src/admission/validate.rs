@@ -1,0 +1,176 @@
+//! `/validate`: a new slot is authorised and carries its credential spec's contents; an old one is as it was.
+//!
+//! What always holds: slots are judged in the order in which [`Pod::slots`] gives them, and the first fault decides; a slot
+//! is allowed only by a fact that says so.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use super::{
+    Denial, Facts, Failure, Grounds, Needs, Patch, Review, Subject, UseFact, bound_names,
+    denial::Modified,
+    expect_pod,
+    pod::{Pod, Quoted, Slot, SlotKind, SlotRef},
+    review::Operation,
+    trusted,
+};
+use crate::credspec::{SpecName, compare::compare, is_dns_subdomain};
+
+/// What a review asks for.
+struct Plan<'r> {
+    /// Set where there is a slot to check.
+    subject: Option<Subject>,
+    /// The slots with a name, up to and including the first that is refused whatever the facts are.
+    named: Vec<(Slot<'r>, SpecName)>,
+    /// The denial that stands if all of `named` pass.
+    then: Result<Grounds, Denial>,
+}
+
+fn plan<'r>(review: &'r Review<'_>) -> Result<Plan<'r>, Denial> {
+    let pod = expect_pod(review)?;
+    let (slots, grounds): (Vec<Slot<'_>>, _) = if review.operation == Operation::Create {
+        (pod.slots().collect(), Grounds::NoGmsa)
+    } else {
+        let old =
+            review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })?;
+        (unchanged(old, pod)?, Grounds::Unchanged)
+    };
+    let mut plan = Plan { subject: None, named: Vec::new(), then: Ok(grounds) };
+    if slots.iter().all(|slot| slot.name.is_none() && slot.contents.is_none()) {
+        return Ok(plan);
+    }
+    bound_names(pod)?;
+    plan.then = Ok(Grounds::Authorized);
+    for slot in slots {
+        let name = match (slot.name, slot.contents) {
+            (None, None) => continue,
+            (None, Some(_)) => {
+                plan.then = Err(Denial::ContentsWithoutName(SlotRef::from(&slot)));
+                break;
+            }
+            (Some(name), _) => trusted(name, &slot),
+        };
+        match name {
+            Err(denial) => {
+                plan.then = Err(denial);
+                break;
+            }
+            Ok(name) => {
+                let expanded = slot.contents.is_some();
+                plan.named.push((slot, name));
+                if !expanded {
+                    break;
+                }
+            }
+        }
+    }
+    if !plan.named.is_empty() {
+        plan.subject = Some(subject(review, pod)?);
+    }
+    Ok(plan)
+}
+
+fn subject(review: &Review<'_>, pod: &Pod<'_>) -> Result<Subject, Denial> {
+    // Namespaces are DNS labels: subdomains without a dot.
+    if review.namespace.contains('.') || !is_dns_subdomain(&review.namespace) {
+        return Err(Denial::InvalidNamespace(Quoted::new(&review.namespace)));
+    }
+    let service_account = pod.service_account();
+    if !is_dns_subdomain(service_account) {
+        return Err(Denial::InvalidServiceAccount(Quoted::new(service_account)));
+    }
+    Ok(Subject { namespace: Arc::from(&*review.namespace), service_account: Arc::from(service_account) })
+}
+
+/// Refuses a change to any slot of the old object, and gives back the slots that the old object does not have. Slots pair
+/// by kind and name: an index shifts when a container is put in front.
+fn unchanged<'r>(old: &Pod<'_>, new: &'r Pod<'_>) -> Result<Vec<Slot<'r>>, Denial> {
+    // The pod itself is one slot, whatever it is called.
+    let key = |kind: SlotKind, owner| if kind == SlotKind::Pod { (kind, "") } else { (kind, owner) };
+    let before: HashMap<_, Slot<'_>> = old.slots().map(|slot| (key(slot.kind, slot.owner), slot)).collect();
+    let mut seen = HashSet::with_capacity(before.len());
+    let mut added = Vec::new();
+    for slot in new.slots() {
+        match before.get(&key(slot.kind, slot.owner)) {
+            None => added.push(slot),
+            Some(was) => {
+                seen.insert(key(was.kind, was.owner));
+                refuse_change(was, slot.name, slot.contents)?;
+            }
+        }
+    }
+    for was in old.slots().filter(|was| !seen.contains(&key(was.kind, was.owner))) {
+        refuse_change(&was, None, None)?;
+    }
+    Ok(added)
+}
+
+fn refuse_change(was: &Slot<'_>, name: Option<&str>, contents: Option<&str>) -> Result<(), Denial> {
+    let what = match (was.name != name, was.contents != contents) {
+        (false, false) => return Ok(()),
+        (true, false) => Modified::Name,
+        (false, true) => Modified::Contents,
+        (true, true) => Modified::NameAndContents,
+    };
+    Err(Denial::Modified { what, slot: SlotRef::from(was) })
+}
+
+pub(super) fn needs(review: &Review<'_>) -> Needs {
+    let mut needs = Needs::default();
+    if let Ok(plan) = plan(review) {
+        for (slot, name) in &plan.named {
+            Needs::add(&mut needs.uses, name);
+            if slot.contents.is_some() {
+                Needs::add(&mut needs.specs, name);
+            }
+        }
+        needs.subject = plan.subject;
+    }
+    needs
+}
+
+pub(super) fn decide(review: &Review<'_>, facts: &Facts) -> Result<(Grounds, Option<Patch>), Denial> {
+    let plan = plan(review)?;
+    if let Some(subject) = &plan.subject {
+        for (slot, name) in &plan.named {
+            check(slot, name, subject, facts)?;
+        }
+    }
+    plan.then.map(|grounds| (grounds, None))
+}
+
+fn check(slot: &Slot<'_>, spec: &SpecName, subject: &Subject, facts: &Facts) -> Result<(), Denial> {
+    let service_account = || subject.service_account.as_ref().to_owned();
+    match facts.may_use(spec) {
+        Some(UseFact::Allowed) => {}
+        Some(UseFact::Denied { reason }) => {
+            return Err(Denial::NotAuthorized {
+                service_account: service_account(),
+                spec: spec.clone(),
+                reason: reason.clone(),
+            });
+        }
+        unknown => {
+            let failure = match unknown {
+                Some(UseFact::Failed(failure)) => failure.clone(),
+                _ => Failure::not_asked(),
+            };
+            return Err(Denial::AuthorizationFailed {
+                service_account: service_account(),
+                spec: spec.clone(),
+                failure,
+            });
+        }
+    }
+    let Some(pod_text) = slot.contents else {
+        return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() });
+    };
+    let contents = facts.contents(spec)?;
+    compare(pod_text, contents).map_err(|difference| Denial::ContentsDiffer {
+        slot: SlotRef::from(slot),
+        spec: spec.clone(),
+        difference,
+    })
+}

@@ -1,0 +1,139 @@
+//! A `GMSACredentialSpec`: its name, its `credspec` field, its contents text.
+//!
+//! Pure: no runtime, no client, no files, no clock. What always holds: a [`SpecName`] is a DNS-1123 subdomain, so it may
+//! stand in a URL, a log line or a cache key; a [`Contents`] is the text that Go's `encoding/json` would print.
+
+use std::{borrow::Borrow, fmt, sync::Arc};
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+pub mod compare;
+pub mod text;
+
+/// The API group of `GMSACredentialSpec`.
+pub const GROUP: &str = "windows.k8s.io";
+/// The version that is stored; `v1alpha1` is served as well, with the same structure.
+pub const VERSION: &str = "v1";
+/// The kind, as manifests write it.
+pub const KIND: &str = "GMSACredentialSpec";
+/// The plural, as URLs and RBAC rules write it.
+pub const PLURAL: &str = "gmsacredentialspecs";
+/// The verb that a pod's service account must hold on a credential spec.
+pub const USE_VERB: &str = "use";
+
+/// The longest DNS-1123 subdomain, in bytes (RFC 1123; Kubernetes' `IsDNS1123Subdomain`).
+const MAX_SUBDOMAIN: usize = 253;
+
+/// The name of a credential spec: a lower-case DNS-1123 subdomain, checked once, where it enters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SpecName(Arc<str>);
+
+impl SpecName {
+    /// Takes a name from a pod, which is hostile input, and gives it back as one that can be trusted; `None` where it is
+    /// not a lower-case DNS subdomain.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        is_dns_subdomain(name).then(|| Self(Arc::from(name)))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for SpecName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SpecName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Whether `name` is a DNS-1123 subdomain: labels of `[a-z0-9-]`, each beginning and ending with a letter or a digit,
+/// joined by dots, 253 bytes at most. Kubernetes requires it of names of credential specs and of service accounts.
+#[must_use]
+pub fn is_dns_subdomain(name: &str) -> bool {
+    name.len() <= MAX_SUBDOMAIN && name.split('.').all(is_dns_part)
+}
+
+fn is_dns_part(part: &str) -> bool {
+    let edge = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let bytes = part.as_bytes();
+    edge(bytes.first())
+        && edge(bytes.last())
+        && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
+}
+
+/// The part of a `GMSACredentialSpec` that the webhook reads. Everything else in the object is skipped.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct CredentialSpec {
+    /// The object's metadata.
+    #[serde(default)]
+    pub metadata: Metadata,
+    /// The top-level field `credspec`, whatever it holds.
+    #[serde(default)]
+    pub credspec: Option<Value>,
+}
+
+/// The metadata of a `GMSACredentialSpec` that the webhook reads.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    /// The object's name, as the API server gave it.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub name: String,
+    /// The API server's opaque version of the object.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub resource_version: String,
+}
+
+fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(input: D) -> Result<T, D::Error> {
+    Option::<T>::deserialize(input).map(Option::unwrap_or_default)
+}
+
+impl CredentialSpec {
+    /// The contents text, or `None` where `credspec` is missing or is not a JSON object (`{}` is one).
+    #[must_use]
+    pub fn contents(&self) -> Option<Contents> {
+        self.credspec.as_ref().and_then(Value::as_object).map(Contents::of)
+    }
+}
+
+/// The contents text of a credential spec, in the two forms that answers need, both made once.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Contents {
+    text: Box<str>,
+    quoted: Box<str>,
+}
+
+impl Contents {
+    /// Prints a `credspec` field.
+    #[must_use]
+    pub fn of(credspec: &Map<String, Value>) -> Self {
+        let text = text::object(credspec);
+        let quoted = text::string(&text);
+        Self { text: text.into(), quoted: quoted.into() }
+    }
+
+    /// The text that a pod carries in `gmsaCredentialSpec`.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text as a JSON string, quotes included: what stands in a JSON Patch.
+    #[must_use]
+    pub fn quoted(&self) -> &str {
+        &self.quoted
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Whether a pod's contents text says the same as its credential spec: equal as JSON values.
+//!
+//! Objects are unordered and white space never matters. A key that stands twice, at any level, makes texts unequal,
+//! because another parser may take the other one, and with it another account. Two integers are compared exactly; a number
+//! with a fraction or an exponent, or beyond 64 bits, is what a `float64` holds, as for the API server that stored it.
+
+use std::{cmp::Ordering, fmt};
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use super::{Contents, text};
+
+/// In what way a contents text is not its credential spec's. It never carries a part of either text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The text is not JSON, or is nested deeper than 128 levels.
+    NotJson,
+    /// The text is JSON, but a key stands twice in one object.
+    DuplicateKey,
+    /// The text holds another value.
+    Value {
+        /// The text is printed exactly as this webhook prints one: it may have been injected from an earlier version of
+        /// the credential spec.
+        as_injected: bool,
+    },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotJson => "they are not valid JSON",
+            Self::DuplicateKey => "a key stands twice in them",
+            Self::Value { as_injected: false } => "they hold other values",
+            Self::Value { as_injected: true } => {
+                "they hold other values, in the form in which the webhook writes them: the resource may have changed meanwhile, try again"
+            }
+        })
+    }
+}
+
+/// Compares the text that a pod carries with the contents of the credential spec that it names.
+///
+/// # Errors
+/// In what way they differ.
+pub fn compare(pod_text: &str, spec: &Contents) -> Result<(), Difference> {
+    // What the mutating webhook injected comes back unchanged.
+    if pod_text == spec.text() {
+        return Ok(());
+    }
+    let theirs: Strict = serde_json::from_str(pod_text).map_err(|error| {
+        if error.to_string().starts_with(DUPLICATE_KEY) { Difference::DuplicateKey } else { Difference::NotJson }
+    })?;
+    // The webhook wrote this text itself.
+    let ours: Value = serde_json::from_str(spec.text()).map_err(|_| Difference::NotJson)?;
+    if equal(&theirs.0, &ours) {
+        return Ok(());
+    }
+    Err(Difference::Value { as_injected: theirs.0.is_object() && text::value(&theirs.0) == pod_text })
+}
+
+/// Whether two JSON values are equal, numbers by value.
+fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => equal_numbers(a, b),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+fn equal_numbers(a: &Number, b: &Number) -> bool {
+    match (integer(a), integer(b)) {
+        (Some(a), Some(b)) => a == b,
+        // One of them has no exact integer: both are what a float64 holds.
+        (None, None) => a.as_f64().partial_cmp(&b.as_f64()) == Some(Ordering::Equal),
+        _ => false,
+    }
+}
+
+/// The number as an exact integer, `1.0` and `1e3` included, if it is one below 2^127.
+fn integer(number: &Number) -> Option<i128> {
+    if let Some(int) = number.as_i128() {
+        return Some(int);
+    }
+    // 1e38 lies below i128's end; from there on every float64 is an integer and is compared as a float64.
+    let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e38)?;
+    #[expect(clippy::cast_possible_truncation, reason = "integral and within range: exact")]
+    Some(float as i128)
+}
+
+const DUPLICATE_KEY: &str = "duplicate key";
+
+/// A JSON value in which no object holds a key twice.
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        input.deserialize_any(StrictVisitor).map(Self)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(Strict(item)) = items.next_element()? {
+            array.push(item);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some((key, Strict(value))) = entries.next_entry::<String, Strict>()? {
+            if map.insert(key, value).is_some() {
+                // Without the key: a part of the text must not reach a message.
+                return Err(A::Error::custom(DUPLICATE_KEY));
+            }
+        }
+        Ok(Value::Object(map))
+    }
+}

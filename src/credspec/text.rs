@@ -1,0 +1,123 @@
+//! The contents text: JSON exactly as Go's `encoding/json` prints a `map[string]interface{}`.
+//!
+//! Pods created by the Go webhook and by this one must carry the same bytes, so this is a protocol, not a taste: keys
+//! sorted by their bytes at every level, no spaces, `<`, `>`, `&`, U+2028 and U+2029 escaped (Go's `HTMLEscape`), numbers
+//! as Go prints an `int64` or a `float64`. `serde_json` agrees in all but the escapes and the numbers.
+
+use serde_json::{Map, Number, Value};
+
+/// Prints a JSON object.
+#[must_use]
+pub fn object(map: &Map<String, Value>) -> String {
+    let mut out = String::with_capacity(512);
+    write_object(&mut out, map);
+    out
+}
+
+/// Prints a text as a JSON string, quotes included, with the same escapes.
+#[must_use]
+pub fn string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 8 + 2);
+    write_string(&mut out, text);
+    out
+}
+
+/// Prints any JSON value.
+#[must_use]
+pub fn value(value: &Value) -> String {
+    let mut out = String::new();
+    write_value(&mut out, value);
+    out
+}
+
+// Recursion is bounded by the parsers: serde_json reads at most 128 levels.
+fn write_value(out: &mut String, value: &Value) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(true) => out.push_str("true"),
+        Value::Bool(false) => out.push_str("false"),
+        Value::Number(number) => write_number(out, number),
+        Value::String(text) => write_string(out, text),
+        Value::Array(items) => {
+            out.push('[');
+            for (position, item) in items.iter().enumerate() {
+                if position > 0 {
+                    out.push(',');
+                }
+                write_value(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => write_object(out, map),
+    }
+}
+
+fn write_object(out: &mut String, map: &Map<String, Value>) {
+    // serde_json's map is sorted only as long as no crate in the build switches `preserve_order` on.
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    out.push('{');
+    for (position, (key, value)) in entries.into_iter().enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        write_string(out, key);
+        out.push(':');
+        write_value(out, value);
+    }
+    out.push('}');
+}
+
+fn write_string(out: &mut String, text: &str) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
+            '\0'..='\x1f' => {
+                let code = c as usize;
+                out.push_str("\\u00");
+                for nibble in [code >> 4, code & 15] {
+                    out.extend(HEX.get(nibble).map(|digit| char::from(*digit)));
+                }
+            }
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// Go's client reads an integer that fits `int64` as one and every other number as a `float64`.
+fn write_number(out: &mut String, number: &Number) {
+    if let Some(int) = number.as_i64() {
+        out.push_str(&int.to_string());
+    } else if let Some(float) = number.as_f64() {
+        write_float(out, float);
+    }
+}
+
+/// `encoding/json`'s `floatEncoder`: the shortest digits that read back the same; with an exponent below 1e-6 and from
+/// 1e21 on, the exponent's sign always and no padding zero.
+fn write_float(out: &mut String, float: f64) {
+    let size = float.abs();
+    if size == 0.0 {
+        // The API server prints a negative zero as "-0", which Go's client reads as the integer 0.
+        out.push('0');
+    } else if (1e-6..1e21).contains(&size) {
+        out.push_str(&float.to_string());
+    } else {
+        let text = format!("{float:e}");
+        out.push_str(&if text.contains("e-") { text } else { text.replace('e', "e+") });
+    }
+}

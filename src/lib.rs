@@ -1,0 +1,23 @@
+//! The GMSA admission webhook for Kubernetes: the map of the house.
+//!
+//! One review's way through it, a straight line with no way back:
+//!
+//! ```text
+//!  kube-apiserver ──TLS──► server::listener ► server::routes ► admission::review (parse, borrowed)
+//!                                               │  admission::needs(&Review) -> Needs
+//!                                               ▼
+//!                          resolver + authorizer, all needs at once, under the review's deadline
+//!                                               │  Facts
+//!                                               ▼
+//!                          admission::decide(&Review, &Facts) -> Decision   (synchronous, total, no I/O)
+//!                                               ▼
+//!                          admission::review (answer) ► metrics, one log line ► bytes
+//! ```
+//!
+//! `serve --standalone` and `kubectl gmsa check` walk the same line; only [`resolver`] and [`authorizer`] then read YAML
+//! files instead of asking a cluster.
+
+pub mod admission;
+pub mod authorizer;
+pub mod credspec;
+pub mod resolver;
