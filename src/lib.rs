@@ -17,7 +17,12 @@
 //! `serve --standalone` and `kubectl gmsa check` walk the same line; only [`resolver`] and [`authorizer`] then read YAML
 //! files instead of asking a cluster.
 
+pub mod admin;
 pub mod admission;
 pub mod authorizer;
+pub mod config;
 pub mod credspec;
 pub mod resolver;
+pub mod server;
+pub mod shutdown;
+pub mod telemetry;

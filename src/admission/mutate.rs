@@ -131,8 +131,8 @@ fn operation_size(slot: &Slot<'_>, value: usize) -> usize {
 }
 
 /// Writes one operation. The path holds only field names and numbers: nothing in it needs an escape.
-fn write_add(patch: &mut Vec<u8>, path: &str, quoted_value: &str) {
-    for part in [HEAD, path.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"] {
+fn write_add(patch: &mut Vec<u8>, target: &str, quoted_value: &str) {
+    for part in [HEAD, target.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"] {
         patch.extend_from_slice(part);
     }
 }
