@@ -26,3 +26,4 @@ pub mod resolver;
 pub mod server;
 pub mod shutdown;
 pub mod telemetry;
+pub mod tls;
