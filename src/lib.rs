@@ -19,6 +19,7 @@
 
 pub mod admin;
 pub mod admission;
+pub mod apiserver;
 pub mod authorizer;
 pub mod config;
 pub mod credspec;
