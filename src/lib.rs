@@ -23,6 +23,7 @@ pub mod apiserver;
 pub mod authorizer;
 pub mod config;
 pub mod credspec;
+pub mod metrics;
 pub mod resolver;
 pub mod server;
 pub mod shutdown;

@@ -17,6 +17,7 @@ use rustls::{
 pub mod files;
 pub mod issue;
 mod key_pair;
+pub mod self_signed;
 
 pub use key_pair::{KeyPair, KeyPairError, Summary};
 
