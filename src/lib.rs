@@ -20,4 +20,6 @@
 pub mod admission;
 pub mod authorizer;
 pub mod credspec;
+pub mod manifests;
 pub mod resolver;
+pub mod standalone;

@@ -11,6 +11,8 @@ use crate::{
     credspec::SpecName,
 };
 
+pub mod manifests;
+
 /// How fresh an answer must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
