@@ -23,9 +23,15 @@ pub mod apiserver;
 pub mod authorizer;
 pub mod config;
 pub mod credspec;
+<<<<<<< HEAD
 pub mod metrics;
 pub mod resolver;
 pub mod server;
 pub mod shutdown;
 pub mod telemetry;
 pub mod tls;
+=======
+pub mod manifests;
+pub mod resolver;
+pub mod standalone;
+>>>>>>> offline
