@@ -10,11 +10,8 @@ use crate::{
     credspec::SpecName,
 };
 
-<<<<<<< HEAD
 pub mod access_review;
-=======
 pub mod rbac;
->>>>>>> offline
 
 /// Whether a subject may use a credential spec, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,15 +23,11 @@ pub mod apiserver;
 pub mod authorizer;
 pub mod config;
 pub mod credspec;
-<<<<<<< HEAD
+pub mod manifests;
 pub mod metrics;
 pub mod resolver;
 pub mod server;
 pub mod shutdown;
+pub mod standalone;
 pub mod telemetry;
 pub mod tls;
-=======
-pub mod manifests;
-pub mod resolver;
-pub mod standalone;
->>>>>>> offline

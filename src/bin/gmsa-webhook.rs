@@ -16,12 +16,13 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use gmsa_webhook::{
     admin::{self, Readiness},
-    authorizer::{Authorizer, access_review::AccessReviews, rbac::Rbac},
+    apiserver::ApiServer,
+    authorizer::{Authorizer, access_review::AccessReviews},
     config::{Args, Backend, Certificate, Config},
-    manifests,
-    resolver::{Resolver, live::Live, manifests::Manifests},
+    resolver::{Resolver, live::Live},
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
+    standalone::Standalone,
     telemetry,
     tls::{self, KeyPair, Served, self_signed},
 };
@@ -104,18 +105,16 @@ async fn serve(config: Config) -> anyhow::Result<()> {
 async fn backend(backend: &Backend) -> anyhow::Result<(Arc<dyn Resolver>, Arc<dyn Authorizer>)> {
     match backend {
         Backend::Standalone(folder) => {
-            let documents = manifests::read_folder(folder)?;
-            let resolver = Manifests::from_documents(&documents)?;
-            let authorizer = Rbac::from_documents(&documents)?;
-            Ok((Arc::new(resolver), Arc::new(authorizer)))
+            let Standalone { specs, rbac } = Standalone::load(folder)?;
+            let (roles, bindings) = (rbac.role_count(), rbac.binding_count());
+            tracing::info!(folder = %folder.display(), specs = specs.len(), roles, bindings, "read manifests");
+            Ok((Arc::new(specs), Arc::new(rbac)))
         }
         Backend::Cluster => {
-            let config = kube::Config::infer()
-                .await
-                .context("no cluster to work for: neither in-cluster credentials nor a kubeconfig")?;
-            tracing::info!(server = %config.cluster_url, "using the cluster");
-            let client = kube::Client::try_from(config).context("cannot make a client for the cluster")?;
-            Ok((Arc::new(Live::new(client.clone())), Arc::new(AccessReviews::new(client))))
+            let api =
+                ApiServer::from_environment().await.context("no cluster to work for; --standalone DIR needs none")?;
+            let api = Arc::new(api);
+            Ok((Arc::new(Live::new(Arc::clone(&api))), Arc::new(AccessReviews::new(api))))
         }
     }
 }

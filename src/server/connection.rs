@@ -26,7 +26,10 @@ use tokio::{
     time::Instant,
 };
 
-use super::limits::{HEADER_TIMEOUT, IDLE_TIMEOUT};
+use super::{
+    limits::{HEADER_TIMEOUT, IDLE_TIMEOUT},
+    listener::told_to_close,
+};
 
 /// Concurrent streams on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 256;
@@ -92,7 +95,7 @@ where
         tokio::select! {
             biased;
             result = &mut connection => return result.map_err(|error| error.to_string()),
-            _ = closing.wait_for(|closing| *closing), if !asked_to_close => {
+            () = told_to_close(&mut closing), if !asked_to_close => {
                 asked_to_close = true;
                 connection.as_mut().graceful_shutdown();
             }

@@ -77,7 +77,7 @@ impl Listener {
             };
             tokio::select! {
                 biased;
-                _ = closing.wait_for(|closing| *closing) => break,
+                () = told_to_close(&mut closing) => break,
                 Some(ended) = open.join_next(), if !open.is_empty() => report(ended),
                 (place, accepted) = accepted => match accepted {
                     Ok((stream, peer)) => {
@@ -105,6 +105,12 @@ impl Listener {
         }
         open.len()
     }
+}
+
+/// Ends when `closing` becomes true, and where nobody is left who could say so.
+pub(super) async fn told_to_close(closing: &mut watch::Receiver<bool>) {
+    // What is watched must not be borrowed across an await.
+    let _ = closing.wait_for(|closing| *closing).await.map(drop);
 }
 
 fn report(ended: Result<(), tokio::task::JoinError>) {
@@ -141,7 +147,7 @@ async fn serve_connection(
                 return;
             }
         },
-        _ = closing.wait_for(|closing| *closing) => return,
+        () = told_to_close(&mut closing) => return,
     };
     let protocol = if stream.get_ref().1.alpn_protocol() == Some(b"h2") { Protocol::Http2 } else { Protocol::Http1 };
     connection::serve(stream, protocol, router, closing).await;

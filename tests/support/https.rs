@@ -9,11 +9,11 @@ use std::{
 
 use bytes::Bytes;
 use gmsa_webhook::{
-    authorizer::{Authorizer, rbac::Rbac},
+    authorizer::Authorizer,
     config::Limits,
-    manifests,
-    resolver::{Resolver, manifests::Manifests},
+    resolver::Resolver,
     server::{Bound, Reviewer},
+    standalone::Standalone,
     tls::{self, KeyPair, Served, issue::Ca},
 };
 use http::{Method, Request, StatusCode};
@@ -48,10 +48,10 @@ pub struct Setup {
 impl Setup {
     /// Answers from the manifests under `folder`.
     pub fn standalone(folder: &Path) -> Self {
-        let documents = manifests::read_folder(folder).unwrap();
+        let Standalone { specs, rbac } = Standalone::load(folder).unwrap();
         Self {
-            resolver: Arc::new(Manifests::from_documents(&documents).unwrap()),
-            authorizer: Arc::new(Rbac::from_documents(&documents).unwrap()),
+            resolver: Arc::new(specs),
+            authorizer: Arc::new(rbac),
             random_hostname: false,
             limits: Limits::default(),
             drain: Duration::from_secs(10),
