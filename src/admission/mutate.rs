@@ -2,6 +2,8 @@
 //!
 //! What always holds: only slots with a name and no contents are touched, so a patched pod sent again yields no patch.
 
+use std::collections::HashSet;
+
 use super::{
     Denial, Facts, Grounds, MAX_PATCH_BYTES, Needs, Review, bound_names, expect_pod,
     pod::{Pod, Slot, SlotKind},
@@ -71,7 +73,7 @@ fn plan<'r>(review: &'r Review<'_>, random_hostname: bool) -> Result<Plan<'r>, D
 fn added<'r>(review: &'r Review<'_>, pod: &'r Pod<'_>) -> Result<Vec<Slot<'r>>, Denial> {
     let old = review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })?;
     let ephemeral = |slot: &Slot<'_>| slot.kind == SlotKind::EphemeralContainer;
-    let known: std::collections::HashSet<&str> = old.slots().filter(ephemeral).map(|slot| slot.owner).collect();
+    let known: HashSet<&str> = old.slots().filter(ephemeral).map(|slot| slot.owner).collect();
     Ok(pod.slots().filter(ephemeral).filter(|slot| !known.contains(slot.owner)).collect())
 }
 
@@ -131,8 +133,8 @@ fn operation_size(slot: &Slot<'_>, value: usize) -> usize {
 }
 
 /// Writes one operation. The path holds only field names and numbers: nothing in it needs an escape.
-fn write_add(patch: &mut Vec<u8>, path: &str, quoted_value: &str) {
-    for part in [HEAD, path.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"] {
+fn write_add(patch: &mut Vec<u8>, at: &str, quoted_value: &str) {
+    for part in [HEAD, at.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"] {
         patch.extend_from_slice(part);
     }
 }
