@@ -1,1 +1,3 @@
+//! The webhook server: a process around the library.
+
 fn main() {}

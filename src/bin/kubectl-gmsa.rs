@@ -1,1 +1,3 @@
+//! The tool for people: `kubectl gmsa`.
+
 fn main() {}

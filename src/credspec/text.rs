@@ -124,14 +124,16 @@ fn write_float(out: &mut String, float: f64) {
     if !(1e-6..1e21).contains(&size) {
         let (first, rest) = digits.split_at_checked(1).unwrap_or((&digits, ""));
         let dot = if rest.is_empty() { "" } else { "." };
-        out.push_str(&format!("{first}{dot}{rest}e{:+}", point - 1));
+        out.extend([first, dot, rest, &format!("e{:+}", point - 1)]);
     } else if places == 0 {
-        let zeros = usize::try_from(-point).unwrap_or(0);
-        out.push_str(&format!("0.{:0<zeros$}{digits}", ""));
+        out.push_str("0.");
+        out.extend((point..0).map(|_| '0'));
+        out.push_str(&digits);
     } else if let Some((whole, rest)) = digits.split_at_checked(places).filter(|(_, rest)| !rest.is_empty()) {
-        out.push_str(&format!("{whole}.{rest}"));
+        out.extend([whole, ".", rest]);
     } else {
-        out.push_str(&format!("{digits:0<places$}"));
+        out.push_str(&digits);
+        out.extend((digits.len()..places).map(|_| '0'));
     }
 }
 
