@@ -7,15 +7,15 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::review::{Text, null_is_default};
+use super::review::{Object, Text, null_is_default};
 
 /// The parts of a `v1.Pod` that decisions rest on, borrowed from the request.
 #[derive(Debug, Default, Deserialize)]
 pub struct Pod<'a> {
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    metadata: Metadata<'a>,
+    metadata: Object<Metadata<'a>>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    spec: Spec<'a>,
+    spec: Object<Spec<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -31,7 +31,7 @@ struct Metadata<'a> {
 #[serde(rename_all = "camelCase")]
 struct Spec<'a> {
     #[serde(borrow)]
-    os: Option<Os<'a>>,
+    os: Option<Object<Os<'a>>>,
     #[serde(borrow)]
     hostname: Option<Text<'a>>,
     #[serde(borrow)]
@@ -39,13 +39,13 @@ struct Spec<'a> {
     #[serde(borrow)]
     service_account_name: Option<Text<'a>>,
     #[serde(borrow)]
-    security_context: Option<SecurityContext<'a>>,
+    security_context: Option<Object<SecurityContext<'a>>>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    containers: Vec<Container<'a>>,
+    containers: Vec<Object<Container<'a>>>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    init_containers: Vec<Container<'a>>,
+    init_containers: Vec<Object<Container<'a>>>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    ephemeral_containers: Vec<Container<'a>>,
+    ephemeral_containers: Vec<Object<Container<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -60,14 +60,14 @@ struct Container<'a> {
     #[serde(borrow)]
     name: Option<Text<'a>>,
     #[serde(borrow)]
-    security_context: Option<SecurityContext<'a>>,
+    security_context: Option<Object<SecurityContext<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SecurityContext<'a> {
     #[serde(borrow)]
-    windows_options: Option<WindowsOptions<'a>>,
+    windows_options: Option<Object<WindowsOptions<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -132,7 +132,12 @@ pub struct Slot<'p> {
 }
 
 impl<'p> Slot<'p> {
-    fn new(kind: SlotKind, index: usize, owner: &'p str, security_context: Option<&'p SecurityContext<'_>>) -> Self {
+    fn new(
+        kind: SlotKind,
+        index: usize,
+        owner: &'p str,
+        security_context: Option<&'p Object<SecurityContext<'_>>>,
+    ) -> Self {
         let options = security_context.and_then(|context| context.windows_options.as_ref());
         Self {
             kind,
@@ -188,7 +193,7 @@ impl Pod<'_> {
     }
 }
 
-fn walk<'p>(kind: SlotKind, containers: &'p [Container<'_>]) -> impl Iterator<Item = Slot<'p>> {
+fn walk<'p>(kind: SlotKind, containers: &'p [Object<Container<'_>>]) -> impl Iterator<Item = Slot<'p>> {
     containers.iter().enumerate().map(move |(index, container)| {
         let owner = as_str(container.name.as_ref()).unwrap_or_default();
         Slot::new(kind, index, owner, container.security_context.as_ref())
