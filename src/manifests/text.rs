@@ -22,7 +22,7 @@ const MAX_LISTS: usize = 4;
 pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Error> {
     let mut reader =
         Reader { file: Arc::from(name), starts: starts(text), documents: Vec::new(), problems: Vec::new() };
-    match yaml::read(text) {
+    match yaml::read(text, &yaml::LIMITS) {
         Ok(nodes) => nodes.into_iter().for_each(|node| reader.object(node, None, 0)),
         Err((line, message)) => {
             let position = line.map(|line| (reader.number(line), line));

@@ -1,7 +1,7 @@
 //! YAML text to values that remember their lines.
 //!
-//! What always holds: a value is what `kubectl` would send to the API server for the same text (YAML 1.1's booleans and
-//! octal numbers, merge keys), a key that stands twice is an error, and anchors cannot blow a small text up.
+//! What always holds: scalars mean what they mean to `kubectl` (`yes` is a boolean, `010` is 8), a key that stands twice is
+//! an error, and anchors cannot blow a small text up.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,14 +12,21 @@ use serde_saphyr::{
     budget::BudgetBreach,
 };
 
-/// The deepest nesting of mappings and lists: no Kubernetes object comes near.
-const MAX_NESTING: usize = 64;
-/// The most mappings, lists and scalars in one text, those that aliases repeat included.
-const MAX_NODES: usize = 250_000;
-/// The most parser events that aliases may repeat in one text.
-const MAX_REPEATED: usize = 50_000;
-/// The most documents in one text.
-const MAX_DOCUMENTS: usize = 10_000;
+/// What one text may hold.
+#[derive(Debug)]
+pub(super) struct Limits {
+    /// Mappings and lists in each other.
+    pub levels: usize,
+    /// Mappings, lists and scalars.
+    pub nodes: usize,
+    /// Parser events that aliases repeat.
+    pub repeated: usize,
+    /// Documents, empty ones included.
+    pub documents: usize,
+}
+
+/// More than any honest manifest holds.
+pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated: 50_000, documents: 10_000 };
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
@@ -71,11 +78,11 @@ const STACK_BYTES: usize = 16 * 1024 * 1024;
 ///
 /// # Errors
 /// The line of the first fault, where it is known, and what is wrong there.
-pub(super) fn read(text: &str) -> Result<Vec<Node>, (Option<u64>, String)> {
+pub(super) fn read(text: &str, limits: &Limits) -> Result<Vec<Node>, (Option<u64>, String)> {
     let parse = || {
-        serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| {
+        serde_saphyr::from_multiple_with_options(text, options(limits)).map_err(|error| {
             let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
-            (line, describe(&error))
+            (line, describe(&error, limits))
         })
     };
     std::thread::scope(|scope| {
@@ -87,14 +94,14 @@ pub(super) fn read(text: &str) -> Result<Vec<Node>, (Option<u64>, String)> {
     })
 }
 
-fn options() -> Options {
+fn options(limits: &Limits) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_depth: MAX_NESTING,
-            max_documents: MAX_DOCUMENTS,
-            max_nodes: MAX_NODES,
+            max_depth: limits.levels,
+            max_documents: limits.documents,
+            max_nodes: limits.nodes,
         },
-        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPEATED },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: limits.repeated },
         duplicate_keys: DuplicateKeyPolicy::Error,
         legacy_octal_numbers: true,
         merge_keys: MergeKeyPolicy::Merge,
@@ -103,20 +110,22 @@ fn options() -> Options {
     }
 }
 
-fn describe(error: &Error) -> String {
+fn describe(error: &Error, limits: &Limits) -> String {
     match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands twice"),
         Error::DuplicateMappingKey { key: None, .. } => "a key stands twice".to_owned(),
         Error::NullIntoString { .. } => "expected a key, found null".to_owned(),
         Error::NonFiniteFloat { value, .. } => format!("expected a finite number, found {value}"),
-        Error::AliasReplayLimitExceeded { .. } => format!("expected aliases to repeat at most {MAX_REPEATED} values"),
+        Error::AliasReplayLimitExceeded { .. } => {
+            format!("expected aliases to repeat at most {} values", limits.repeated)
+        }
         Error::Budget { breach, .. } => match breach {
-            BudgetBreach::Depth { .. } => format!("expected at most {MAX_NESTING} levels of mappings and lists"),
-            BudgetBreach::Nodes { .. } => format!("expected at most {MAX_NODES} values"),
-            BudgetBreach::Documents { .. } => format!("expected at most {MAX_DOCUMENTS} documents"),
+            BudgetBreach::Depth { .. } => format!("expected at most {} levels of mappings and lists", limits.levels),
+            BudgetBreach::Nodes { .. } => format!("expected at most {} values", limits.nodes),
+            BudgetBreach::Documents { .. } => format!("expected at most {} documents", limits.documents),
             _ => "expected a smaller or simpler text".to_owned(),
         },
-        Error::AliasError { error, .. } => describe(error),
+        Error::AliasError { error, .. } => describe(error, limits),
         _ => DefaultMessageFormatter.format_message(error).into_owned(),
     }
 }
