@@ -121,18 +121,44 @@ async fn bodies_that_are_not_reviews_are_400() {
         (whole.as_bytes()[..whole.len() - 1].to_vec(), "EOF while parsing an object at line 1 column 262"),
         (format!("{whole}x").into_bytes(), "trailing characters at line 1 column 264"),
         (b"{\"apiVersion\":\"\xff\"}".to_vec(), "invalid unicode code point at line 1 column 16"),
-        (whole.replace("admission.k8s.io/v1", "v2").into_bytes(), "expected `admission.k8s.io/v1` or `admission.k8s.io/v1beta1` at line 1 column 17"),
+        (
+            whole.replace("admission.k8s.io/v1", "v2").into_bytes(),
+            "expected `admission.k8s.io/v1` or `admission.k8s.io/v1beta1` at line 1 column 17",
+        ),
         (with(|review| review["kind"] = json!("Pod")), "expected `AdmissionReview` at line 1 column 50"),
         (with(|review| review["request"] = json!(null)), "expected struct Request at line 1 column 80"),
         (with(|review| review["request"]["uid"] = json!(7)), "expected a string at line 1 column 241"),
-        (with(|review| { review["request"].as_object_mut().unwrap().remove("uid"); }), "missing field `uid` at line 1 column 250"),
-        (with(|review| review["request"]["operation"] = json!("EAT")), "expected one of `CREATE`, `UPDATE`, `DELETE`, `CONNECT` at line 1 column 189"),
+        (
+            with(|review| {
+                review["request"].as_object_mut().unwrap().remove("uid");
+            }),
+            "missing field `uid` at line 1 column 250",
+        ),
+        (
+            with(|review| review["request"]["operation"] = json!("EAT")),
+            "expected one of `CREATE`, `UPDATE`, `DELETE`, `CONNECT` at line 1 column 189",
+        ),
         (with(|review| review["request"]["object"] = json!("secret")), "expected struct Pod at line 1 column 131"),
-        (with(|review| review["request"]["object"]["spec"] = json!("secret")), "expected struct Spec at line 1 column 160"),
-        (with(|review| review["request"]["object"]["spec"]["containers"] = json!({"a": "secret"})), "expected a sequence at line 1 column 164"),
-        (with(|review| review["request"]["object"]["spec"]["containers"][0] = json!("secret")), "expected struct Container at line 1 column 173"),
-        (with(|review| review["request"]["object"]["spec"]["containers"][0]["name"] = json!(["secret"])), "expected a string at line 1 column 172"),
-        (whole.replacen("{\"name\":\"c\"}", "{\"name\":\"c\",\"name\":\"d\"}", 1).into_bytes(), "duplicate field `name` at line 1 column 174"),
+        (
+            with(|review| review["request"]["object"]["spec"] = json!("secret")),
+            "expected struct Spec at line 1 column 160",
+        ),
+        (
+            with(|review| review["request"]["object"]["spec"]["containers"] = json!({"a": "secret"})),
+            "expected a sequence at line 1 column 164",
+        ),
+        (
+            with(|review| review["request"]["object"]["spec"]["containers"][0] = json!("secret")),
+            "expected struct Container at line 1 column 173",
+        ),
+        (
+            with(|review| review["request"]["object"]["spec"]["containers"][0]["name"] = json!(["secret"])),
+            "expected a string at line 1 column 172",
+        ),
+        (
+            whole.replacen("{\"name\":\"c\"}", "{\"name\":\"c\",\"name\":\"d\"}", 1).into_bytes(),
+            "duplicate field `name` at line 1 column 174",
+        ),
     ] {
         let answer = server.post("/mutate", body).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST);
@@ -171,7 +197,8 @@ async fn hostile_names_are_denied_before_anything_is_asked() {
     }
     let review = create(&json!({"securityContext": windows(&naming(&"a".repeat(1_000_000)))}));
     let answer = server.post("/mutate", serde_json::to_vec(&review).unwrap()).await;
-    let message = format!("GMSA cred spec name \"{}\"… of pod \"p\" is not a lower-case DNS subdomain", "a".repeat(253));
+    let message =
+        format!("GMSA cred spec name \"{}\"… of pod \"p\" is not a lower-case DNS subdomain", "a".repeat(253));
     assert_eq!(answer.json(), denied(422, "Invalid", &message));
 }
 
@@ -187,8 +214,9 @@ impl Resolver for Unasked {
 #[tokio::test]
 async fn more_names_than_an_honest_pod_has_are_denied_before_anything_is_asked() {
     let server = Setup { resolver: Arc::new(Unasked), ..examples() }.start();
-    let containers: Vec<_> =
-        (0..25).map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming(&format!("s{n}")))})).collect();
+    let containers: Vec<_> = (0..25)
+        .map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming(&format!("s{n}")))}))
+        .collect();
     for path in ["/mutate", "/validate"] {
         let answer = server.post(path, serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap()).await;
         assert_eq!(answer.json(), denied(422, "Invalid", "a pod may name at most 24 distinct GMSA cred specs"));
@@ -258,7 +286,8 @@ async fn bodies_over_the_limit_are_413() {
 
     // Without a length, the limit is met while reading.
     let mut stream = server.connect(&["http/1.1"]).await;
-    let head = "POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    let head =
+        "POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     let chunk = format!("100000\r\n{}\r\n", " ".repeat(0x10_0000));
     for _ in 0..8 {
@@ -411,7 +440,10 @@ async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
     let stream = server.connect(&["http/1.1"]).await;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     let connection = tokio::spawn(connection);
-    let in_flight = tokio::spawn(async move { answer(sender.send_request(review_request("/mutate", one_pod())).await.unwrap()).await });
+    let in_flight =
+        tokio::spawn(
+            async move { answer(sender.send_request(review_request("/mutate", one_pod())).await.unwrap()).await },
+        );
     gated.entered.acquire().await.unwrap().forget();
 
     server.closing.send_replace(true);
@@ -431,7 +463,10 @@ async fn a_drain_drops_what_does_not_finish_in_time() {
     let server = Setup { resolver: gated.clone(), drain: Duration::from_millis(100), ..examples() }.start();
     let mut stream = server.connect(&["http/1.1"]).await;
     let body = one_pod();
-    let head = format!("POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(&body).await.unwrap();
     gated.entered.acquire().await.unwrap().forget();

@@ -110,7 +110,9 @@ async fn backend(backend: &Backend) -> anyhow::Result<(Arc<dyn Resolver>, Arc<dy
             Ok((Arc::new(resolver), Arc::new(authorizer)))
         }
         Backend::Cluster => {
-            let config = kube::Config::infer().await.context("no cluster to work for: neither in-cluster credentials nor a kubeconfig")?;
+            let config = kube::Config::infer()
+                .await
+                .context("no cluster to work for: neither in-cluster credentials nor a kubeconfig")?;
             tracing::info!(server = %config.cluster_url, "using the cluster");
             let client = kube::Client::try_from(config).context("cannot make a client for the cluster")?;
             Ok((Arc::new(Live::new(client.clone())), Arc::new(AccessReviews::new(client))))
@@ -164,7 +166,12 @@ fn curl_line(
     let example: PathBuf = folder.join("review-mutate.json");
     if example.is_file() {
         let data = quote(&format!("@{}", example.display()));
-        words.extend(["-H".to_owned(), "'Content-Type: application/json'".to_owned(), "--data-binary".to_owned(), data]);
+        words.extend([
+            "-H".to_owned(),
+            "'Content-Type: application/json'".to_owned(),
+            "--data-binary".to_owned(),
+            data,
+        ]);
         words.push(format!("https://{host}:{port}/mutate"));
     } else {
         words.push(format!("https://{host}:{port}/info"));

@@ -20,7 +20,10 @@ use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::{ClientConfig, RootCertStore, pki_types::{CertificateDer, ServerName, pem::PemObject}};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName, pem::PemObject},
+};
 use tokio::{net::TcpStream, sync::watch, task::JoinHandle};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
