@@ -115,6 +115,12 @@ async fn backend(backend: &Backend) -> anyhow::Result<(Arc<dyn Resolver>, Arc<dy
                 ApiServer::from_environment().await.context("no cluster to work for; --standalone DIR needs none")?;
             let api = Arc::new(api);
             Ok((Arc::new(Live::new(Arc::clone(&api))), Arc::new(AccessReviews::new(api))))
+            let config = kube::Config::infer()
+                .await
+                .context("no cluster to work for: neither in-cluster credentials nor a kubeconfig")?;
+            tracing::info!(server = %config.cluster_url, "using the cluster");
+            let client = kube::Client::try_from(config).context("cannot make a client for the cluster")?;
+            Ok((Arc::new(Live::new(client.clone())), Arc::new(AccessReviews::new(client))))
         }
     }
 }
