@@ -1,3 +1,5 @@
+//! Documents, their origins, and errors that say where.
+
 use std::fmt::Write as _;
 
 use serde_json::json;

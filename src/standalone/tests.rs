@@ -1,3 +1,5 @@
+//! A cluster made of files is whole or an error.
+
 use std::{fs, path::PathBuf, time::Duration};
 
 use serde_json::json;

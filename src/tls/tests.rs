@@ -1,3 +1,5 @@
+//! Key pairs that are served and those that are refused.
+
 use std::time::{Duration, SystemTime};
 
 use super::{KeyPair, KeyPairError, Served, issue::Ca, server_config};

@@ -1,3 +1,5 @@
+//! What the RBAC authorizer of an API server would say, case by case.
+
 use std::time::Duration;
 
 use super::*;

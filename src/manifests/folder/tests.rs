@@ -1,3 +1,5 @@
+//! Folders as people have them: nested, linked in circles, unreadable, too large.
+
 use std::os::unix::{fs::symlink, net::UnixListener};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Credential specs from documents.
+
 use std::time::Duration;
 
 use serde_json::json;
