@@ -3,7 +3,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use axum::body::{Body, Bytes};
-use futures::stream;
+use futures::stream::{self, StreamExt as _};
 use http::{Response, Uri, header};
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::Instant};
@@ -106,7 +106,13 @@ fn broken() -> io::Error {
 
 /// A few bytes, and then the connection breaks.
 pub(super) fn cut_body() -> Body {
-    Body::from_stream(stream::iter([Ok(Bytes::from_static(b"{\"type\":")), Err(broken())]))
+    let begun = stream::iter([Ok(Bytes::from_static(b"{\"type\":"))]);
+    // hyper sends what it has when the body pauses; without the pause the head would be lost with the connection.
+    let broken_off = stream::once(async {
+        tokio::task::yield_now().await;
+        Err(broken())
+    });
+    Body::from_stream(begun.chain(broken_off))
 }
 
 /// No bytes until watches are cut.
