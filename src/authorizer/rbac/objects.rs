@@ -41,6 +41,7 @@ struct Objects {
     seen: BTreeMap<(String, Option<String>, String), Origin>,
     roles: BTreeMap<(String, String), Vec<Rule>>,
     cluster_roles: BTreeMap<String, ClusterRole>,
+    aggregated: usize,
     bindings: Vec<Binding>,
 }
 
@@ -69,7 +70,13 @@ impl Objects {
                 self.roles.insert((namespace, name), rules(&root.get("rules"), true)?);
             }
             ("ClusterRole", _) => {
-                self.cluster_roles.insert(name, cluster_role(&root)?);
+                let role = cluster_role(&root)?;
+                self.aggregated += usize::from(role.selectors.is_some());
+                if self.aggregated > aggregate::MAX_AGGREGATED {
+                    let expected = format!("expected at most {} aggregated roles", aggregate::MAX_AGGREGATED);
+                    return Err(root.get("aggregationRule").problem(&expected));
+                }
+                self.cluster_roles.insert(name, role);
             }
             (_, namespace) => self.bindings.push(binding(&root, namespace, name)?),
         }
