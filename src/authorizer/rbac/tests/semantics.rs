@@ -168,6 +168,19 @@ fn bindings_and_namespaces() {
 }
 
 #[test]
+fn cluster_admin_is_known_until_it_is_defined() {
+    let bind = binding("RoleBinding", "{name: b, namespace: prod}", "kind: ClusterRole, name: cluster-admin", APP);
+    let expected =
+        "RBAC: allowed by RoleBinding \"b/prod\" of ClusterRole \"cluster-admin\" to ServiceAccount \"app/prod\"";
+    assert_eq!(decide(&bind), Ok(expected.to_owned()));
+    let own = role("ClusterRole", "{name: cluster-admin}", "rules: []");
+    assert_eq!(decide(&(own + &bind)), Err(None));
+    // Like any other role, selectors find it.
+    let selectors = "{matchExpressions: [{key: a, operator: DoesNotExist}]}";
+    assert!(allowed(&aggregated(selectors, "")));
+}
+
+#[test]
 fn the_reason_of_a_denial_names_each_missing_role_once() {
     let bind = |name: &str, role: &str, subject: &str| {
         binding(
@@ -217,13 +230,13 @@ fn selectors_of_aggregated_roles() {
         ("{matchExpressions: [{key: a, operator: In, values: [w, x]}]}", true),
         ("{matchExpressions: [{key: a, operator: In, values: [w]}]}", false),
         ("{matchExpressions: [{key: c, operator: In, values: [w]}]}", false),
-        ("{matchExpressions: [{key: a, operator: NotIn, values: [w]}]}", true),
-        ("{matchExpressions: [{key: a, operator: NotIn, values: [x]}]}", false),
-        ("{matchExpressions: [{key: c, operator: NotIn, values: [x]}]}", true),
+        ("{matchLabels: {b: z}, matchExpressions: [{key: a, operator: NotIn, values: [w]}]}", true),
+        ("{matchLabels: {b: z}, matchExpressions: [{key: a, operator: NotIn, values: [x]}]}", false),
+        ("{matchLabels: {b: z}, matchExpressions: [{key: c, operator: NotIn, values: [x]}]}", true),
         ("{matchExpressions: [{key: a, operator: Exists}]}", true),
         ("{matchExpressions: [{key: c, operator: Exists}]}", false),
-        ("{matchExpressions: [{key: c, operator: DoesNotExist}]}", true),
-        ("{matchExpressions: [{key: a, operator: DoesNotExist}]}", false),
+        ("{matchLabels: {b: z}, matchExpressions: [{key: c, operator: DoesNotExist}]}", true),
+        ("{matchLabels: {b: z}, matchExpressions: [{key: a, operator: DoesNotExist}]}", false),
         (
             "{matchLabels: {a: x}, matchExpressions: [{key: b, operator: Exists}, {key: c, operator: DoesNotExist}]}",
             true,
