@@ -128,10 +128,6 @@ async fn bodies_that_are_not_reviews_are_400() {
         (with(|review| review["kind"] = json!("Pod")), "expected `AdmissionReview` at line 1 column 48"),
         (with(|review| review["request"] = json!(null)), "expected an object at line 1 column 75"),
         (with(|review| review["request"]["uid"] = json!(7)), "expected a string at line 1 column 316"),
-            "expected `admission.k8s.io/v1` or `admission.k8s.io/v1beta1` at line 1 column 17",
-        (with(|review| review["kind"] = json!("Pod")), "expected `AdmissionReview` at line 1 column 50"),
-        (with(|review| review["request"] = json!(null)), "expected struct Request at line 1 column 80"),
-        (with(|review| review["request"]["uid"] = json!(7)), "expected a string at line 1 column 241"),
         (
             with(|review| {
                 review["request"].as_object_mut().unwrap().remove("uid");
@@ -162,14 +158,6 @@ async fn bodies_that_are_not_reviews_are_400() {
         (
             whole.replacen("{\"name\":\"c\"}", "{\"name\":\"c\",\"name\":\"d\"}", 1).into_bytes(),
             "duplicate field `name` at line 1 column 216",
-            "missing field `uid` at line 1 column 250",
-            "expected one of `CREATE`, `UPDATE`, `DELETE`, `CONNECT` at line 1 column 189",
-        (with(|review| review["request"]["object"] = json!("secret")), "expected struct Pod at line 1 column 131"),
-            "expected struct Spec at line 1 column 160",
-            "expected a sequence at line 1 column 164",
-            "expected struct Container at line 1 column 173",
-            "expected a string at line 1 column 172",
-            "duplicate field `name` at line 1 column 174",
         ),
     ] {
         let answer = server.post("/mutate", body).await;
