@@ -147,6 +147,7 @@ fn imports(file: &str, source: &str, crates: &[String]) -> Vec<String> {
         };
         faults.push(format!("{file}:{line}: `{}` {fault}, which it may not", room.name));
     }
+    faults.dedup();
     faults
 }
 

@@ -1,4 +1,4 @@
-//! Documents, their origins, and errors that say where.
+//! Documents, their places, and what is said about broken ones.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! A cluster made of files is whole or an error.
+//! The examples, decided the way `serve --standalone` decides.
 
 use std::{fs, path::PathBuf, time::Duration};
 

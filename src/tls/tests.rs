@@ -1,4 +1,4 @@
-//! Key pairs that are served and those that are refused.
+//! Key pairs: what can be served, and what is refused.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! What the RBAC authorizer of an API server would say, case by case.
+//! RBAC over manifests: who holds `use`, by which role and binding, and with which reason.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Folders as people have them: nested, linked in circles, unreadable, too large.
+//! Loading a folder: which files are read, in which order, and within which bounds.
 
 use std::os::unix::{fs::symlink, net::UnixListener};
 

@@ -1,4 +1,4 @@
-//! Credential specs from documents.
+//! Credential specs from manifests: what is found, and what is refused.
 
 use std::time::Duration;
 
