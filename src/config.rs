@@ -76,6 +76,10 @@ struct ServeArgs {
     #[arg(long, value_name = "BOOL", env = "RANDOM_HOSTNAME", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
     random_hostname: bool,
 
+    /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    authorization_cache_ttl: Duration,
+
     /// Which events are logged: error, warn, info, debug, trace.
     #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
     log_level: Levels,
@@ -214,6 +218,8 @@ pub struct Config {
     pub admin_listen: SocketAddr,
     /// Whether pods get random host names.
     pub random_hostname: bool,
+    /// How long an allowed `use` is remembered.
+    pub authorization_cache_ttl: Duration,
     /// Which events are logged.
     pub log_levels: Levels,
     /// The shape of a log line.
@@ -269,6 +275,7 @@ impl Args {
             listen: args.listen.unwrap_or(SocketAddr::new(ip, args.https_port.flatten().unwrap_or(port))),
             admin_listen: args.admin_listen.unwrap_or(SocketAddr::new(ip, 9090)),
             random_hostname: args.random_hostname,
+            authorization_cache_ttl: args.authorization_cache_ttl,
             log_levels: args.log_level,
             log_format: args.log_format,
             limits: Limits { connections: args.max_connections, reviews: args.max_reviews },

@@ -44,8 +44,7 @@ fn facts(cluster: &Standalone, needs: &Needs) -> Facts {
 fn the_core_answers_every_case() {
     let mut clusters: HashMap<PathBuf, Standalone> = HashMap::new();
     golden::check(|case, name| {
-        let cluster =
-            clusters.entry(case.cluster.clone()).or_insert_with(|| Standalone::load(&case.cluster).unwrap());
+        let cluster = clusters.entry(case.cluster.clone()).or_insert_with(|| Standalone::load(&case.cluster).unwrap());
         let review = Review::parse(&case.review).unwrap();
         let facts = facts(cluster, &needs(webhook(name), &review));
         review.answer(&decide(webhook(name), &review, &facts))

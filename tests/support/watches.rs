@@ -106,13 +106,13 @@ fn broken() -> io::Error {
 
 /// A few bytes, and then the connection breaks.
 pub(super) fn cut_body() -> Body {
-    let begun = stream::iter([Ok(Bytes::from_static(b"{\"type\":"))]);
-    // hyper sends what it has when the body pauses; without the pause the head would be lost with the connection.
-    let broken_off = stream::once(async {
+    let bytes = stream::once(async { Ok(Bytes::from_static(b"{\"type\":")) });
+    let cut = stream::once(async {
+        // What was written before is sent only when the body has nothing more at the moment.
         tokio::task::yield_now().await;
         Err(broken())
     });
-    Body::from_stream(begun.chain(broken_off))
+    Body::from_stream(bytes.chain(cut))
 }
 
 /// No bytes until watches are cut.
