@@ -101,7 +101,8 @@ fn put_slot(pod: &mut Value, list: Option<&str>, kind: &str) -> (String, String)
         return (format!("{kind} {pod_name:?}"), "/spec".to_owned());
     };
     let containers = spec.entry(list).or_insert_with(|| json!([])).as_array_mut().unwrap();
-    containers.extend(security_context.map(|value| json!({"name": SLOT, "image": "servercore", "securityContext": value})));
+    containers
+        .extend(security_context.map(|value| json!({"name": SLOT, "image": "servercore", "securityContext": value})));
     (format!("{kind} {SLOT:?}"), format!("/spec/{list}/{}", containers.len().saturating_sub(1)))
 }
 
@@ -119,7 +120,10 @@ fn replace(value: &mut Value, words: &[(&str, &str)]) {
 fn readable(answer: &[u8], expected: &Value) -> Value {
     let mut answer: Value = serde_json::from_slice(answer)
         .unwrap_or_else(|error| Value::String(format!("{error} in {}", String::from_utf8_lossy(answer))));
-    let patch = answer.get_mut("response").and_then(Value::as_object_mut).and_then(|response: &mut Map<_, _>| response.get_mut("patch"));
+    let patch = answer
+        .get_mut("response")
+        .and_then(Value::as_object_mut)
+        .and_then(|response: &mut Map<_, _>| response.get_mut("patch"));
     if let Some(patch) = patch {
         let text = String::from_utf8(BASE64_STANDARD.decode(patch.as_str().unwrap()).unwrap()).unwrap();
         let as_text = expected["response"]["patch"].is_string();
