@@ -39,9 +39,10 @@ const HOUSE: &[Room] = &[
     Room { name: "config",     imports: &["telemetry"],                         outside: AllBut(&["axum", "kube"]) },
     Room { name: "manifests",  imports: &[],                                    outside: AllBut(&["axum", "kube"]) },
     Room { name: "apiserver",  imports: &["admission"],                         outside: AllBut(&["axum"]) },
+    Room { name: "coalesce",   imports: &[],                                    outside: AllBut(&["axum", "kube"]) },
     // Where facts come from.
-    Room { name: "resolver",   imports: &["admission", "apiserver", "credspec", "manifests", "metrics"], outside: AllBut(&["axum"]) },
-    Room { name: "authorizer", imports: &["admission", "apiserver", "credspec", "manifests"], outside: AllBut(&["axum"]) },
+    Room { name: "resolver",   imports: &["admission", "apiserver", "coalesce", "credspec", "manifests", "metrics"], outside: AllBut(&["axum"]) },
+    Room { name: "authorizer", imports: &["admission", "apiserver", "coalesce", "credspec", "manifests"], outside: AllBut(&["axum"]) },
     Room { name: "standalone", imports: &["admission", "authorizer", "credspec", "manifests", "resolver"], outside: AllBut(&["axum", "kube"]) },
     Room { name: "tls",        imports: &["apiserver"],                         outside: AllBut(&["axum"]) },
     // What answers.

@@ -1,3 +1,5 @@
+//! Equal questions are one call, whoever goes away meanwhile.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::{

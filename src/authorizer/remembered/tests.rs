@@ -1,3 +1,5 @@
+//! What is remembered, for how long, and what never is.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::{task::JoinSet, time::advance};

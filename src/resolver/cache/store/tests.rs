@@ -1,3 +1,5 @@
+//! Which of two reports of one object is believed.
+
 use std::time::Duration;
 
 use serde_json::json;
