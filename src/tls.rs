@@ -17,6 +17,7 @@ use rustls::{
 };
 
 mod ca_bundle;
+pub mod ca_file;
 pub mod client_auth;
 mod clock;
 pub mod configurations;
@@ -25,6 +26,7 @@ pub mod issue;
 mod key_pair;
 mod ledger;
 mod publication;
+pub mod self_managed;
 pub mod self_signed;
 mod served;
 mod summary;
