@@ -145,7 +145,7 @@ fn certificate(config: &Config, served: &Served, tasks: &mut Tasks) -> anyhow::R
     match &config.certificate {
         Certificate::Files { cert, key } => {
             let pair = tls::files::load(cert, key, now)?;
-            tracing::info!(certificate = %pair.summary(), "serving the certificate from {}", cert.display());
+            tracing::info!(certificate = %pair.summary(), "using the certificate in {}", cert.display());
             served.publish(pair);
             let files = Files { cert: cert.clone(), key: key.clone() };
             let kept = files.keep_served(served.clone(), config.tls_reload_interval, Clock::system());

@@ -15,7 +15,7 @@ use kube::core::{
 };
 use tokio::{
     sync::watch as readiness,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 
 use super::{
@@ -37,6 +37,8 @@ use crate::{
 const PAGE: u32 = 250;
 /// How long a page of a list, or the head of a watch's answer, may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the events that were missed may take to come in when a watch goes on where an earlier one ended.
+const CATCHING_UP: Duration = Duration::from_millis(500);
 /// A watch that lasted so long has worked, even if nothing happened.
 const WORKED: Duration = Duration::from_secs(30);
 /// The first pause after a failure, and the longest.
@@ -75,12 +77,12 @@ impl Watch {
 
     /// Lists where that is needed, then watches until the watch ends.
     async fn follow(&mut self) -> Result<(), WatchError> {
-        let version = match self.version.clone() {
-            Some(version) => version,
-            None => self.list().await?,
-        };
+        if let Some(version) = self.version.clone() {
+            return self.watch(&version, CATCHING_UP).await;
+        }
+        let version = self.list().await?;
         self.version = Some(version.clone());
-        self.watch(&version).await
+        self.watch(&version, Duration::ZERO).await
     }
 
     /// Reads all objects, page by page, and gives the version that the list was made at.
@@ -115,14 +117,18 @@ impl Watch {
         Some((name, entry))
     }
 
-    async fn watch(&mut self, version: &str) -> Result<(), WatchError> {
+    /// Follows the events after `version`. Memory is believed again once they have had the time `behind` to come in.
+    async fn watch(&mut self, version: &str, behind: Duration) -> Result<(), WatchError> {
         let request = Request::new(collection())
             .watch(&WatchParams::default(), version)
             .map_err(|error| WatchError::Failed(error.to_string()))?;
-        let started = timeout(PATIENCE, self.api.client().request_events::<Object>(request)).await;
-        let events = started.map_err(|_| CallError::TimedOut(PATIENCE))??;
-        let mut events = pin!(events);
-        let started = Instant::now();
+        let answer = timeout(PATIENCE, self.api.client().request_events::<Object>(request)).await;
+        let mut events = pin!(answer.map_err(|_| CallError::TimedOut(PATIENCE))??);
+        let began = Instant::now();
+        while let Ok(event) = timeout_at(began + behind, events.next()).await {
+            let Some(event) = event else { return Ok(()) };
+            self.take(event?)?;
+        }
         self.memory.change(|store| store.connected(true));
         self.synced();
         loop {
@@ -130,7 +136,7 @@ impl Watch {
                 return Err(WatchError::Failed(format!("no event and no bookmark for {} s", SILENCE.as_secs())));
             };
             let Some(event) = event else {
-                if started.elapsed() >= WORKED {
+                if began.elapsed() >= WORKED {
                     self.backoff.reset();
                 }
                 return Ok(());
@@ -169,7 +175,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The watch is connected. One that was silent for too long must be heard first.
+    /// The watch is connected, or said something. One that was silent for too long must be heard first.
     fn synced(&mut self) {
         if !self.memory.store().is_trusted() {
             return;
