@@ -4,7 +4,7 @@
 
 use std::{hint::black_box, sync::Arc};
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use gmsa_webhook::{
     admission::{Facts, Review, Source, SpecFact, UseFact, Webhook, decide, needs},
     credspec::Contents,
@@ -95,7 +95,7 @@ fn core(criterion: &mut Criterion) {
     }
     // What a change of a credential spec costs.
     let credspec = credspec();
-    criterion.bench_function(BenchmarkId::new("contents", contents.text().len()).to_string().as_str(), |bencher| {
+    criterion.bench_function(&format!("contents/{}", contents.text().len()), |bencher| {
         bencher.iter(|| Contents::of(black_box(&credspec)));
     });
 }
