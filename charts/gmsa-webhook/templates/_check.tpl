@@ -1,0 +1,74 @@
+{{/*
+What the schema cannot say: values that do not go together. Every failure names the values and the way out.
+*/}}
+{{- define "gmsa-webhook.check" -}}
+{{- include "gmsa-webhook.checkImage" . -}}
+{{- include "gmsa-webhook.checkPorts" . -}}
+{{- include "gmsa-webhook.checkCertificates" . -}}
+{{- if gt (len .Release.Name) 50 -}}
+{{- fail (printf "the release name %q has more than 50 characters: names made from it would be longer than Kubernetes allows" .Release.Name) -}}
+{{- end -}}
+{{- with .Values.podDisruptionBudget -}}
+{{- if and .enabled (not (kindIs "invalid" .minAvailable)) (not (kindIs "invalid" .maxUnavailable)) -}}
+{{- fail "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable are both set: set one of them to null" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.autoscaling.enabled (gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) -}}
+{{- fail (printf "autoscaling.minReplicas (%d) is greater than autoscaling.maxReplicas (%d)" (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) -}}
+{{- end -}}
+{{- if and .Values.guard.enabled (not (include "gmsa-webhook.hasMatchConditions" .)) -}}
+{{- fail (printf "guard.enabled needs Kubernetes 1.30 or later, and this is %s: set guard.enabled=false" .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
+{{- if and .Values.webhooks.credentialSpecs.strict (not .Values.webhooks.credentialSpecs.enabled) -}}
+{{- fail "webhooks.credentialSpecs.strict needs webhooks.credentialSpecs.enabled=true" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "gmsa-webhook.checkImage" -}}
+{{- $image := .Values.image -}}
+{{- $fix := printf "add --set image.repository=REPOSITORY --set image.tag=%s, or change both in your values file" .Chart.AppVersion -}}
+{{- if hasSuffix "k8s-gmsa-webhook" $image.repository -}}
+{{- fail (printf "image.repository %q is the Go webhook's, and this chart runs another program: %s" $image.repository $fix) -}}
+{{- end -}}
+{{- if and (not $image.digest) (regexMatch "^v0\\.([1-9]|1[0-3])\\.[0-9]+$" (toString $image.tag)) -}}
+{{- fail (printf "image.tag %q is the Go webhook's, and this chart runs another program: %s" (toString $image.tag) $fix) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "gmsa-webhook.checkPorts" -}}
+{{- $port := int .Values.containerPort -}}
+{{- if or (lt $port 1) (gt $port 65535) -}}
+{{- fail (printf "containerPort %v is not a port: a number from 1 to 65535 is" .Values.containerPort) -}}
+{{- end -}}
+{{- if eq $port (int .Values.adminPort) -}}
+{{- fail (printf "containerPort and adminPort are both %d: they need different ports" $port) -}}
+{{- end -}}
+{{- if .Values.hostNetwork -}}
+{{- range $name, $port := dict "containerPort" $port "adminPort" (int .Values.adminPort) -}}
+{{- if eq $port 10250 -}}
+{{- fail (printf "%s is 10250, which is the kubelet's with hostNetwork: set another one, such as %s=8443" $name $name) -}}
+{{- end -}}
+{{- if lt $port 1024 -}}
+{{- fail (printf "%s is %d, which takes root with hostNetwork, and the webhook is not root: set one from 1024, such as %s=8443" $name $port $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "gmsa-webhook.checkCertificates" -}}
+{{- $mode := include "gmsa-webhook.mode" . -}}
+{{- if and (eq $mode "self-managed") .Values.certificates.caBundle -}}
+{{- fail "certificates.caBundle is set, but in mode self-managed the webhook makes its own CA: set certificates.mode=secret to serve your certificate, or remove certificates.caBundle" -}}
+{{- end -}}
+{{- if and (ne $mode "self-managed") (not .Values.certificates.secretName) -}}
+{{- fail (printf "certificates.secretName is empty, but mode %s serves the certificate of that Secret" $mode) -}}
+{{- end -}}
+{{- if and (ne $mode "self-managed") (eq .Values.certificates.secretName (printf "%s-tls" .Release.Name)) -}}
+{{- fail (printf "certificates.secretName %q is the Secret of mode self-managed: choose another one" .Values.certificates.secretName) -}}
+{{- end -}}
+{{- with include "gmsa-webhook.caBundle" . -}}
+{{- if not (contains "-----BEGIN CERTIFICATE-----" (b64dec .)) -}}
+{{- fail "certificates.caBundle holds no certificate: it must be a CA certificate in PEM, or base64 of that" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
