@@ -3,9 +3,10 @@ The CEL expressions that decide which requests reach the webhook. They are made 
 all four kinds of slots: the pod, its containers, init containers and ephemeral containers.
 */}}
 
-{{/* The list of all slots of the pod spec SPEC. */}}
+{{/* The list of all slots of the pod spec SPEC. An invalid pod may have null for its containers: refusing it is not our part. */}}
 {{- define "gmsa-webhook.cel.slots" -}}
-([{{ . }}] + {{ . }}.?containers.orValue([]) + {{ . }}.?initContainers.orValue([]) + {{ . }}.?ephemeralContainers.orValue([]))
+([{{ . }}] + optional.ofNonZeroValue({{ . }}.?containers.orValue([])).orValue([])
+  + {{ . }}.?initContainers.orValue([]) + {{ . }}.?ephemeralContainers.orValue([]))
 {{- end -}}
 
 {{/* Whether a slot of the pod spec SPEC has a name or contents. */}}
@@ -17,7 +18,8 @@ all four kinds of slots: the pod, its containers, init containers and ephemeral 
 
 {{/* A pod that uses GMSA, or used it before the update. There is no old object on CREATE. */}}
 {{- define "gmsa-webhook.cel.pod" -}}
-[object, oldObject].exists(pod, pod != null && {{ include "gmsa-webhook.cel.usesGmsa" "pod.spec" }})
+[object, oldObject].exists(pod, pod != null &&
+  {{- include "gmsa-webhook.cel.usesGmsa" "pod.spec" | nindent 2 }})
 {{- end -}}
 
 {{/* A pod with a name that nothing has filled in. */}}
@@ -35,7 +37,8 @@ request.operation == 'CREATE' || object.spec != oldObject.spec
 {{/* A workload whose pods use GMSA: a CronJob has its pod template in a job template. */}}
 {{- define "gmsa-webhook.cel.workload" -}}
 [object.spec.?jobTemplate.?spec.?template.?spec.or(object.spec.?template.?spec).orValue({})]
-  .exists(spec, {{ include "gmsa-webhook.cel.usesGmsa" "spec" }})
+  .exists(spec,
+    {{- include "gmsa-webhook.cel.usesGmsa" "spec" | nindent 4 }})
 {{- end -}}
 
 {{/* A workload that somebody made, not a controller: a Deployment, not its ReplicaSet. */}}

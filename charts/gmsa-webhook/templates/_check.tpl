@@ -1,7 +1,9 @@
 {{/*
-What the schema cannot say: values that do not go together. Every failure names the values and the way out.
+What the schema cannot say: values that do not go together, and forms of text in words instead of patterns. Every failure names
+the values and the way out.
 */}}
 {{- define "gmsa-webhook.check" -}}
+{{- include "gmsa-webhook.checkForms" . -}}
 {{- include "gmsa-webhook.checkImage" . -}}
 {{- include "gmsa-webhook.checkPorts" . -}}
 {{- include "gmsa-webhook.checkCertificates" . -}}
@@ -21,6 +23,40 @@ What the schema cannot say: values that do not go together. Every failure names 
 {{- end -}}
 {{- if and .Values.webhooks.credentialSpecs.strict (not .Values.webhooks.credentialSpecs.enabled) -}}
 {{- fail "webhooks.credentialSpecs.strict needs webhooks.credentialSpecs.enabled=true" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Texts that must have a certain form: value, pattern, the form in words. An empty text is one that is not set. */}}
+{{- define "gmsa-webhook.checkForms" -}}
+{{- $v := .Values -}}
+{{- $join := $v.credential.domainJoinConfig -}}
+{{- $dnsName := "^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" -}}
+{{- $count := "^[0-9]+%?$" -}}
+{{- $forms := list
+  (list "containerPort" $v.containerPort "^[0-9]+$" "a port: a number from 1 to 65535")
+  (list "image.repository" $v.image.repository "^([^/@\\s]+/)*[^/:@\\s]+$" "an image without tag and digest, such as registry.example.com/gmsa-webhook")
+  (list "image.tag" $v.image.tag "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$" "an image's tag")
+  (list "image.digest" $v.image.digest "^sha256:[a-f0-9]{64}$" "a digest: sha256: and 64 hexadecimal digits")
+  (list "certificates.secretName" $v.certificates.secretName $dnsName "a Secret's name")
+  (list "credential.domainJoinConfig.guid" $join.guid "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$" "a GUID without braces")
+  (list "credential.domainJoinConfig.machineAccountName" $join.machineAccountName "^[^$@\\\\]+$" "an account's name without the trailing $ and without a domain")
+  (list "credential.domainJoinConfig.sid" $join.sid "^S-1-5-21(-[0-9]+){3}$" "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
+  (list "credential.hostAccountConfig.portableCcgVersion" $v.credential.hostAccountConfig.portableCcgVersion "^1$" "\"1\"")
+  (list "webhooks.optOutLabel" $v.webhooks.optOutLabel "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's key, such as windows.k8s.io/disabled")
+  (list "authorizationCacheTtl" $v.authorizationCacheTtl "^([0-9]+(\\.[0-9]+)?(h|m|s|ms))+$" "a duration with units, such as 10s or 1m30s")
+  (list "podDisruptionBudget.minAvailable" $v.podDisruptionBudget.minAvailable $count "a number or a percentage")
+  (list "podDisruptionBudget.maxUnavailable" $v.podDisruptionBudget.maxUnavailable $count "a number or a percentage")
+  (list "clientCa.configMapName" $v.clientCa.configMapName $dnsName "a ConfigMap's name")
+  (list "serviceMonitor.interval" $v.serviceMonitor.interval "^([0-9]+(h|m|s|ms))+$" "a duration with units, such as 30s")
+-}}
+{{- range $cidr := $v.networkPolicy.apiServerCidrs -}}
+{{- $forms = append $forms (list "networkPolicy.apiServerCidrs" $cidr "^[0-9A-Fa-f.:]+/[0-9]{1,3}$" "a CIDR, such as 10.0.0.1/32") -}}
+{{- end -}}
+{{- range $form := $forms -}}
+{{- $text := ternary "" (index $form 1 | toString) (kindIs "invalid" (index $form 1)) -}}
+{{- if and $text (not (regexMatch (index $form 2) $text)) -}}
+{{- fail (printf "%s %q is not %s" (index $form 0) $text (index $form 3)) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
