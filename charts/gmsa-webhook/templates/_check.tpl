@@ -74,7 +74,7 @@ the values and the way out.
 {{- define "gmsa-webhook.checkPorts" -}}
 {{- $port := int .Values.containerPort -}}
 {{- if or (lt $port 1) (gt $port 65535) -}}
-{{- fail (printf "containerPort %v is not a port: a number from 1 to 65535 is" .Values.containerPort) -}}
+{{- fail (printf "containerPort %q is not a port: a number from 1 to 65535" (toString .Values.containerPort)) -}}
 {{- end -}}
 {{- if eq $port (int .Values.adminPort) -}}
 {{- fail (printf "containerPort and adminPort are both %d: they need different ports" $port) -}}

@@ -117,7 +117,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 
 {{/* The pods' security context, with the sysctl that lets an unprivileged user bind a low port. */}}
 {{- define "gmsa-webhook.podSecurityContext" -}}
-{{- $context := deepCopy .Values.podSecurityContext -}}
+{{- $context := deepCopy (.Values.podSecurityContext | default dict) -}}
 {{- $port := int .Values.containerPort -}}
 {{- if lt $port 1024 -}}
 {{- $sysctl := dict "name" "net.ipv4.ip_unprivileged_port_start" "value" (toString $port) -}}
