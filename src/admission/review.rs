@@ -9,7 +9,11 @@ use std::{borrow::Cow, collections::BTreeMap};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Decision, Verdict, pod::Pod};
+use super::{
+    Decision, Verdict, credspec_review,
+    pod::Pod,
+    workload::{self, Workload},
+};
 
 /// A JSON string: borrowed where it has no escapes. (A bare `Option<Cow<str>>` would always be copied.)
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +131,10 @@ pub struct Review<'a> {
     pub object: Option<Pod<'a>>,
     /// The object as it is stored, where the kind is Pod and there is one.
     pub old_object: Option<Pod<'a>>,
+    /// The new object, where its kind is one of [`workload::KINDS`] and there is one.
+    pub workload: Option<Workload<'a>>,
+    /// The new object, where the kind is `GMSACredentialSpec` and there is one.
+    pub credential_spec: Option<serde_json::Value>,
 }
 
 /// The kind that `/mutate` and `/validate` decide on.
@@ -147,18 +155,27 @@ impl<'a> Review<'a> {
     /// Reads a request body.
     ///
     /// # Errors
-    /// Where the body is not an AdmissionReview request, or is one of a Pod with a field of the wrong type.
+    /// Where the body is not an AdmissionReview request, or is one of a Pod or a workload with a field of the wrong type.
     pub fn parse(body: &'a [u8]) -> Result<Self, ParseError> {
-        // One pass in the usual case. An object of another kind may have other types in a Pod's places: it must still be
-        // named in the answer, so it is read again without its objects.
-        match serde_json::from_slice::<Envelope<'a, Pod<'a>>>(body) {
-            Ok(envelope) => Self::from_envelope(envelope, Some),
+        // One pass for Pods, which are nearly all that comes. An object of another kind may have other types in a Pod's
+        // places: it must still be named in the answer, so it is read again without its objects.
+        let mut review = match serde_json::from_slice::<Envelope<'a, Pod<'a>>>(body) {
+            Ok(envelope) => Self::from_envelope(envelope, Some)?,
             Err(pod_error) => {
                 let envelope: Envelope<'a, Skipped> = serde_json::from_slice(body).map_err(ParseError::Json)?;
                 let review = Self::from_envelope(envelope, |_| None)?;
-                if review.is_pod() { Err(ParseError::Json(pod_error)) } else { Ok(review) }
+                if review.is_pod() {
+                    return Err(ParseError::Json(pod_error));
+                }
+                review
             }
+        };
+        if workload::KINDS.contains(&&*review.kind) {
+            review.workload = object(body)?;
+        } else if review.kind == credspec_review::KIND {
+            review.credential_spec = object(body)?;
         }
+        Ok(review)
     }
 
     fn from_envelope<P>(envelope: Envelope<'a, P>, pod: impl Fn(P) -> Option<Pod<'a>>) -> Result<Self, ParseError> {
@@ -181,6 +198,8 @@ impl<'a> Review<'a> {
             namespace: or_empty(request.namespace),
             object: request.object.filter(|_| is_pod).and_then(&pod),
             old_object: request.old_object.filter(|_| is_pod).and_then(&pod),
+            workload: None,
+            credential_spec: None,
         })
     }
 
@@ -195,6 +214,21 @@ impl<'a> Review<'a> {
     pub fn answer(&self, decision: &Decision) -> Vec<u8> {
         answer(self.api_version, &self.uid, decision)
     }
+}
+
+/// Reads the new object alone, as what its kind says.
+fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<Option<T>, ParseError> {
+    #[derive(Deserialize)]
+    #[serde(bound(deserialize = "T: Deserialize<'de>"))]
+    struct Outer<T> {
+        request: Inner<T>,
+    }
+    #[derive(Deserialize)]
+    #[serde(bound(deserialize = "T: Deserialize<'de>"))]
+    struct Inner<T> {
+        object: Option<T>,
+    }
+    serde_json::from_slice(body).map(|outer: Outer<T>| outer.request.object).map_err(ParseError::Json)
 }
 
 /// An object that is stepped over.
