@@ -10,6 +10,8 @@ use crate::{
     credspec::SpecName,
 };
 
+pub mod access_review;
+
 /// Whether a subject may use a credential spec, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {

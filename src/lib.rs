@@ -18,6 +18,7 @@
 //! files instead of asking a cluster.
 
 pub mod admission;
+pub mod apiserver;
 pub mod authorizer;
 pub mod credspec;
 pub mod resolver;

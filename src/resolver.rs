@@ -11,6 +11,8 @@ use crate::{
     credspec::SpecName,
 };
 
+pub mod live;
+
 /// How fresh an answer must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
