@@ -11,6 +11,7 @@ use crate::{
 };
 
 pub mod access_review;
+pub mod rbac;
 
 /// Whether a subject may use a credential spec, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]

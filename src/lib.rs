@@ -21,4 +21,6 @@ pub mod admission;
 pub mod apiserver;
 pub mod authorizer;
 pub mod credspec;
+pub mod manifests;
 pub mod resolver;
+pub mod standalone;

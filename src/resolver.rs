@@ -12,6 +12,7 @@ use crate::{
 };
 
 pub mod live;
+pub mod manifests;
 
 /// How fresh an answer must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,221 @@
+//! Kubernetes' RBAC over manifests: the [`Authorizer`] that stands in for a cluster.
+//!
+//! What always holds: an answer is the one that the API server's RBAC authorizer gives for the same objects, its reason
+//! included, and whatever no rule allows is denied. An access review names exactly the two groups of
+//! [`Subject::groups`], so a binding to `system:authenticated`, in which every logged-in user is, counts neither here nor
+//! in a cluster.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use futures::future::{BoxFuture, FutureExt, ready};
+use tokio::time::Instant;
+
+use super::{Authorizer, Verdict};
+use crate::{
+    admission::{Source, Subject, UseFact},
+    credspec::SpecName,
+};
+
+mod aggregate;
+mod objects;
+mod rule;
+
+pub use rule::Access;
+use rule::Rule;
+
+/// Who asks: a user name and the groups that the user is in.
+#[derive(Clone, Copy, Debug)]
+pub struct User<'a> {
+    /// The name, such as `system:serviceaccount:default:web`.
+    pub name: &'a str,
+    /// The groups.
+    pub groups: &'a [String],
+}
+
+/// To whom a binding gives a role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A user, by name.
+    User(String),
+    /// A group.
+    Group(String),
+    /// A service account.
+    ServiceAccount {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Holder {
+    fn is(&self, user: &User<'_>) -> bool {
+        match self {
+            Self::User(name) => name == user.name,
+            Self::Group(name) => user.groups.contains(name),
+            Self::ServiceAccount { namespace, name } => {
+                let rest = user.name.strip_prefix("system:serviceaccount:");
+                rest.and_then(|rest| rest.split_once(':')) == Some((namespace, name))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(name) => write!(f, "User {name:?}"),
+            Self::Group(name) => write!(f, "Group {name:?}"),
+            // The API server writes the name first.
+            Self::ServiceAccount { namespace, name } => write!(f, "ServiceAccount {:?}", format!("{name}/{namespace}")),
+        }
+    }
+}
+
+/// The kinds of role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RoleKind {
+    /// `Role`, of the binding's namespace.
+    Role,
+    /// `ClusterRole`
+    ClusterRole,
+}
+
+impl RoleKind {
+    /// The kind, as manifests write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Role => "Role",
+            Self::ClusterRole => "ClusterRole",
+        }
+    }
+}
+
+/// A `RoleBinding` or a `ClusterRoleBinding`.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// The namespace of a `RoleBinding`; `None` for a `ClusterRoleBinding`.
+    pub namespace: Option<String>,
+    /// The binding's name.
+    pub name: String,
+    /// The kind of role that it gives.
+    pub role_kind: RoleKind,
+    /// The name of the role that it gives.
+    pub role: String,
+    /// To whom.
+    pub holders: Vec<Holder>,
+    /// The role's rules; `None` where there is no such role.
+    rules: Option<Arc<[Rule]>>,
+}
+
+impl Binding {
+    fn allows(&self, access: &Access<'_>) -> bool {
+        self.rules.iter().flat_map(|rules| rules.iter()).any(|rule| rule.allows(access))
+    }
+}
+
+/// Why somebody has access. Its `Display` is the API server's reason.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant<'a> {
+    /// The binding.
+    pub binding: &'a Binding,
+    /// Whom it names: an entry of its holders.
+    pub holder: &'a Holder,
+}
+
+impl fmt::Display for Grant<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Binding { namespace, name, role_kind, role, .. } = self.binding;
+        f.write_str("RBAC: allowed by ")?;
+        match namespace {
+            Some(namespace) => write!(f, "RoleBinding {:?}", format!("{name}/{namespace}"))?,
+            None => write!(f, "ClusterRoleBinding {name:?}")?,
+        }
+        write!(f, " of {} {role:?} to {}", role_kind.as_str(), self.holder)
+    }
+}
+
+/// Roles and bindings, ready to be asked.
+#[derive(Debug, Default)]
+pub struct Rbac {
+    roles: usize,
+    cluster_bindings: Vec<Binding>,
+    bindings: BTreeMap<String, Vec<Binding>>,
+}
+
+impl Rbac {
+    /// How many roles there are, of both kinds.
+    #[must_use]
+    pub fn role_count(&self) -> usize {
+        self.roles
+    }
+
+    /// How many bindings there are, of both kinds.
+    #[must_use]
+    pub fn binding_count(&self) -> usize {
+        self.cluster_bindings.len() + self.bindings.values().map(Vec::len).sum::<usize>()
+    }
+
+    /// The namespaces that have bindings of their own, sorted.
+    pub fn namespaces(&self) -> impl Iterator<Item = &str> {
+        self.bindings.keys().map(String::as_str)
+    }
+
+    /// Whether `user` has `access`, and why: the first grant, those for the whole cluster before the namespace's own.
+    #[must_use]
+    pub fn allows(&self, user: &User<'_>, access: &Access<'_>) -> Option<Grant<'_>> {
+        self.bindings_in(access.namespace).find_map(|binding| {
+            let holder = binding.holders.iter().find(|holder| holder.is(user))?;
+            binding.allows(access).then_some(Grant { binding, holder })
+        })
+    }
+
+    /// Everything that gives anybody `access`.
+    pub fn grants<'a>(&'a self, access: &'a Access<'a>) -> impl Iterator<Item = Grant<'a>> {
+        let bindings = self.bindings_in(access.namespace).filter(|binding| binding.allows(access));
+        bindings.flat_map(|binding| binding.holders.iter().map(move |holder| Grant { binding, holder }))
+    }
+
+    /// Why a denial may be a mistake: the roles that bindings of `user` refer to and that do not exist, as the API server
+    /// reports them; `None` where there are none, and then it gives no reason at all.
+    #[must_use]
+    pub fn missing_roles(&self, user: &User<'_>, namespace: Option<&str>) -> Option<String> {
+        let mut missing: Vec<String> = Vec::new();
+        for binding in self.bindings_in(namespace).filter(|binding| binding.rules.is_none()) {
+            if binding.holders.iter().any(|holder| holder.is(user)) {
+                let kind = binding.role_kind.as_str().to_ascii_lowercase();
+                let text = format!("{kind}.{} {:?} not found", objects::GROUP, binding.role);
+                if !missing.contains(&text) {
+                    missing.push(text);
+                }
+            }
+        }
+        match missing.as_slice() {
+            [] => None,
+            [one] => Some(format!("RBAC: {one}")),
+            several => Some(format!("RBAC: [{}]", several.join(", "))),
+        }
+    }
+
+    fn bindings_in(&self, namespace: Option<&str>) -> impl Iterator<Item = &Binding> {
+        let bindings = namespace.and_then(|namespace| self.bindings.get(namespace));
+        self.cluster_bindings.iter().chain(bindings.into_iter().flatten())
+    }
+}
+
+impl Authorizer for Rbac {
+    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, _: Instant) -> BoxFuture<'a, Verdict> {
+        let user = User { name: &subject.user(), groups: &subject.groups() };
+        let access = Access::to_use(spec, &subject.namespace);
+        let fact = if self.allows(&user, &access).is_some() {
+            UseFact::Allowed
+        } else {
+            UseFact::Denied { reason: self.missing_roles(&user, access.namespace) }
+        };
+        ready(Verdict { fact, source: Source::Files }).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;

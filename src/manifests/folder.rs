@@ -1,0 +1,166 @@
+//! The files of a folder, in a fixed order, each once, within bounds.
+//!
+//! Symbolic links are followed, as a mounted ConfigMap needs, and a file or folder that is reached twice counts once, so
+//! links in a circle end. Names that begin with a dot are skipped: such a mount keeps its older versions there.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{Document, Error, Problem, parse, text};
+
+/// The largest file, in bytes.
+pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// The most files in a folder and the folders in it.
+pub const MAX_FILES: usize = 4096;
+/// The most bytes in all files.
+pub const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
+/// The deepest nesting of folders; the one that is asked for counts as the first.
+pub const MAX_DEPTH: usize = 16;
+
+/// Reads every manifest of a folder and of the folders in it (`*.yaml`, `*.yml`, `*.json`, in the order of their names), or
+/// one file of any name.
+///
+/// # Errors
+/// All that is wrong with the files. Nothing is loaded then.
+pub fn load(path: &Path) -> Result<Vec<Document>, Error> {
+    let mut walk = Walk::default();
+    walk.start(path);
+    let Walk { files, mut problems, .. } = walk;
+    let mut documents = Vec::new();
+    let mut total = 0;
+    for file in files {
+        let name = file.display().to_string();
+        match read(&file, &mut total)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(|e| Fault::Encoding(e.into_bytes())))
+        {
+            Ok(text) => match parse(&name, &text) {
+                Ok(found) => documents.extend(found),
+                Err(error) => problems.extend(error.problems),
+            },
+            Err(Fault::Encoding(bytes)) => problems.push(text::not_utf8(&name, &bytes)),
+            Err(Fault::File(message)) => problems.push(about(&file, message)),
+            Err(Fault::Total) => {
+                problems.push(about(path, format!("expected at most {MAX_TOTAL_BYTES} bytes in all manifests")));
+                break;
+            }
+        }
+    }
+    Error::unless_none(problems)?;
+    Ok(documents)
+}
+
+enum Fault {
+    File(String),
+    Encoding(Vec<u8>),
+    Total,
+}
+
+fn read(path: &Path, total: &mut usize) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    // One byte more than is allowed, so that a file that is too large shows.
+    let limit = MAX_FILE_BYTES as u64 + 1;
+    File::open(path)
+        .and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        .map_err(|error| Fault::File(unreadable(&error)))?;
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(Fault::File(format!("expected at most {MAX_FILE_BYTES} bytes")));
+    }
+    *total += bytes.len();
+    if *total > MAX_TOTAL_BYTES { Err(Fault::Total) } else { Ok(bytes) }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("cannot be read: {error}")
+}
+
+fn about(path: &Path, message: String) -> Problem {
+    Problem { file: Arc::from(path.display().to_string()), position: None, message }
+}
+
+#[derive(Default)]
+struct Walk {
+    files: Vec<PathBuf>,
+    /// The real paths of files and folders that were reached.
+    reached: BTreeSet<PathBuf>,
+    problems: Vec<Problem>,
+    /// A bound was hit: what is left is not looked at.
+    stopped: bool,
+}
+
+impl Walk {
+    /// Takes what the user asked for: a folder, or a file of any name.
+    fn start(&mut self, path: &Path) {
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => self.folder(path, 1),
+            Ok(metadata) if metadata.is_file() => self.files.push(path.to_owned()),
+            Ok(_) => self.problems.push(about(path, "expected a folder or a regular file".to_owned())),
+            Err(error) => self.problems.push(about(path, unreadable(&error))),
+        }
+    }
+
+    fn folder(&mut self, folder: &Path, depth: usize) {
+        match self.is_new(folder).and_then(|new| if new { entries(folder) } else { Ok(Vec::new()) }) {
+            Ok(entries) => {
+                for entry in entries {
+                    if self.stopped {
+                        return;
+                    }
+                    if let Err(error) = self.entry(&entry, depth) {
+                        self.problems.push(about(&entry, unreadable(&error)));
+                    }
+                }
+            }
+            Err(error) => self.problems.push(about(folder, unreadable(&error))),
+        }
+    }
+
+    fn entry(&mut self, path: &Path, depth: usize) -> io::Result<()> {
+        let metadata = fs::metadata(path)?;
+        if metadata.is_dir() {
+            if depth == MAX_DEPTH {
+                self.problems.push(about(path, format!("expected at most {MAX_DEPTH} folders in each other")));
+            } else {
+                self.folder(path, depth + 1);
+            }
+        } else if is_manifest(path) {
+            // Opening a pipe would wait for somebody to write to it.
+            if !metadata.is_file() {
+                self.problems.push(about(path, "expected a regular file".to_owned()));
+            } else if self.is_new(path)? {
+                if self.files.len() == MAX_FILES {
+                    self.problems.push(about(path, format!("expected at most {MAX_FILES} manifests")));
+                    self.stopped = true;
+                } else {
+                    self.files.push(path.to_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_new(&mut self, path: &Path) -> io::Result<bool> {
+        Ok(self.reached.insert(fs::canonicalize(path)?))
+    }
+}
+
+/// The entries of a folder in the order of their names, without hidden ones.
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            entries.push(entry.path());
+        }
+    }
+    entries.sort_unstable();
+    Ok(entries)
+}
+
+fn is_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+}

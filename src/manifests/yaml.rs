@@ -1,0 +1,229 @@
+//! YAML text to values that remember their lines.
+//!
+//! What always holds: a value is what `kubectl` would send to the API server for the same text (YAML 1.1's booleans and
+//! octal numbers, merge keys), a key that stands twice is an error, and anchors cannot blow a small text up.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use serde_saphyr::{
+    DefaultMessageFormatter, DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, Spanned,
+    budget::BudgetBreach,
+};
+
+/// The deepest nesting of mappings and lists: no Kubernetes object comes near.
+const MAX_NESTING: usize = 64;
+/// The most mappings, lists and scalars in one text, those that aliases repeat included.
+const MAX_NODES: usize = 250_000;
+/// The most parser events that aliases may repeat in one text.
+const MAX_REPEATED: usize = 50_000;
+/// The most documents in one text.
+const MAX_DOCUMENTS: usize = 10_000;
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// The value.
+    pub value: Value,
+    /// Its lines.
+    pub lines: Lines,
+}
+
+/// The line on which a value stands, counted from 1, and those of everything in it.
+#[derive(Clone, Debug)]
+pub(super) struct Lines {
+    /// The line of the value, or of the key in front of it.
+    pub line: u64,
+    below: Below,
+}
+
+#[derive(Clone, Debug)]
+enum Below {
+    Nothing,
+    Items(Vec<Lines>),
+    Fields(BTreeMap<String, Lines>),
+}
+
+impl Lines {
+    /// The lines of a field of a mapping.
+    pub fn field(&self, name: &str) -> Option<&Self> {
+        match &self.below {
+            Below::Fields(fields) => fields.get(name),
+            _ => None,
+        }
+    }
+
+    /// The lines of an item of a list.
+    pub fn item(&self, index: usize) -> Option<&Self> {
+        match &self.below {
+            Below::Items(items) => items.get(index),
+            _ => None,
+        }
+    }
+}
+
+/// The stack of the thread that parses: the parser recurses, some 40 KiB for each level without optimisation, and its
+/// callers may be small threads.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// Reads the documents of a text; empty ones are skipped.
+///
+/// # Errors
+/// The line of the first fault, where it is known, and what is wrong there.
+pub(super) fn read(text: &str) -> Result<Vec<Node>, (Option<u64>, String)> {
+    let parse = || {
+        serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| {
+            let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+            (line, describe(&error))
+        })
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("manifests".to_owned()).stack_size(STACK_BYTES);
+        match thread.spawn_scoped(scope, parse) {
+            Ok(parser) => parser.join().unwrap_or_else(|_| Err((None, "the YAML parser failed".to_owned()))),
+            Err(error) => Err((None, format!("cannot start a thread for the YAML parser: {error}"))),
+        }
+    })
+}
+
+fn options() -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_NESTING,
+            max_documents: MAX_DOCUMENTS,
+            max_nodes: MAX_NODES,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPEATED },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        legacy_octal_numbers: true,
+        merge_keys: MergeKeyPolicy::Merge,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+    }
+}
+
+fn describe(error: &Error) -> String {
+    match error {
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands twice"),
+        Error::DuplicateMappingKey { key: None, .. } => "a key stands twice".to_owned(),
+        Error::NullIntoString { .. } => "expected a key, found null".to_owned(),
+        Error::NonFiniteFloat { value, .. } => format!("expected a finite number, found {value}"),
+        Error::AliasReplayLimitExceeded { .. } => format!("expected aliases to repeat at most {MAX_REPEATED} values"),
+        Error::Budget { breach, .. } => match breach {
+            BudgetBreach::Depth { .. } => format!("expected at most {MAX_NESTING} levels of mappings and lists"),
+            BudgetBreach::Nodes { .. } => format!("expected at most {MAX_NODES} values"),
+            BudgetBreach::Documents { .. } => format!("expected at most {MAX_DOCUMENTS} documents"),
+            _ => "expected a smaller or simpler text".to_owned(),
+        },
+        Error::AliasError { error, .. } => describe(error),
+        _ => DefaultMessageFormatter.format_message(error).into_owned(),
+    }
+}
+
+/// What a value is, for messages.
+pub(super) fn describe_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(text) if text.is_empty() => "an empty string",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+impl Node {
+    /// The field `items` as nodes; none where it is missing.
+    ///
+    /// # Errors
+    /// What it is, where it is not a list.
+    pub fn into_items(self) -> Result<Vec<Self>, &'static str> {
+        let Value::Object(mut object) = self.value else { return Ok(Vec::new()) };
+        let values = match object.remove("items") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(values)) => values,
+            Some(other) => return Err(describe_kind(&other)),
+        };
+        let lines = match self.lines.below {
+            Below::Fields(mut fields) => fields.remove("items").map(|items| items.below),
+            _ => None,
+        };
+        let Some(Below::Items(lines)) = lines else { return Ok(Vec::new()) };
+        Ok(values.into_iter().zip(lines).map(|(value, lines)| Self { value, lines }).collect())
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let Spanned { value: Inner(value, below), referenced, .. } = Spanned::<Inner>::deserialize(input)?;
+        Ok(Self { value, lines: Lines { line: referenced.line(), below } })
+    }
+}
+
+struct Inner(Value, Below);
+
+impl<'de> Deserialize<'de> for Inner {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        input.deserialize_any(InnerVisitor)
+    }
+}
+
+struct InnerVisitor;
+
+impl<'de> Visitor<'de> for InnerVisitor {
+    type Value = Inner;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value that JSON knows")
+    }
+
+    fn visit_unit<E>(self) -> Result<Inner, E> {
+        Ok(Inner(Value::Null, Below::Nothing))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Inner, E> {
+        Ok(Inner(Value::Bool(value), Below::Nothing))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Inner, E> {
+        Ok(Inner(Value::from(value), Below::Nothing))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Inner, E> {
+        Ok(Inner(Value::from(value), Below::Nothing))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Inner, E> {
+        Ok(Inner(Value::from(value), Below::Nothing))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Inner, E> {
+        Ok(Inner(Value::from(value), Below::Nothing))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Inner, E> {
+        Ok(Inner(Value::String(value), Below::Nothing))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Inner, A::Error> {
+        let (mut values, mut lines) = (Vec::new(), Vec::new());
+        while let Some(node) = input.next_element::<Node>()? {
+            values.push(node.value);
+            lines.push(node.lines);
+        }
+        Ok(Inner(Value::Array(values), Below::Items(lines)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Inner, A::Error> {
+        let (mut values, mut lines) = (Map::new(), BTreeMap::new());
+        while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
+            // A value may begin on a line below its key: people look for the key.
+            let Inner(value, below) = input.next_value()?;
+            lines.insert(key.clone(), Lines { line: referenced.line(), below });
+            values.insert(key, value);
+        }
+        Ok(Inner(Value::Object(values), Below::Fields(lines)))
+    }
+}

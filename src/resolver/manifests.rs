@@ -1,0 +1,108 @@
+//! Credential specs from manifests: the [`Resolver`] that stands in for a cluster.
+//!
+//! What always holds: everything is read, checked and printed before the first question, so an answer is a look-up and
+//! never fails. Unknown keys in a `credspec` are kept, where a cluster's CRD would prune them.
+
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
+
+use futures::future::{BoxFuture, FutureExt, ready};
+use tokio::time::Instant;
+
+use super::{Freshness, Resolved, Resolver};
+use crate::{
+    admission::{Source, SpecFact},
+    credspec::{Contents, GROUP, KIND, SpecName, VERSION},
+    manifests::{Document, Error, Origin, Problem},
+};
+
+/// The older version that the API server serves as well, with the same structure.
+const OLD_VERSION: &str = "v1alpha1";
+
+/// The credential specs of some manifests.
+#[derive(Debug, Default)]
+pub struct CredentialSpecs {
+    specs: BTreeMap<SpecName, Spec>,
+}
+
+#[derive(Debug)]
+struct Spec {
+    origin: Origin,
+    /// `None` where `credspec` is missing or is not a JSON object.
+    contents: Option<Arc<Contents>>,
+}
+
+impl CredentialSpecs {
+    /// Takes the credential specs among `documents`; other kinds are skipped.
+    ///
+    /// # Errors
+    /// Every credential spec that the API server would refuse: of an unknown version, without a valid name, or with a name
+    /// that another one has.
+    pub fn from_documents(documents: &[Document]) -> Result<Self, Error> {
+        let mut specs = Self::default();
+        let ours = documents.iter().filter(|document| document.group() == GROUP && document.kind() == KIND);
+        Error::unless_none(ours.filter_map(|document| specs.add(document).err()).collect())?;
+        Ok(specs)
+    }
+
+    fn add(&mut self, document: &Document) -> Result<(), Problem> {
+        let versions = [VERSION, OLD_VERSION].map(|version| format!("{GROUP}/{version}"));
+        if !versions.iter().any(|version| version == document.api_version()) {
+            return Err(document.root().get("apiVersion").problem(&format!("expected {}", versions.join(" or "))));
+        }
+        let field = document.root().get("metadata").get("name");
+        let text = field.required_text()?;
+        let Some(name) = SpecName::parse(text) else {
+            return Err(field.problem(&format!("expected a lower-case DNS subdomain, found {text:?}")));
+        };
+        match self.specs.entry(name) {
+            Entry::Occupied(first) => {
+                Err(field.problem(&format!("{KIND} {text:?} is defined twice, first in {}", first.get().origin)))
+            }
+            Entry::Vacant(free) => {
+                let credspec = document.value().get("credspec").and_then(serde_json::Value::as_object);
+                let contents = credspec.map(|credspec| Arc::new(Contents::of(credspec)));
+                free.insert(Spec { origin: document.origin().clone(), contents });
+                Ok(())
+            }
+        }
+    }
+
+    /// How many credential specs there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.specs.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.specs.is_empty()
+    }
+
+    /// The names of the credential specs, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &SpecName> {
+        self.specs.keys()
+    }
+
+    /// What is known about a credential spec.
+    #[must_use]
+    pub fn fact(&self, name: &SpecName) -> SpecFact {
+        match self.specs.get(name).map(|spec| &spec.contents) {
+            Some(Some(contents)) => SpecFact::Contents(Arc::clone(contents)),
+            Some(None) => SpecFact::Unusable,
+            None => SpecFact::Missing,
+        }
+    }
+}
+
+impl Resolver for CredentialSpecs {
+    fn resolve<'a>(&'a self, name: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
+        ready(Resolved { fact: self.fact(name), source: Source::Files }).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;
