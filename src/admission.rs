@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::credspec::{Contents, SpecName};
 
-mod advice;
+pub mod advice;
 mod credspec_review;
 pub mod denial;
 mod mutate;

@@ -20,6 +20,7 @@
 pub mod admission;
 pub mod apiserver;
 pub mod authorizer;
+pub mod cli;
 pub mod credspec;
 pub mod manifests;
 pub mod resolver;

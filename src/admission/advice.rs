@@ -5,44 +5,51 @@
 use super::{
     Review,
     pod::{Pod, Slot},
-    warning::Warnings,
+    warning::{Warnings, line},
 };
+
+/// One thing to be said about a pod.
+#[derive(Clone, Debug)]
+pub struct Advice<'p> {
+    /// A static word for machines.
+    pub rule: &'static str,
+    /// The slot that it is about; `None` where it is about the pod.
+    pub slot: Option<Slot<'p>>,
+    /// The line for the user, of at most [`super::warning::MAX_CHARS`] characters.
+    pub text: String,
+}
 
 /// What is to be said about the pod of a review.
 pub(super) fn on_pod(review: &Review<'_>) -> Vec<String> {
     let mut warnings = Warnings::default();
-    if let Some(pod) = &review.object {
-        advise(pod, &mut warnings);
-    }
+    review.object.iter().flat_map(advise).for_each(|advice| warnings.push(advice.text));
     warnings.into_lines()
 }
 
-/// Adds what is to be said about a pod, or a pod template.
-pub(super) fn advise(pod: &Pod<'_>, warnings: &mut Warnings) {
-    if pod.is_linux() || pod.slots().all(|slot| slot.name.is_none() && slot.contents.is_none()) {
-        return;
+/// What is to be said about a pod, or a pod template; nothing where it does not use GMSA.
+#[must_use]
+pub fn advise<'p>(pod: &'p Pod<'_>) -> Vec<Advice<'p>> {
+    let mut advice = Vec::new();
+    if pod.is_linux() || !pod.slots().any(|slot| uses_gmsa(&slot)) {
+        return advice;
     }
     if !pod.keeps_to_windows() {
-        warnings.add(
-            "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows",
-            &[],
-        );
+        let text = "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows";
+        advice.push(Advice { rule: "linux-node", slot: None, text: line(text, &[]) });
     }
     let mut slots = pod.slots();
-    let Some(pod_slot) = slots.next() else { return };
+    let Some(pod_slot) = slots.next() else { return advice };
     for slot in slots.filter(|slot| uses_gmsa(slot) || uses_gmsa(&pod_slot)) {
-        let host_process = slot.host_process.or(pod_slot.host_process) == Some(true);
-        let user = slot.run_as_user.or(pod_slot.run_as_user);
-        let kind = slot.kind.to_string();
-        let container = |sentence: &str| format!("{kind} {sentence}");
-        if host_process {
-            warnings
-                .add(&container("{} is a hostProcess: it acts as the host's account, not as the gMSA"), &[slot.owner]);
-        } else if let Some(user) = user.filter(|user| !acts_as_the_account(user)) {
-            warnings
-                .add(&container("{} runs as {}: only SYSTEM and NETWORK SERVICE act as the gMSA"), &[slot.owner, user]);
+        let kind = slot.kind;
+        if slot.host_process.or(pod_slot.host_process) == Some(true) {
+            let sentence = format!("{kind} {{}} is a hostProcess: it acts as the host's account, not as the gMSA");
+            advice.push(Advice { rule: "host-process", slot: Some(slot), text: line(&sentence, &[slot.owner]) });
+        } else if let Some(user) = slot.run_as_user.or(pod_slot.run_as_user).filter(|user| !acts_as_the_account(user)) {
+            let sentence = format!("{kind} {{}} runs as {{}}: only SYSTEM and NETWORK SERVICE act as the gMSA");
+            advice.push(Advice { rule: "run-as-user", slot: Some(slot), text: line(&sentence, &[slot.owner, user]) });
         }
     }
+    advice
 }
 
 fn uses_gmsa(slot: &Slot<'_>) -> bool {

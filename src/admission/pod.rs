@@ -149,6 +149,15 @@ pub struct Slot<'p> {
 }
 
 impl<'p> Slot<'p> {
+    /// Where its `windowsOptions` stand in the Pod, as a JSON Pointer (RFC 6901).
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        match self.kind.field() {
+            None => "/spec/securityContext/windowsOptions".to_owned(),
+            Some(list) => format!("/spec/{list}/{}/securityContext/windowsOptions", self.index),
+        }
+    }
+
     fn new(kind: SlotKind, index: usize, owner: &'p str, security_context: Option<&'p SecurityContext<'_>>) -> Self {
         let options = security_context.and_then(|context| context.windows_options.as_ref());
         Self {

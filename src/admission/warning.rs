@@ -20,7 +20,11 @@ pub(super) struct Warnings {
 impl Warnings {
     /// Adds a line: `sentence`, in which each `{}` stands for the next of `names`.
     pub(super) fn add(&mut self, sentence: &str, names: &[&str]) {
-        let line = line(sentence, names);
+        self.push(line(sentence, names));
+    }
+
+    /// Adds a line that is made already.
+    pub(super) fn push(&mut self, line: String) {
         if self.lines.contains(&line) {
             return;
         }
@@ -39,7 +43,8 @@ impl Warnings {
     }
 }
 
-fn line(sentence: &str, names: &[&str]) -> String {
+/// Makes a line: `sentence`, in which each `{}` stands for the next of `names`.
+pub(super) fn line(sentence: &str, names: &[&str]) -> String {
     let bare = sentence.replace("{}", "");
     // Two quotes around each name.
     let room = MAX_CHARS.saturating_sub(bare.chars().count() + 2 * names.len());

@@ -26,6 +26,15 @@ pub const KINDS: [&str; 7] = [
     "StatefulSet.apps",
 ];
 
+/// Where the pod template of a kind stands, as a JSON Pointer (RFC 6901); `None` for what is no workload.
+#[must_use]
+pub fn template_pointer(kind: &str) -> Option<&'static str> {
+    match kind {
+        "CronJob.batch" => Some("/spec/jobTemplate/spec/template"),
+        _ => KINDS.contains(&kind).then_some("/spec/template"),
+    }
+}
+
 /// The parts of a workload that matter, borrowed from the request.
 #[derive(Debug, Default, Deserialize)]
 pub struct Workload<'a> {
@@ -142,7 +151,9 @@ pub(super) fn decide(review: &Review<'_>, facts: &Facts) -> (Grounds, Vec<String
             &[pod.service_account()],
         ),
     }
-    advice::advise(pod, &mut warnings);
+    for advice in advice::advise(pod) {
+        warnings.push(advice.text);
+    }
     (Grounds::Workload, warnings.into_lines())
 }
 
