@@ -26,6 +26,8 @@ pub const USE_VERB: &str = "use";
 
 /// The longest DNS-1123 subdomain, in bytes (RFC 1123; Kubernetes' `IsDNS1123Subdomain`).
 const MAX_SUBDOMAIN: usize = 253;
+/// The longest DNS-1123 label, in bytes. Kubernetes does not apply it to the parts of a subdomain.
+const MAX_LABEL: usize = 63;
 
 /// The name of a credential spec: a lower-case DNS-1123 subdomain, checked once, where it enters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,6 +65,12 @@ impl fmt::Display for SpecName {
 #[must_use]
 pub fn is_dns_subdomain(name: &str) -> bool {
     name.len() <= MAX_SUBDOMAIN && name.split('.').all(is_dns_part)
+}
+
+/// Whether `name` is a DNS-1123 label of at most 63 bytes, as Kubernetes requires of names of namespaces.
+#[must_use]
+pub fn is_dns_label(name: &str) -> bool {
+    name.len() <= MAX_LABEL && is_dns_part(name)
 }
 
 fn is_dns_part(part: &str) -> bool {

@@ -17,11 +17,18 @@
 //! `serve --standalone` and `kubectl gmsa check` walk the same line; only [`resolver`] and [`authorizer`] then read YAML
 //! files instead of asking a cluster.
 
+pub mod admin;
 pub mod admission;
 pub mod apiserver;
 pub mod authorizer;
 pub mod cli;
+pub mod config;
 pub mod credspec;
 pub mod manifests;
+pub mod metrics;
 pub mod resolver;
+pub mod server;
+pub mod shutdown;
 pub mod standalone;
+pub mod telemetry;
+pub mod tls;

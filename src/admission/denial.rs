@@ -143,7 +143,7 @@ pub enum Denial {
 }
 
 fn because(reason: Option<&str>) -> String {
-    reason.map(|reason| format!(", reason: {reason:?}")).unwrap_or_default()
+    reason.filter(|reason| !reason.is_empty()).map(|reason| format!(", reason: {reason:?}")).unwrap_or_default()
 }
 
 impl Denial {

@@ -2,13 +2,15 @@
 //!
 //! What always holds: only slots with a name and no contents are touched, so a patched pod sent again yields no patch.
 
+use std::collections::HashSet;
+
 use super::{
     Denial, Facts, Grounds, MAX_PATCH_BYTES, Needs, Review, bound_names, expect_pod,
     pod::{Pod, Slot, SlotKind},
     review::Operation,
     trusted,
 };
-use crate::credspec::{Contents, SpecName};
+use crate::credspec::{SpecName, text};
 
 /// A JSON Patch, as it is written into the answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,7 +59,7 @@ fn plan<'r>(review: &'r Review<'_>, random_hostname: bool) -> Result<Plan<'r>, D
         let Some(name) = slot.name else { continue };
         let name = trusted(name, &slot)?;
         if slot.contents.is_none() {
-            smallest_patch += operation_size(&slot, "\"{}\"".len());
+            smallest_patch += smallest_operation(&slot);
             plan.expand.push((slot, name));
         }
     }
@@ -71,7 +73,7 @@ fn plan<'r>(review: &'r Review<'_>, random_hostname: bool) -> Result<Plan<'r>, D
 fn added<'r>(review: &'r Review<'_>, pod: &'r Pod<'_>) -> Result<Vec<Slot<'r>>, Denial> {
     let old = review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })?;
     let ephemeral = |slot: &Slot<'_>| slot.kind == SlotKind::EphemeralContainer;
-    let known: std::collections::HashSet<&str> = old.slots().filter(ephemeral).map(|slot| slot.owner).collect();
+    let known: HashSet<&str> = old.slots().filter(ephemeral).map(|slot| slot.owner).collect();
     Ok(pod.slots().filter(ephemeral).filter(|slot| !known.contains(slot.owner)).collect())
 }
 
@@ -91,26 +93,14 @@ pub(super) fn decide(review: &Review<'_>, facts: &Facts) -> Result<(Grounds, Opt
     if let Some(grounds) = plan.grounds {
         return Ok((grounds, None));
     }
-    let mut expand: Vec<(Slot<'_>, &Contents)> = Vec::with_capacity(plan.expand.len());
-    let mut size = 2;
-    for (slot, name) in plan.expand {
-        let contents = facts.contents(&name)?;
-        size += operation_size(&slot, contents.quoted().len());
-        if size > MAX_PATCH_BYTES {
-            return Err(Denial::PatchTooLarge);
-        }
-        expand.push((slot, contents));
+    let mut patch = Vec::new();
+    for (slot, name) in &plan.expand {
+        write_add(&mut patch, &path(slot), facts.contents(name)?.quoted())?;
     }
-    let mut patch = Vec::with_capacity(size + 64);
-    for (slot, contents) in &expand {
-        separate(&mut patch);
-        write_add(&mut patch, &path(slot), contents.quoted());
-    }
-    let grounds = if expand.is_empty() { Grounds::AlreadyExpanded } else { Grounds::Expanded };
     if let Some(hostname) = facts.hostname.as_deref().filter(|_| plan.hostname) {
-        separate(&mut patch);
-        write_add(&mut patch, "/spec/hostname", &crate::credspec::text::string(hostname));
+        write_add(&mut patch, "/spec/hostname", &text::string(hostname))?;
     }
+    let grounds = if plan.expand.is_empty() { Grounds::AlreadyExpanded } else { Grounds::Expanded };
     if patch.is_empty() {
         return Ok((grounds, None));
     }
@@ -118,23 +108,22 @@ pub(super) fn decide(review: &Review<'_>, facts: &Facts) -> Result<(Grounds, Opt
     Ok((grounds, Some(Patch(patch))))
 }
 
-fn separate(patch: &mut Vec<u8>) {
-    patch.push(if patch.is_empty() { b'[' } else { b',' });
-}
-
 const HEAD: &[u8] = br#"{"op":"add","path":""#;
 const MIDDLE: &[u8] = br#"","value":"#;
 
-/// The bytes that one operation takes, the separator included.
-fn operation_size(slot: &Slot<'_>, value: usize) -> usize {
-    HEAD.len() + path(slot).len() + MIDDLE.len() + value + "},".len()
+/// The fewest bytes that the operation for a slot takes, its separator included.
+fn smallest_operation(slot: &Slot<'_>) -> usize {
+    HEAD.len() + path(slot).len() + MIDDLE.len() + "\"{}\"},".len()
 }
 
-/// Writes one operation. The path holds only field names and numbers: nothing in it needs an escape.
-fn write_add(patch: &mut Vec<u8>, path: &str, quoted_value: &str) {
-    for part in [HEAD, path.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"] {
+/// Adds one operation. The path holds only field names and numbers: nothing in it needs an escape.
+fn write_add(patch: &mut Vec<u8>, at: &str, quoted_value: &str) -> Result<(), Denial> {
+    let separator = if patch.is_empty() { b"[" } else { b"," };
+    for part in [separator, HEAD, at.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"] {
         patch.extend_from_slice(part);
     }
+    // The closing bracket is still to come.
+    if patch.len() < MAX_PATCH_BYTES { Ok(()) } else { Err(Denial::PatchTooLarge) }
 }
 
 /// Where a slot's contents go. The slot has a name, so its `windowsOptions` is there.

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::review::{Text, null_is_default};
+use super::review::{Object, Text, null_is_default};
 
 mod placement;
 
@@ -17,9 +17,9 @@ use placement::{Affinity, NodeSelector};
 #[derive(Debug, Default, Deserialize)]
 pub struct Pod<'a> {
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    metadata: Metadata<'a>,
+    metadata: Object<Metadata<'a>>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    spec: Spec<'a>,
+    spec: Object<Spec<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -35,7 +35,7 @@ struct Metadata<'a> {
 #[serde(rename_all = "camelCase")]
 struct Spec<'a> {
     #[serde(borrow)]
-    os: Option<Os<'a>>,
+    os: Option<Object<Os<'a>>>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
     node_selector: NodeSelector<'a>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
@@ -49,13 +49,13 @@ struct Spec<'a> {
     #[serde(borrow)]
     service_account_name: Option<Text<'a>>,
     #[serde(borrow)]
-    security_context: Option<SecurityContext<'a>>,
+    security_context: Option<Object<SecurityContext<'a>>>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    containers: Vec<Container<'a>>,
+    containers: Vec<Object<Container<'a>>>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    init_containers: Vec<Container<'a>>,
+    init_containers: Vec<Object<Container<'a>>>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
-    ephemeral_containers: Vec<Container<'a>>,
+    ephemeral_containers: Vec<Object<Container<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -70,14 +70,14 @@ struct Container<'a> {
     #[serde(borrow)]
     name: Option<Text<'a>>,
     #[serde(borrow)]
-    security_context: Option<SecurityContext<'a>>,
+    security_context: Option<Object<SecurityContext<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SecurityContext<'a> {
     #[serde(borrow)]
-    windows_options: Option<WindowsOptions<'a>>,
+    windows_options: Option<Object<WindowsOptions<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -158,7 +158,12 @@ impl<'p> Slot<'p> {
         }
     }
 
-    fn new(kind: SlotKind, index: usize, owner: &'p str, security_context: Option<&'p SecurityContext<'_>>) -> Self {
+    fn new(
+        kind: SlotKind,
+        index: usize,
+        owner: &'p str,
+        security_context: Option<&'p Object<SecurityContext<'_>>>,
+    ) -> Self {
         let options = security_context.and_then(|context| context.windows_options.as_ref());
         Self {
             kind,
@@ -233,7 +238,7 @@ impl Pod<'_> {
     }
 }
 
-fn walk<'p>(kind: SlotKind, containers: &'p [Container<'_>]) -> impl Iterator<Item = Slot<'p>> {
+fn walk<'p>(kind: SlotKind, containers: &'p [Object<Container<'_>>]) -> impl Iterator<Item = Slot<'p>> {
     containers.iter().enumerate().map(move |(index, container)| {
         let owner = as_str(container.name.as_ref()).unwrap_or_default();
         Slot::new(kind, index, owner, container.security_context.as_ref())

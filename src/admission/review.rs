@@ -2,12 +2,15 @@
 //!
 //! What always holds: a [`Review`] has a uid, an operation and a kind, and its objects are Pods wherever its kind is Pod.
 //! Unknown fields are skipped without being built, known fields of the wrong type and known keys that stand twice are
-//! errors. The wire format is `k8s.io/api/admission/v1`; `v1beta1` has the same one.
+//! errors, and no error quotes the body. The wire format is `k8s.io/api/admission/v1`; `v1beta1` has the same one.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, ops::Deref};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 
 use super::{
     Decision, Verdict, credspec_review,
@@ -24,6 +27,38 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
         #[derive(Deserialize)]
         struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
         Borrowed::deserialize(input).map(|Borrowed(text)| Self(text))
+    }
+}
+
+/// A JSON object. (A bare struct would also be read from an array, its items taken as the fields in their order.)
+#[derive(Debug, Default)]
+pub(super) struct Object<T>(T);
+
+impl<T> Deref for Object<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        input.deserialize_map(ObjectVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(entries))
     }
 }
 
@@ -93,7 +128,7 @@ struct Envelope<'a, P> {
     #[serde(rename = "kind")]
     _kind: ReviewKind,
     #[serde(borrow)]
-    request: Request<'a, P>,
+    request: Object<Request<'a, P>>,
 }
 
 #[derive(Deserialize)]
@@ -102,7 +137,7 @@ struct Request<'a, P> {
     #[serde(borrow)]
     uid: Text<'a>,
     #[serde(borrow)]
-    kind: GroupVersionKind<'a>,
+    kind: Object<GroupVersionKind<'a>>,
     #[serde(borrow)]
     sub_resource: Option<Text<'a>>,
     #[serde(borrow)]
@@ -137,56 +172,59 @@ pub struct Review<'a> {
     pub credential_spec: Option<serde_json::Value>,
 }
 
+/// The longest uid that is given back, in bytes. The API server's are UUIDs of 36.
+const MAX_UID: usize = 128;
+
 /// The kind that `/mutate` and `/validate` decide on.
 pub(super) const POD: &str = "Pod";
 
 /// Why a request body is not a review.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// The body is not JSON of an AdmissionReview's shape.
-    #[error("the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): {}", explain(.0))]
-    Json(serde_json::Error),
-    /// The API server always sends a uid; an answer cannot be matched without one.
-    #[error("the AdmissionReview has an empty request.uid")]
-    EmptyUid,
+    /// The body is not JSON of an AdmissionReview's shape: what is wrong and where, with nothing of the body in it.
+    #[error("the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): {0}")]
+    Json(String),
+    /// An answer is matched by its uid.
+    #[error("the request.uid of the AdmissionReview is not of 1 to {MAX_UID} bytes")]
+    Uid,
 }
 
 impl<'a> Review<'a> {
     /// Reads a request body.
     ///
     /// # Errors
-    /// Where the body is not an AdmissionReview request, or is one of a Pod or a workload with a field of the wrong type.
+    /// Where the body is not an AdmissionReview request, or is one of a Pod with a field of the wrong type.
     pub fn parse(body: &'a [u8]) -> Result<Self, ParseError> {
         // One pass for Pods, which are nearly all that comes. An object of another kind may have other types in a Pod's
         // places: it must still be named in the answer, so it is read again without its objects.
-        let mut review = match serde_json::from_slice::<Envelope<'a, Pod<'a>>>(body) {
-            Ok(envelope) => Self::from_envelope(envelope, Some)?,
+        let mut review = match read::<Object<Pod<'a>>>(body) {
+            Ok(envelope) => Self::from_envelope(envelope, |Object(pod)| Some(pod))?,
             Err(pod_error) => {
-                let envelope: Envelope<'a, Skipped> = serde_json::from_slice(body).map_err(ParseError::Json)?;
-                let review = Self::from_envelope(envelope, |_| None)?;
+                let review = Self::from_envelope(read::<IgnoredAny>(body)?, |_| None)?;
                 if review.is_pod() {
-                    return Err(ParseError::Json(pod_error));
+                    return Err(pod_error);
                 }
                 review
             }
         };
         if workload::KINDS.contains(&&*review.kind) {
-            review.workload = object(body)?;
+            review.workload = object(body);
         } else if review.kind == credspec_review::KIND {
-            review.credential_spec = object(body)?;
+            review.credential_spec = object(body);
         }
         Ok(review)
     }
 
     fn from_envelope<P>(envelope: Envelope<'a, P>, pod: impl Fn(P) -> Option<Pod<'a>>) -> Result<Self, ParseError> {
-        let request = envelope.request;
+        let Object(request) = envelope.request;
         let or_empty = |text: Option<Text<'a>>| text.map_or(Cow::Borrowed(""), |text| text.0);
-        if request.uid.0.is_empty() {
-            return Err(ParseError::EmptyUid);
+        if !(1..=MAX_UID).contains(&request.uid.0.len()) {
+            return Err(ParseError::Uid);
         }
-        let kind = match request.kind.group {
-            Some(group) if !group.0.is_empty() => Cow::Owned(format!("{}.{}", request.kind.kind.0, group.0)),
-            _ => request.kind.kind.0,
+        let Object(GroupVersionKind { group, kind }) = request.kind;
+        let kind = match group {
+            Some(group) if !group.0.is_empty() => Cow::Owned(format!("{}.{}", kind.0, group.0)),
+            _ => kind.0,
         };
         let is_pod = kind == POD;
         Ok(Self {
@@ -216,24 +254,19 @@ impl<'a> Review<'a> {
     }
 }
 
-/// Reads the new object alone, as what its kind says.
-fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<Option<T>, ParseError> {
-    #[derive(Deserialize)]
-    #[serde(bound(deserialize = "T: Deserialize<'de>"))]
-    struct Outer<T> {
-        request: Inner<T>,
-    }
-    #[derive(Deserialize)]
-    #[serde(bound(deserialize = "T: Deserialize<'de>"))]
-    struct Inner<T> {
-        object: Option<T>,
-    }
-    serde_json::from_slice(body).map(|outer: Outer<T>| outer.request.object).map_err(ParseError::Json)
+/// Reads the new object alone, as what its kind says. `None` where it is something else: the webhooks for these kinds give
+/// advice, and have none then.
+fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Option<T> {
+    let Object(request) = read::<Object<T>>(body).ok()?.request;
+    request.object.map(|Object(object)| object)
 }
 
-/// An object that is stepped over.
-#[derive(Deserialize)]
-struct Skipped(serde::de::IgnoredAny);
+fn read<'a, P: Deserialize<'a>>(body: &'a [u8]) -> Result<Envelope<'a, P>, ParseError> {
+    match serde_json::from_slice(body) {
+        Ok(Object(envelope)) => Ok(envelope),
+        Err(error) => Err(ParseError::Json(explain(&error))),
+    }
+}
 
 /// Says what is wrong with a body and where, without the value that serde quotes: it may be anything, a password too.
 fn explain(error: &serde_json::Error) -> String {

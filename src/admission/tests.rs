@@ -1,1 +1,339 @@
+//! The decision, rule by rule of the contract. The whole answers stand in tests/golden.
 
+use serde_json::{Value, json};
+
+use super::{pod::SlotKind, *};
+
+const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
+const RANDOM: Webhook = Webhook::Mutate { random_hostname: true };
+
+fn name(text: &str) -> SpecName {
+    SpecName::parse(text).unwrap()
+}
+
+fn contents(value: &Value) -> SpecFact {
+    SpecFact::Contents(Arc::new(Contents::of(value.as_object().unwrap())))
+}
+
+/// A review as text; `decided` parses it, asks what is needed and decides with the facts given.
+fn review(operation: &str, object: &Value, old: &Value) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u1",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "namespace": "prod",
+            "operation": operation,
+            "object": object,
+            "oldObject": old,
+        },
+    })
+}
+
+fn create(spec: &Value) -> Value {
+    review("CREATE", &json!({"metadata": {"name": "web"}, "spec": spec}), &Value::Null)
+}
+
+fn needed(webhook: Webhook, review: &Value) -> Needs {
+    needs(webhook, &Review::parse(review.to_string().as_bytes()).unwrap())
+}
+
+fn decided(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
+    decide(webhook, &Review::parse(review.to_string().as_bytes()).unwrap(), facts)
+}
+
+fn denial(webhook: Webhook, review: &Value, facts: &Facts) -> (u16, String) {
+    match decided(webhook, review, facts).verdict {
+        Verdict::Denied(denial) => (denial.code(), denial.to_string()),
+        Verdict::Allowed(patch) => panic!("allowed: {patch:?}"),
+    }
+}
+
+fn options(name: &str, contents: &str) -> Value {
+    json!({"windowsOptions": {"gmsaCredentialSpecName": name, "gmsaCredentialSpec": contents}})
+}
+
+fn named(name: &str) -> Value {
+    json!({"windowsOptions": {"gmsaCredentialSpecName": name}})
+}
+
+/// Facts about one credential spec whose contents are `{"a":1}`.
+fn facts(spec: &str, may_use: UseFact, source: Source) -> Facts {
+    Facts {
+        specs: vec![(name(spec), contents(&json!({"a": 1})), source)],
+        uses: vec![(name(spec), may_use, source)],
+        hostname: None,
+    }
+}
+
+#[test]
+fn a_subject_is_a_service_account_in_its_groups() {
+    let subject = Subject { namespace: Arc::from("prod"), service_account: Arc::from("sa") };
+    assert_eq!(subject.user(), "system:serviceaccount:prod:sa");
+    assert_eq!(subject.groups(), ["system:serviceaccounts", "system:serviceaccounts:prod"]);
+}
+
+#[test]
+fn each_distinct_question_is_asked_once() {
+    let spec = json!({
+        "serviceAccountName": "sa",
+        "securityContext": named("b"),
+        "containers": [{"name": "c1", "securityContext": named("a")}, {"name": "c2", "securityContext": named("b")}],
+        "initContainers": [{"name": "i", "securityContext": options("c", "{}")}],
+        "ephemeralContainers": [{"name": "e", "securityContext": named("d")}],
+    });
+    let wanted = Needs { specs: ["b", "a", "d"].map(name).to_vec(), ..Needs::default() };
+    assert_eq!(needed(MUTATE, &create(&spec)), wanted);
+    assert_eq!(needed(RANDOM, &create(&spec)), Needs { hostname: true, ..wanted });
+}
+
+#[test]
+fn validation_asks_up_to_the_first_slot_that_is_refused_anyway() {
+    let subject = || Some(Subject { namespace: Arc::from("prod"), service_account: Arc::from("default") });
+    let full = |spec: &str| json!({"name": spec, "securityContext": options(spec, "{}")});
+    let stop = |last: Value| create(&json!({"containers": [full("a"), full("b"), full("a"), last, full("c")]}));
+    let two = ["a", "b"].map(name).to_vec();
+    for last in [options("", "{}"), options("X", "{}"), json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}})] {
+        let needs = needed(Webhook::Validate, &stop(json!({"name": "last", "securityContext": last})));
+        assert_eq!(needs, Needs { specs: two.clone(), subject: subject(), uses: two.clone(), hostname: false });
+    }
+    // A name without contents: whether it may be used is said first, and its contents do not matter.
+    let needs = needed(Webhook::Validate, &stop(json!({"name": "last", "securityContext": named("d")})));
+    let three = ["a", "b", "d"].map(name).to_vec();
+    assert_eq!(needs, Needs { specs: two, subject: subject(), uses: three, hostname: false });
+}
+
+#[test]
+fn nothing_is_asked_where_the_review_says_enough() {
+    let web = json!({"metadata": {"name": "web"}, "spec": {"securityContext": options("a", "{}")}});
+    let mut deployment = create(&json!({"securityContext": named("a")}));
+    deployment["request"]["kind"] = json!({"group": "apps", "version": "v1", "kind": "Deployment"});
+    let many: Vec<_> = (0..25).map(|n| json!({"name": "c", "securityContext": named(&format!("s{n}"))})).collect();
+    for review in [
+        create(&json!({})),
+        create(&json!({"securityContext": {"windowsOptions": {"gmsaCredentialSpec": "{}"}}})),
+        create(&json!({"securityContext": named("../../version")})),
+        create(&json!({"containers": many})),
+        review("UPDATE", &web, &web),
+        review("DELETE", &Value::Null, &web),
+        review("CREATE", &Value::Null, &Value::Null),
+        review("UPDATE", &web, &Value::Null),
+        deployment,
+    ] {
+        for webhook in [MUTATE, RANDOM, Webhook::Validate] {
+            assert_eq!(needed(webhook, &review), Needs::default(), "{webhook:?} {review}");
+        }
+    }
+    // The mutating webhook leaves pods for Linux and slots with contents alone.
+    assert_eq!(
+        needed(RANDOM, &create(&json!({"os": {"name": "linux"}, "securityContext": named("a")}))),
+        Needs::default()
+    );
+    assert_eq!(needed(MUTATE, &create(&json!({"securityContext": options("a", "{}")}))), Needs::default());
+}
+
+#[test]
+fn at_most_24_distinct_names() {
+    let pod = |distinct: usize| {
+        let slot = |n: usize| json!({"name": "c", "securityContext": named(&format!("s{}", n % distinct))});
+        create(&json!({"containers": (0..60).map(slot).collect::<Vec<_>>()}))
+    };
+    let refused = (422, "a pod may name at most 24 distinct GMSA cred specs".to_owned());
+    assert_eq!(needed(MUTATE, &pod(24)).specs.len(), 24);
+    assert_eq!(needed(Webhook::Validate, &pod(24)).uses, [name("s0")]);
+    for webhook in [MUTATE, Webhook::Validate] {
+        assert_eq!(denial(webhook, &pod(25), &Facts::default()), refused);
+    }
+}
+
+#[test]
+fn a_patch_is_at_most_2_mib() {
+    // Thirty slots whose contents are large, and one whose contents make the patch as long as it is to be.
+    let slots = |spec: &str, count: usize| vec![json!({"name": "c", "securityContext": named(spec)}); count];
+    let pod = create(&json!({"securityContext": named("b"), "containers": slots("a", 30)}));
+    let of_length = |length: usize| contents(&json!({"a": "x".repeat(length)}));
+    let large = of_length(65_000);
+    let facts = |length: usize| Facts {
+        specs: vec![(name("a"), large.clone(), Source::Files), (name("b"), of_length(length), Source::Files)],
+        ..Facts::default()
+    };
+    let written = |length: usize| match decided(MUTATE, &pod, &facts(length)).verdict {
+        Verdict::Allowed(Some(patch)) => patch.as_bytes().len(),
+        other => panic!("{other:?}"),
+    };
+    let fits = MAX_PATCH_BYTES - written(0);
+    assert_eq!(written(fits), 2 * 1024 * 1024);
+    let refused = "the GMSA cred spec contents of this pod would take more than 2097152 bytes: use fewer containers or name the GMSA cred spec on the pod";
+    assert_eq!(denial(MUTATE, &pod, &facts(fits + 1)), (422, refused.to_owned()));
+
+    // Where not even empty contents would fit, nobody is asked.
+    let pod = |count: usize| create(&json!({"containers": slots("a", count)}));
+    assert_eq!(needed(MUTATE, &pod(19_000)).specs, [name("a")]);
+    assert_eq!(needed(MUTATE, &pod(20_000)), Needs::default());
+    assert_eq!(denial(MUTATE, &pod(20_000), &Facts::default()), (422, refused.to_owned()));
+}
+
+#[test]
+fn a_name_from_a_pod_is_escaped_and_cut_in_messages() {
+    let long = "é".repeat(300);
+    for (hostile, quoted) in [
+        ("", r#""""#.to_owned()),
+        ("x?watch=true", r#""x?watch=true""#.to_owned()),
+        ("../../version", r#""../../version""#.to_owned()),
+        ("a\n\u{1b}[31m\"", r#""a\n\u{1b}[31m\"""#.to_owned()),
+        (&long, format!("\"{}\"…", "é".repeat(253))),
+    ] {
+        let pod = create(&json!({"containers": [{"name": "c", "securityContext": options(hostile, "{}")}]}));
+        let message = format!("GMSA cred spec name {quoted} of container \"c\" is not a lower-case DNS subdomain");
+        for webhook in [MUTATE, Webhook::Validate] {
+            assert_eq!(denial(webhook, &pod, &Facts::default()), (422, message.clone()));
+        }
+    }
+}
+
+#[test]
+fn only_pods_and_their_creation_and_update_are_judged() {
+    let mut other = create(&json!({}));
+    other["request"]["kind"] = json!({"group": "apps", "version": "v1", "kind": "Deployment"});
+    let web = json!({"metadata": {"name": "web"}});
+    for (review, message) in [
+        (other, "expected a Pod object, got a Deployment.apps"),
+        (review("DELETE", &Value::Null, &web), "expected a CREATE or UPDATE operation, got DELETE"),
+        (review("CONNECT", &web, &Value::Null), "expected a CREATE or UPDATE operation, got CONNECT"),
+        (review("CREATE", &Value::Null, &web), "the AdmissionReview of a Pod CREATE has no request.object"),
+        (review("UPDATE", &Value::Null, &web), "the AdmissionReview of a Pod UPDATE has no request.object"),
+    ] {
+        for webhook in [MUTATE, RANDOM, Webhook::Validate] {
+            assert_eq!(denial(webhook, &review, &Facts::default()), (400, message.to_owned()));
+        }
+    }
+    let no_old = "the AdmissionReview of a Pod UPDATE has no request.oldObject".to_owned();
+    let mut update = review("UPDATE", &web, &Value::Null);
+    assert_eq!(denial(Webhook::Validate, &update, &Facts::default()), (400, no_old.clone()));
+    update["request"]["subResource"] = json!("ephemeralcontainers");
+    assert_eq!(denial(MUTATE, &update, &Facts::default()), (400, no_old));
+}
+
+#[test]
+fn a_subject_that_cannot_be_one_is_refused_before_it_is_asked_about() {
+    for namespace in ["", "Prod", "a.b", "a/b", "a:b"] {
+        let mut review = create(&json!({"securityContext": options("a", "{}")}));
+        review["request"]["namespace"] = json!(namespace);
+        let message = format!("the AdmissionReview has no valid request.namespace: {namespace:?} is not a DNS label");
+        assert_eq!(denial(Webhook::Validate, &review, &Facts::default()), (400, message));
+        assert_eq!(needed(Webhook::Validate, &review), Needs::default());
+    }
+    for account in ["Default", "a/b", "x:y", "../x"] {
+        let review = create(&json!({"serviceAccountName": account, "securityContext": options("a", "{}")}));
+        let message = format!("service account name {account:?} is not a lower-case DNS subdomain");
+        assert_eq!(denial(Webhook::Validate, &review, &Facts::default()), (422, message));
+        assert_eq!(needed(Webhook::Validate, &review), Needs::default());
+    }
+}
+
+#[test]
+fn a_fact_that_is_missing_is_a_denial() {
+    let bug = "it was not looked up (this is a bug in the webhook)";
+    let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
+    let mut facts = facts("a", UseFact::Allowed, Source::Api);
+    assert!(decided(Webhook::Validate, &pod, &facts).is_allowed());
+    facts.specs.clear();
+    let message = format!("unable to retrieve the contents of cred spec a: {bug}");
+    assert_eq!(denial(Webhook::Validate, &pod, &facts), (500, message.clone()));
+    assert_eq!(denial(MUTATE, &create(&json!({"securityContext": named("a")})), &facts), (500, message));
+    facts.uses.clear();
+    let message = format!(
+        "unable to check whether service account \"default\" is authorized to `use` GMSA cred spec \"a\": {bug}"
+    );
+    assert_eq!(denial(Webhook::Validate, &pod, &facts), (500, message));
+}
+
+#[test]
+fn a_reason_is_given_where_there_is_one() {
+    let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
+    for (reason, end) in [(None, ""), (Some(""), ""), (Some("no \"RBAC\""), r#", reason: "no \"RBAC\"""#)] {
+        let facts = facts("a", UseFact::Denied { reason: reason.map(str::to_owned) }, Source::Api);
+        let message = format!("service account \"default\" is not authorized to `use` GMSA cred spec \"a\"{end}");
+        assert_eq!(denial(Webhook::Validate, &pod, &facts), (403, message));
+    }
+}
+
+#[test]
+fn a_cached_spec_is_doubted_before_its_contents_deny() {
+    let pod = |contents: &str| create(&json!({"securityContext": options("a", contents)}));
+    let doubted = |review: &Value, facts: &Facts| decided(Webhook::Validate, review, facts).doubted;
+    let cached = facts("a", UseFact::Allowed, Source::Cache);
+    assert_eq!(doubted(&pod("{\"a\":2}"), &cached), Some(name("a")));
+    assert_eq!(doubted(&pod("{\"a\":1}"), &cached), None);
+    assert_eq!(doubted(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
+    assert_eq!(doubted(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
+
+    let unusable = |source| Facts { specs: vec![(name("a"), SpecFact::Unusable, source)], ..Facts::default() };
+    let unexpanded = create(&json!({"securityContext": named("a")}));
+    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Cache)).doubted, Some(name("a")));
+    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Joined)).doubted, None);
+}
+
+#[test]
+fn audit_annotations_say_how_it_was_decided() {
+    let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
+    let mut known = facts("a", UseFact::Allowed, Source::Cache);
+    known.uses[0].2 = Source::Remembered;
+    known.uses.push((name("b"), UseFact::Allowed, Source::Joined));
+    let decision = decided(Webhook::Validate, &pod, &known);
+    assert_eq!(decision.reason, "authorized");
+    assert_eq!(decision.specs, ["a", "b"].map(name));
+    let annotations = [
+        ("validate-credential-specs", "a (use: remembered, contents: cache), b (use: joined)".to_owned()),
+        ("validate-decision", "authorized".to_owned()),
+    ];
+    assert_eq!(decision.audit, annotations);
+
+    let facts = Facts { specs: vec![(name("a"), SpecFact::Missing, Source::Files)], ..Facts::default() };
+    let decision = decided(MUTATE, &create(&json!({"securityContext": named("a")})), &facts);
+    assert_eq!(
+        decision.audit,
+        [("mutate-credential-specs", "a (contents: files)".to_owned()), ("mutate-decision", "spec-missing".to_owned())]
+    );
+    assert_eq!(decided(MUTATE, &create(&json!({})), &Facts::default()).audit, []);
+}
+
+#[test]
+fn slots_are_walked_in_order_and_named() {
+    let body = create(&json!({
+        "securityContext": options("p", ""),
+        "ephemeralContainers": [{"name": "e"}],
+        "initContainers": [{"name": "i", "securityContext": {}}],
+        "containers": [{"name": "c1", "securityContext": {"windowsOptions": {}}}, {"securityContext": named("n")}],
+    }))
+    .to_string();
+    let review = Review::parse(body.as_bytes()).unwrap();
+    let slots: Vec<_> =
+        review.object.as_ref().unwrap().slots().map(|s| (s.kind, s.index, s.owner, s.name, s.contents)).collect();
+    assert_eq!(
+        slots,
+        [
+            (SlotKind::Pod, 0, "web", Some("p"), Some("")),
+            (SlotKind::Container, 0, "c1", None, None),
+            (SlotKind::Container, 1, "", Some("n"), None),
+            (SlotKind::InitContainer, 0, "i", None, None),
+            (SlotKind::EphemeralContainer, 0, "e", None, None),
+        ]
+    );
+}
+
+#[test]
+fn a_pod_without_a_name_is_called_by_its_generate_name() {
+    for (metadata, called) in [
+        (json!({"name": "web", "generateName": "w-"}), "web"),
+        (json!({"name": "", "generateName": "w-"}), "w-"),
+        (json!({"generateName": "w-"}), "w-"),
+        (json!({}), ""),
+    ] {
+        let mut review = create(&json!({"securityContext": {"windowsOptions": {"gmsaCredentialSpec": ""}}}));
+        review["request"]["object"]["metadata"] = metadata;
+        let end = "has a GMSA cred spec set, but does not define the name of the corresponding resource";
+        assert_eq!(denial(Webhook::Validate, &review, &Facts::default()), (422, format!("pod {called:?} {end}")));
+    }
+}

@@ -16,7 +16,7 @@ use super::{
     review::Operation,
     trusted,
 };
-use crate::credspec::{SpecName, compare::compare, is_dns_subdomain};
+use crate::credspec::{SpecName, compare::compare, is_dns_label, is_dns_subdomain};
 
 /// What a review asks for.
 struct Plan<'r> {
@@ -73,8 +73,7 @@ fn plan<'r>(review: &'r Review<'_>) -> Result<Plan<'r>, Denial> {
 }
 
 pub(super) fn subject(review: &Review<'_>, pod: &Pod<'_>) -> Result<Subject, Denial> {
-    // Namespaces are DNS labels: subdomains without a dot.
-    if review.namespace.contains('.') || !is_dns_subdomain(&review.namespace) {
+    if !is_dns_label(&review.namespace) {
         return Err(Denial::InvalidNamespace(Quoted::new(&review.namespace)));
     }
     let service_account = pod.service_account();

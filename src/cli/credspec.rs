@@ -235,3 +235,31 @@ fn pointer(field: &str) -> String {
     let steps = field.split(['.', '[', ']']).filter(|step| !step.is_empty());
     steps.flat_map(|step| ["/".to_owned(), step.replace('~', "~0").replace('/', "~1")]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_paths() {
+        assert_eq!(pointer("credspec.DomainJoinConfig.Sid"), "/credspec/DomainJoinConfig/Sid");
+        assert_eq!(pointer("a.b[10].c"), "/a/b/10/c");
+        assert_eq!(pointer(""), "");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_survives_the_manifest(text in any::<String>(), other in "[ -~]{0,12}") {
+            let domain = Domain {
+                dns: other.clone(), forest: text.clone(), netbios: text.clone(), sid: other.clone(), guid: text.clone(),
+            };
+            let plugin = Plugin { guid: other.clone(), input: text.clone() };
+            let plan = Plan::new(text, other.clone(), domain, &[other], Some(plugin));
+            let read: Value = serde_saphyr::from_str(&plan.yaml()).unwrap();
+            prop_assert_eq!(read, plan.object());
+        }
+    }
+}

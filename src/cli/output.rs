@@ -257,6 +257,3 @@ pub fn printable(text: &str) -> String {
     }
     out
 }
-
-#[cfg(test)]
-mod tests;

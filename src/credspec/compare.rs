@@ -1,8 +1,8 @@
 //! Whether a pod's contents text says the same as its credential spec: equal as JSON values.
 //!
 //! Objects are unordered and white space never matters. A key that stands twice, at any level, makes texts unequal,
-//! because another parser may take the other one, and with it another account. Two integers are compared exactly; a number
-//! with a fraction or an exponent, or beyond 64 bits, is what a `float64` holds, as for the API server that stored it.
+//! because another parser may take the other one, and with it another account. An integer that fits an `int64` is compared
+//! exactly; any other number is what a `float64` holds of it, as for the API server that stored it.
 
 use std::{cmp::Ordering, fmt};
 
@@ -74,18 +74,17 @@ fn equal(a: &Value, b: &Value) -> bool {
 fn equal_numbers(a: &Number, b: &Number) -> bool {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => a == b,
-        // One of them has no exact integer: both are what a float64 holds.
         (None, None) => a.as_f64().partial_cmp(&b.as_f64()) == Some(Ordering::Equal),
         _ => false,
     }
 }
 
-/// The number as an exact integer, `1.0` and `1e3` included, if it is one below 2^127.
+/// The number as an exact integer, `1.0` and `1e3` included, if it is one below 1e38.
 fn integer(number: &Number) -> Option<i128> {
-    if let Some(int) = number.as_i128() {
-        return Some(int);
+    if let Some(int) = number.as_i64() {
+        return Some(int.into());
     }
-    // 1e38 lies below i128's end; from there on every float64 is an integer and is compared as a float64.
+    // 1e38 lies below the end of i128; from there on a float64 is compared as one.
     let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e38)?;
     #[expect(clippy::cast_possible_truncation, reason = "integral and within range: exact")]
     Some(float as i128)

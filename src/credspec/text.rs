@@ -110,14 +110,42 @@ fn write_number(out: &mut String, number: &Number) {
 /// `encoding/json`'s `floatEncoder`: the shortest digits that read back the same; with an exponent below 1e-6 and from
 /// 1e21 on, the exponent's sign always and no padding zero.
 fn write_float(out: &mut String, float: f64) {
-    let size = float.abs();
-    if size == 0.0 {
+    if float == 0.0 {
         // The API server prints a negative zero as "-0", which Go's client reads as the integer 0.
         out.push('0');
-    } else if (1e-6..1e21).contains(&size) {
-        out.push_str(&float.to_string());
-    } else {
-        let text = format!("{float:e}");
-        out.push_str(&if text.contains("e-") { text } else { text.replace('e', "e+") });
+        return;
     }
+    if float < 0.0 {
+        out.push('-');
+    }
+    let size = float.abs();
+    let (digits, point) = shortest(size);
+    let places = usize::try_from(point).unwrap_or(0);
+    if !(1e-6..1e21).contains(&size) {
+        let (first, rest) = digits.split_at_checked(1).unwrap_or((&digits, ""));
+        let dot = if rest.is_empty() { "" } else { "." };
+        out.extend([first, dot, rest, &format!("e{:+}", point - 1)]);
+    } else if places == 0 {
+        out.push_str("0.");
+        out.extend((point..0).map(|_| '0'));
+        out.push_str(&digits);
+    } else if let Some((whole, rest)) = digits.split_at_checked(places).filter(|(_, rest)| !rest.is_empty()) {
+        out.extend([whole, ".", rest]);
+    } else {
+        out.push_str(&digits);
+        out.extend((digits.len()..places).map(|_| '0'));
+    }
+}
+
+/// The shortest digits of a positive number, and where among them the decimal point stands: `("15", -2)` is 0.0015.
+fn shortest(size: f64) -> (String, i32) {
+    // Of two shortest forms that are equally near, Go and serde_json take the even one; Rust's own `Display` does not.
+    let text = Value::from(size).to_string();
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{whole}{fraction}");
+    let digits = all.trim_start_matches('0');
+    // A float64's digits and exponent are a few hundred at most, whichever way they are written.
+    let before = i32::try_from(whole.len()).unwrap_or(0) - i32::try_from(all.len() - digits.len()).unwrap_or(0);
+    (digits.trim_end_matches('0').to_owned(), before + exponent.parse().unwrap_or(0))
 }

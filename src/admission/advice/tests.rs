@@ -1,3 +1,5 @@
+//! What is said about a pod, seen through `/validate`.
+
 use serde_json::{Value, json};
 
 use crate::{

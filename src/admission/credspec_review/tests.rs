@@ -1,3 +1,5 @@
+//! Credential specs in reviews, with strictness and without.
+
 use serde_json::{Value, json};
 
 use crate::admission::{Decision, Facts, Review, Verdict, Webhook, decide};

@@ -1,1 +1,357 @@
+//! Reading reviews, refusing what is none, and writing answers.
 
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    admission::{Denial, Facts, Failure, Webhook, decide},
+    credspec::SpecName,
+};
+
+const SECRET: &str = "hunter2";
+
+fn create(object: &Value) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u1",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "namespace": "prod",
+            "operation": "CREATE",
+            "object": object,
+            "oldObject": null,
+        },
+    })
+}
+
+fn error(review: &Value) -> String {
+    Review::parse(review.to_string().as_bytes()).unwrap_err().to_string()
+}
+
+/// A review with one place in it replaced.
+fn with(pointer: &str, value: Value) -> Value {
+    let mut review = create(&json!({
+        "metadata": {"name": "web", "generateName": "web-"},
+        "spec": {
+            "os": {"name": "windows"},
+            "hostname": "h",
+            "hostnameOverride": "h",
+            "serviceAccountName": "sa",
+            "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "n", "gmsaCredentialSpec": "c"}},
+            "containers": [{"name": "c", "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "n"}}}],
+            "initContainers": [{"name": "i", "securityContext": {"windowsOptions": {}}}],
+            "ephemeralContainers": [{"name": "e", "securityContext": {"windowsOptions": {}}}],
+        },
+    }));
+    *review.pointer_mut(pointer).unwrap() = value;
+    review
+}
+
+#[test]
+fn a_review_is_read_and_borrowed_from_the_body() {
+    let body = create(&json!({"metadata": {"name": "web"}})).to_string();
+    let review = Review::parse(body.as_bytes()).unwrap();
+    assert_eq!(review.api_version, ApiVersion::V1);
+    assert_eq!(review.operation, Operation::Create);
+    assert_eq!((&*review.kind, &*review.sub_resource, &*review.namespace), ("Pod", "", "prod"));
+    assert!(review.is_pod());
+    assert!(matches!(review.uid, Cow::Borrowed("u1")));
+    assert_eq!(review.object.unwrap().name(), "web");
+    assert!(review.old_object.is_none());
+}
+
+#[test]
+fn null_is_read_as_absent() {
+    let pod = json!({
+        "metadata": null,
+        "spec": null,
+    });
+    let body = create(&pod).to_string();
+    assert_eq!(Review::parse(body.as_bytes()).unwrap().object.unwrap().slots().count(), 1);
+
+    for pointer in [
+        "/request/namespace",
+        "/request/object",
+        "/request/object/metadata",
+        "/request/object/metadata/name",
+        "/request/object/metadata/generateName",
+        "/request/object/spec",
+        "/request/object/spec/os",
+        "/request/object/spec/os/name",
+        "/request/object/spec/hostname",
+        "/request/object/spec/hostnameOverride",
+        "/request/object/spec/serviceAccountName",
+        "/request/object/spec/securityContext",
+        "/request/object/spec/securityContext/windowsOptions",
+        "/request/object/spec/securityContext/windowsOptions/gmsaCredentialSpecName",
+        "/request/object/spec/securityContext/windowsOptions/gmsaCredentialSpec",
+        "/request/object/spec/containers",
+        "/request/object/spec/initContainers",
+        "/request/object/spec/ephemeralContainers",
+        "/request/object/spec/containers/0/name",
+        "/request/object/spec/containers/0/securityContext",
+        "/request/kind/group",
+    ] {
+        let body = with(pointer, Value::Null).to_string();
+        assert!(Review::parse(body.as_bytes()).is_ok(), "{pointer}");
+    }
+}
+
+const PREFIX: &str = "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): ";
+
+fn refuses(pointers: &[&str], expected: &str, wrong: &[Value]) {
+    for pointer in pointers {
+        for value in wrong {
+            let text = error(&with(pointer, value.clone()));
+            assert!(text.starts_with(&format!("{PREFIX}expected {expected} at line 1 column ")), "{pointer}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_field_of_the_wrong_type_is_refused_without_being_quoted() {
+    let object = json!({"k": SECRET});
+    let array = json!([SECRET]);
+    let others = [json!(17), json!(1.5), json!(true), json!(false)];
+    let not_objects = [&[json!(SECRET), array.clone(), json!([])], &others[..]].concat();
+    let not_strings = [&[object.clone(), array, json!([])], &others[..]].concat();
+    let not_arrays = [&[json!(SECRET), object], &others[..]].concat();
+    refuses(
+        &[
+            "",
+            "/request",
+            "/request/kind",
+            "/request/object",
+            "/request/object/metadata",
+            "/request/object/spec",
+            "/request/object/spec/os",
+            "/request/object/spec/securityContext",
+            "/request/object/spec/securityContext/windowsOptions",
+            "/request/object/spec/containers/0",
+            "/request/object/spec/containers/0/securityContext/windowsOptions",
+            "/request/object/spec/initContainers/0",
+            "/request/object/spec/initContainers/0/securityContext",
+            "/request/object/spec/ephemeralContainers/0",
+        ],
+        "an object",
+        &not_objects,
+    );
+    refuses(
+        &[
+            "/request/uid",
+            "/request/kind/group",
+            "/request/kind/kind",
+            "/request/namespace",
+            "/request/object/metadata/name",
+            "/request/object/metadata/generateName",
+            "/request/object/spec/os/name",
+            "/request/object/spec/hostname",
+            "/request/object/spec/hostnameOverride",
+            "/request/object/spec/serviceAccountName",
+            "/request/object/spec/securityContext/windowsOptions/gmsaCredentialSpecName",
+            "/request/object/spec/securityContext/windowsOptions/gmsaCredentialSpec",
+            "/request/object/spec/containers/0/name",
+            "/request/object/spec/ephemeralContainers/0/name",
+        ],
+        "a string",
+        &not_strings,
+    );
+    refuses(
+        &[
+            "/request/object/spec/containers",
+            "/request/object/spec/initContainers",
+            "/request/object/spec/ephemeralContainers",
+        ],
+        "a sequence",
+        &not_arrays,
+    );
+}
+
+#[test]
+fn an_unknown_word_is_refused_without_being_quoted() {
+    // The quoted word imitates the end of the message: only the true end may be kept.
+    let word = json!(format!("{SECRET}, expected {SECRET}"));
+    for (pointer, expected) in [
+        ("/apiVersion", "`admission.k8s.io/v1` or `admission.k8s.io/v1beta1`"),
+        ("/kind", "`AdmissionReview`"),
+        ("/request/operation", "one of `CREATE`, `UPDATE`, `DELETE`, `CONNECT`"),
+    ] {
+        refuses(&[pointer], expected, std::slice::from_ref(&word));
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    for (parent, field) in [
+        ("", "apiVersion"),
+        ("", "kind"),
+        ("", "request"),
+        ("/request", "uid"),
+        ("/request", "kind"),
+        ("/request", "operation"),
+        ("/request/kind", "kind"),
+    ] {
+        let mut review = create(&json!({}));
+        review.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(field);
+        let text = error(&review);
+        assert!(text.starts_with(&format!("{PREFIX}missing field `{field}` at line 1 column ")), "{text}");
+    }
+}
+
+#[test]
+fn a_known_key_that_stands_twice_is_refused() {
+    let body =
+        create(&json!({"spec": {"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "n"}}}})).to_string();
+    for (once, twice, field) in [
+        (r#""uid":"u1""#, r#""uid":"u1","uid":"u2""#, "uid"),
+        (r#""operation":"CREATE""#, r#""operation":"UPDATE","operation":"CREATE""#, "operation"),
+        (r#""oldObject":null"#, r#""object":{},"oldObject":null"#, "object"),
+        (r#""spec":{"#, r#""spec":{},"spec":{"#, "spec"),
+        (r#""securityContext":{"#, r#""securityContext":null,"securityContext":{"#, "securityContext"),
+        (
+            r#""gmsaCredentialSpecName":"n""#,
+            r#""gmsaCredentialSpecName":"n","gmsaCredential\u0053pecName":"m""#,
+            "gmsaCredentialSpecName",
+        ),
+    ] {
+        assert!(body.contains(once), "{once}");
+        let text = Review::parse(body.replace(once, twice).as_bytes()).unwrap_err().to_string();
+        assert!(text.starts_with(&format!("{PREFIX}duplicate field `{field}` at line 1 column ")), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_json_is_refused_with_the_place() {
+    let body = create(&json!({"metadata": {"name": "web"}})).to_string();
+    for (bad, explained) in [
+        (&b""[..], "EOF while parsing a value at line 1 column 0"),
+        (b"null", "expected an object at line 1 column 4"),
+        (b"{", "EOF while parsing an object at line 1 column 1"),
+        (b"{}", "missing field `apiVersion` at line 1 column 2"),
+        (b"\xff\xfe", "expected value at line 1 column 1"),
+        (b"{\"apiVersion\":\"\xff\"}", "invalid unicode code point at line 1 column 16"),
+        (&[body.as_bytes(), b"x"].concat(), &format!("trailing characters at line 1 column {}", body.len() + 1)),
+    ] {
+        assert_eq!(Review::parse(bad).unwrap_err().to_string(), format!("{PREFIX}{explained}"));
+    }
+    for cut in 0..body.len() {
+        assert!(Review::parse(&body.as_bytes()[..cut]).is_err(), "{cut}");
+    }
+}
+
+#[test]
+fn unknown_fields_are_skipped_however_deep_they_are() {
+    let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
+    let body = create(&json!({"spec": {"volumes": "DEEP"}, "status": {"containers": 7}}))
+        .to_string()
+        .replace("\"DEEP\"", &deep);
+    assert!(Review::parse(body.as_bytes()).unwrap().object.is_some());
+}
+
+#[test]
+fn a_uid_has_from_1_to_128_bytes() {
+    for (uid, is_one) in [("", false), ("u", true), (&*"u".repeat(128), true), (&*"u".repeat(129), false)] {
+        let body = with("/request/uid", json!(uid)).to_string();
+        match Review::parse(body.as_bytes()) {
+            Ok(review) => assert!(is_one && review.uid == uid, "{uid}"),
+            Err(error) => {
+                assert!(!is_one, "{uid}");
+                assert_eq!(error.to_string(), "the request.uid of the AdmissionReview is not of 1 to 128 bytes");
+            }
+        }
+    }
+}
+
+#[test]
+fn objects_of_other_kinds_are_named_and_not_read() {
+    for (kind, name) in [
+        (json!({"group": "apps", "version": "v1", "kind": "Deployment"}), "Deployment.apps"),
+        (json!({"group": "metrics.k8s.io", "version": "v1", "kind": "Pod"}), "Pod.metrics.k8s.io"),
+        (json!({"group": "", "version": "v1", "kind": "PodExecOptions"}), "PodExecOptions"),
+        (json!({"version": "v1", "kind": "pod"}), "pod"),
+        (json!({"group": null, "version": "v1", "kind": "Binding"}), "Binding"),
+    ] {
+        // A valid Pod, and what no Pod is.
+        for object in [json!({"spec": {"containers": []}}), json!({"spec": {"containers": 3}}), json!([1])] {
+            let mut review = create(&object);
+            review["request"]["kind"] = kind.clone();
+            review["request"]["oldObject"] = object;
+            let body = review.to_string();
+            let review = Review::parse(body.as_bytes()).unwrap();
+            assert_eq!(review.kind, name);
+            assert!(!review.is_pod() && review.object.is_none() && review.old_object.is_none());
+        }
+    }
+}
+
+fn decision(verdict: Verdict) -> Decision {
+    Decision { verdict, reason: "r", specs: Vec::new(), warnings: Vec::new(), audit: Vec::new(), doubted: None }
+}
+
+fn answer_to(api_version: &str, decision: &Decision) -> String {
+    let body = with("/apiVersion", json!(api_version)).to_string();
+    String::from_utf8(Review::parse(body.as_bytes()).unwrap().answer(decision)).unwrap()
+}
+
+#[test]
+fn an_answer_speaks_the_version_of_the_request_and_gives_its_uid_back() {
+    for version in ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"] {
+        assert_eq!(
+            answer_to(version, &decision(Verdict::Allowed(None))),
+            format!(
+                r#"{{"apiVersion":"{version}","kind":"AdmissionReview","response":{{"uid":"u1","allowed":true}}}}"#
+            )
+        );
+    }
+}
+
+#[test]
+fn an_answer_escapes_the_uid() {
+    let body = with("/request/uid", json!("\"\n\u{1}</é")).to_string();
+    let answer = Review::parse(body.as_bytes()).unwrap().answer(&decision(Verdict::Allowed(None)));
+    let answer: Value = serde_json::from_slice(&answer).unwrap();
+    assert_eq!(answer["response"]["uid"], "\"\n\u{1}</é");
+}
+
+#[test]
+fn an_allowed_answer_carries_patch_warnings_and_annotations() {
+    let options = json!({"gmsaCredentialSpecName": "web", "gmsaCredentialSpec": "{}"});
+    let pod = create(&json!({"spec": {"securityContext": {"windowsOptions": options}}})).to_string();
+    let review = Review::parse(pod.as_bytes()).unwrap();
+    let facts = Facts { hostname: Some("h".to_owned()), ..Facts::default() };
+    let decision = Decision {
+        warnings: vec!["w1".to_owned(), "w2".to_owned()],
+        audit: vec![("mutate-decision", "expanded".to_owned()), ("mutate-credential-specs", "web".to_owned())],
+        ..decide(Webhook::Mutate { random_hostname: true }, &review, &facts)
+    };
+    let patch = BASE64_STANDARD.encode(r#"[{"op":"add","path":"/spec/hostname","value":"h"}]"#);
+    let start =
+        r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u1","allowed":true,"#;
+    let annotations = r#""auditAnnotations":{"mutate-credential-specs":"web","mutate-decision":"expanded"},"#;
+    assert_eq!(
+        answer_to("admission.k8s.io/v1", &decision),
+        format!(r#"{start}"patch":"{patch}","patchType":"JSONPatch",{annotations}"warnings":["w1","w2"]}}}}"#)
+    );
+}
+
+#[test]
+fn a_denied_answer_carries_a_status_and_a_reason_where_one_fits_the_code() {
+    let spec = SpecName::parse("web").unwrap();
+    assert_eq!(
+        answer_to("admission.k8s.io/v1", &decision(Verdict::Denied(Denial::SpecMissing(spec.clone())))),
+        concat!(
+            r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u1","allowed":false,"#,
+            r#""status":{"status":"Failure","message":"cred spec web does not exist","reason":"NotFound","code":404}}}"#
+        )
+    );
+    let failure = Failure { timed_out: true, cause: "no answer within 9s".to_owned() };
+    assert_eq!(
+        answer_to("admission.k8s.io/v1", &decision(Verdict::Denied(Denial::SpecUnreadable { spec, failure }))),
+        concat!(
+            r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u1","allowed":false,"#,
+            r#""status":{"status":"Failure","#,
+            r#""message":"unable to retrieve the contents of cred spec web: no answer within 9s","code":504}}}"#
+        )
+    );
+}

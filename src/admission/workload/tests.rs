@@ -1,3 +1,5 @@
+//! Workloads in reviews: what is asked and what is said.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Every rule of the linter, by the mistake that people make.
+
 use serde_json::{Value, json};
 
 use super::{Finding, MAX_FINDINGS, Severity, object, suggest_name};

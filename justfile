@@ -1,0 +1,41 @@
+# Every task of the project; `just` alone lists them.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+_default:
+    @just --list --unsorted
+
+# Everything that must hold before a merge, apart from the tests.
+check: fmt clippy doc doctest deny typos shellcheck
+
+# The README's test command.
+test:
+    cargo test
+
+# The sources are formatted.
+fmt:
+    cargo fmt --all -- --check
+
+# Lints, in the library, the binaries, the tests and the benchmarks.
+clippy:
+    cargo clippy --locked --all-targets -- -D warnings
+
+# The documentation builds; private items too, so that the links between them are checked.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --lib --document-private-items
+
+# The examples in the documentation hold.
+doctest:
+    cargo test --locked --doc
+
+# Dependencies: licences, sources, banned crates. Not the advisories: they need a download, and change without a commit.
+deny:
+    cargo deny --locked check --hide-inclusion-graph bans licenses sources
+
+# Spelling.
+typos:
+    typos
+
+# Every shell script, whatever its name.
+shellcheck:
+    git grep --untracked -lE '^#!/.*\b(bash|sh)$' | xargs -r shellcheck

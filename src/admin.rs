@@ -1,0 +1,79 @@
+//! `/livez` and `/readyz`, on a port of their own and in plain HTTP: probes need no certificate.
+//!
+//! What always holds: a readiness fact that was true once stays true, because a fault later on must not take every replica
+//! out at once. Only the end of the process makes it unready.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use axum::{
+    Router,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+
+use crate::shutdown::Shutdown;
+
+/// Connections to the admin port at once: a few probes and a scraper.
+pub const MAX_CONNECTIONS: usize = 64;
+
+/// One thing that must have become true before the process is ready.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    what: &'static str,
+    holds: Arc<AtomicBool>,
+}
+
+impl Fact {
+    /// The thing came true. There is no way back.
+    pub fn set(&self) {
+        self.holds.store(true, Ordering::Release);
+    }
+}
+
+/// What readiness rests on.
+#[derive(Clone, Debug)]
+pub struct Readiness {
+    facts: Vec<Fact>,
+    shutdown: Shutdown,
+}
+
+impl Readiness {
+    /// Ready as long as no fact is asked for and `shutdown` has not begun.
+    #[must_use]
+    pub fn new(shutdown: Shutdown) -> Self {
+        Self { facts: Vec::new(), shutdown }
+    }
+
+    /// Adds something to wait for; `what` is the line that `/readyz` shows until it holds.
+    pub fn expect(&mut self, what: &'static str) -> Fact {
+        let fact = Fact { what, holds: Arc::new(AtomicBool::new(false)) };
+        self.facts.push(fact.clone());
+        fact
+    }
+
+    /// What keeps the process from being ready: nothing when it is.
+    fn missing(&self) -> Vec<&'static str> {
+        let ending = self.shutdown.is_ending().then_some("the process is ending");
+        let waiting = self.facts.iter().filter(|fact| !fact.holds.load(Ordering::Acquire)).map(|fact| fact.what);
+        ending.into_iter().chain(waiting).collect()
+    }
+}
+
+/// The routes of the admin port.
+pub fn router(readiness: Readiness) -> Router {
+    Router::new().route("/livez", get(async || "ok\n")).route("/readyz", get(ready)).with_state(readiness)
+}
+
+async fn ready(State(readiness): State<Readiness>) -> Response {
+    let missing = readiness.missing();
+    if missing.is_empty() {
+        "ok\n".into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {}\n", missing.join("; "))).into_response()
+    }
+}

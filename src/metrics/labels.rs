@@ -1,0 +1,136 @@
+//! The values that labels take: enums, so that a scrape can never grow with what clients send.
+
+use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
+
+macro_rules! label {
+    ($(#[$about:meta])* $name:ident { $($(#[$variant_about:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$variant_about])* $variant,)+
+        }
+
+        impl $name {
+            /// Every value, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The word that stands in a scrape.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl EncodeLabelValue for $name {
+            fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+                self.as_str().encode(encoder)
+            }
+        }
+    };
+}
+
+label! {
+    /// Which of the webhook's paths was called.
+    Path {
+        /// `/mutate`
+        Mutate = "mutate",
+        /// `/validate`
+        Validate = "validate",
+        /// `/validate-workload`
+        ValidateWorkload = "validate-workload",
+        /// `/validate-credspec`
+        ValidateCredspec = "validate-credspec",
+    }
+}
+
+label! {
+    /// What was being done to the object.
+    Operation {
+        /// CREATE
+        Create = "create",
+        /// UPDATE
+        Update = "update",
+        /// DELETE
+        Delete = "delete",
+        /// CONNECT
+        Connect = "connect",
+    }
+}
+
+label! {
+    /// How a review ended.
+    Outcome {
+        /// Allowed.
+        Allowed = "allowed",
+        /// Denied for what the request is.
+        Denied = "denied",
+        /// Denied because something could not be found out.
+        Error = "error",
+    }
+}
+
+label! {
+    /// Where an answer came from.
+    Source {
+        /// YAML files.
+        Files = "files",
+        /// The API server.
+        Api = "api",
+        /// The watch cache.
+        Cache = "cache",
+        /// An answer of the API server, remembered.
+        Remembered = "remembered",
+        /// An answer to an equal question that was already on its way.
+        Joined = "joined",
+    }
+}
+
+label! {
+    /// What a look-up of a credential spec found.
+    Lookup {
+        /// Contents.
+        Found = "found",
+        /// No such credential spec.
+        Missing = "missing",
+        /// A credential spec without usable contents.
+        Unusable = "unusable",
+        /// Nothing: it failed.
+        Failed = "failed",
+    }
+}
+
+label! {
+    /// What a check of the verb `use` said.
+    Access {
+        /// Yes.
+        Allowed = "allowed",
+        /// No.
+        Denied = "denied",
+        /// Nothing: it failed.
+        Failed = "failed",
+    }
+}
+
+label! {
+    /// What the watch of credential specs is doing.
+    WatchState {
+        /// Reading the first list.
+        Starting = "starting",
+        /// Up to date.
+        Synced = "synced",
+        /// Not to be trusted at the moment: look-ups go to the API server.
+        Stale = "stale",
+        /// Not permitted: look-ups go to the API server.
+        Live = "live",
+    }
+}
+
+label! {
+    /// How an attempt to take a changed certificate into service ended.
+    Reload {
+        /// It is served.
+        Served = "served",
+        /// It was refused; the one before stays.
+        Refused = "refused",
+    }
+}

@@ -1,0 +1,128 @@
+//! The bounds on everything that comes from outside, and the time that a review may take.
+//!
+//! What always holds: each bound is a constant or a setting, none grows with what a client sends.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::config::go_duration;
+
+/// The largest request body, in bytes. The API server itself accepts objects of up to 3 MiB, and an update carries two.
+pub const MAX_BODY: usize = 8 * 1024 * 1024;
+
+/// How long a TLS handshake may take.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the head of an HTTP/1 request may take, from its first byte to its last.
+pub const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a request body may take, from the end of its head.
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a connection may stay open without a request. Longer than Go's 90 s, so that the API server is the one that
+/// closes, and never sends a review into a connection that is being closed.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
+
+/// What a webhook call may take where the API server does not say: its own default.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The most that the API server lets a webhook call take.
+const MAX_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Bodies held in memory at once, in KiB.
+const BODY_BUDGET_KIB: u32 = 256 * 1024;
+
+/// Counts the reviews in flight and the memory that their bodies take.
+#[derive(Clone, Debug)]
+pub struct Reviews {
+    slots: Arc<Semaphore>,
+    body_kib: Arc<Semaphore>,
+}
+
+/// A place among the reviews in flight, given back when it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct Place {
+    _slot: OwnedSemaphorePermit,
+    _body: OwnedSemaphorePermit,
+}
+
+impl Reviews {
+    /// Room for so many reviews.
+    #[must_use]
+    pub fn new(reviews: usize) -> Self {
+        Self { slots: Arc::new(Semaphore::new(reviews)), body_kib: Arc::new(Semaphore::new(BODY_BUDGET_KIB as usize)) }
+    }
+
+    /// Takes a place for a review whose body has `length` bytes, or an unknown number; `None` where all are taken.
+    #[must_use]
+    pub fn enter(&self, length: Option<usize>) -> Option<Place> {
+        let kib = u32::try_from(length.unwrap_or(MAX_BODY) / 1024 + 1).ok()?;
+        Some(Place {
+            _slot: Arc::clone(&self.slots).try_acquire_owned().ok()?,
+            _body: Arc::clone(&self.body_kib).try_acquire_many_owned(kib).ok()?,
+        })
+    }
+}
+
+/// How long a decision may take: what the API server's `?timeout=` leaves after a margin in which the answer travels.
+///
+/// # Errors
+/// Where the query has a `timeout` that is not a Go duration (`10s`, `1m30s`, `500ms`).
+pub fn time_allowed(query: Option<&str>) -> Result<Duration, InvalidTimeout> {
+    let given = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("timeout="));
+    let timeout = match given {
+        None => DEFAULT_TIMEOUT,
+        Some(text) => go_duration(text).filter(|timeout| !timeout.is_zero()).ok_or(InvalidTimeout)?.min(MAX_TIMEOUT),
+    };
+    let margin = (timeout / 10).min(Duration::from_millis(500));
+    Ok(timeout.saturating_sub(margin))
+}
+
+/// The `timeout` in the query is not one that the API server sends.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the query parameter timeout must be a duration above 0 with units, such as 10s, 1m30s or 500ms")]
+pub struct InvalidTimeout;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_says_how_long_a_decision_may_take() {
+        for (query, expected) in [
+            (None, Ok(9_500)),
+            (Some("a=b"), Ok(9_500)),
+            (Some("timeout=10s"), Ok(9_500)),
+            (Some("x=1&timeout=1s"), Ok(900)),
+            (Some("timeout=1m30s"), Ok(29_500)),
+            (Some("timeout=500ms"), Ok(450)),
+            (Some("timeout=1.5s"), Ok(1_350)),
+            (Some("timeout="), Err(InvalidTimeout)),
+            (Some("timeout=10"), Err(InvalidTimeout)),
+            (Some("timeout=0s"), Err(InvalidTimeout)),
+            (Some("timeout=-1s"), Err(InvalidTimeout)),
+            (Some("timeout=s"), Err(InvalidTimeout)),
+            (Some("timeout=1.2.3s"), Err(InvalidTimeout)),
+            (Some("timeout=99999999999999999999999h"), Err(InvalidTimeout)),
+        ] {
+            assert_eq!(time_allowed(query), expected.map(Duration::from_millis), "{query:?}");
+        }
+    }
+
+    #[test]
+    fn places_are_bounded_by_number_and_by_memory() {
+        let two = Reviews::new(2);
+        let first = two.enter(Some(10));
+        let second = two.enter(Some(10));
+        assert!(first.is_some() && second.is_some());
+        assert!(two.enter(Some(10)).is_none());
+        drop(first);
+        assert!(two.enter(Some(10)).is_some());
+
+        let many = Reviews::new(1000);
+        let places: Vec<_> = std::iter::from_fn(|| many.enter(None)).collect();
+        assert_eq!(places.len(), 31, "256 MiB hold 31 bodies of 8 MiB and a bit");
+    }
+}

@@ -1,0 +1,181 @@
+//! The straight line of one review: needs, facts, decision, log line. It knows neither HTTP nor a cluster.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::future::{join, join_all};
+use tokio::time::{Instant, timeout_at};
+
+use crate::{
+    admission::{self, Decision, Facts, Failure, Needs, Review, Source, SpecFact, Subject, UseFact, Verdict, Webhook},
+    authorizer::{self, Authorizer},
+    credspec::SpecName,
+    resolver::{Freshness, Resolved, Resolver},
+};
+
+/// Decides reviews with the help of a resolver and an authorizer.
+#[derive(Clone)]
+pub struct Reviewer {
+    resolver: Arc<dyn Resolver>,
+    authorizer: Arc<dyn Authorizer>,
+    random_hostname: bool,
+    strict_credential_specs: bool,
+}
+
+impl Reviewer {
+    /// With `random_hostname`, pods that use GMSA and have no host name are given one.
+    pub fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>, random_hostname: bool) -> Self {
+        Self { resolver, authorizer, random_hostname, strict_credential_specs: false }
+    }
+
+    /// Whether credential specs that cannot work are refused rather than warned of.
+    #[must_use]
+    pub fn strict_credential_specs(mut self, strict: bool) -> Self {
+        self.strict_credential_specs = strict;
+        self
+    }
+
+    /// What `/validate-credspec` asks.
+    #[must_use]
+    pub fn validate_credspec(&self) -> Webhook {
+        Webhook::ValidateCredspec { strict: self.strict_credential_specs }
+    }
+
+    /// What `/mutate` asks.
+    #[must_use]
+    pub fn mutate(&self) -> Webhook {
+        Webhook::Mutate { random_hostname: self.random_hostname }
+    }
+
+    /// Decides a review before `deadline`. What cannot be found out by then ends as a denial that says so.
+    pub async fn decide(&self, webhook: Webhook, review: &Review<'_>, deadline: Instant) -> Decision {
+        let started = Instant::now();
+        let needs = admission::needs(webhook, review);
+        let mut facts = self.gather(&needs, deadline).await;
+        let mut decision = admission::decide(webhook, review, &facts);
+        // Each round replaces a cached fact by a live one, so there are at most as many as the pod has names.
+        while let Some(name) = decision.doubted.take() {
+            let Resolved { fact, source } = self.resolve(&name, Freshness::Live, deadline).await;
+            // A cached fact that comes back although a live one was asked for must not be doubted for ever.
+            let source = if source == Source::Cache { Source::Api } else { source };
+            facts.specs.retain(|(known, ..)| *known != name);
+            facts.specs.push((name, fact, source));
+            decision = admission::decide(webhook, review, &facts);
+        }
+        log(webhook, review, &decision, started.elapsed());
+        decision
+    }
+
+    /// Asks all questions at once.
+    async fn gather(&self, needs: &Needs, deadline: Instant) -> Facts {
+        let hostname = if needs.hostname { random_hostname() } else { None };
+        if needs.specs.is_empty() && needs.uses.is_empty() {
+            return Facts { hostname, ..Facts::default() };
+        }
+        let specs = needs.specs.iter().map(async |name| {
+            let Resolved { fact, source } = self.resolve(name, Freshness::Any, deadline).await;
+            (name.clone(), fact, source)
+        });
+        let uses = needs.subject.iter().flat_map(|subject| needs.uses.iter().map(move |name| (subject, name)));
+        let uses = uses.map(async |(subject, name)| {
+            let authorizer::Verdict { fact, source } = self.may_use(subject, name, deadline).await;
+            (name.clone(), fact, source)
+        });
+        let (specs, uses) = join(join_all(specs), join_all(uses)).await;
+        Facts { specs, uses, hostname }
+    }
+
+    async fn resolve(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
+        timeout_at(deadline, self.resolver.resolve(name, freshness, deadline))
+            .await
+            .unwrap_or_else(|_| Resolved { fact: SpecFact::Failed(too_late()), source: Source::Api })
+    }
+
+    async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> authorizer::Verdict {
+        timeout_at(deadline, self.authorizer.may_use(subject, name, deadline))
+            .await
+            .unwrap_or_else(|_| authorizer::Verdict { fact: UseFact::Failed(too_late()), source: Source::Api })
+    }
+}
+
+fn too_late() -> Failure {
+    Failure { timed_out: true, cause: "the API server did not answer within the time limit of the review".to_owned() }
+}
+
+/// A host name of 15 characters, the most that NetBIOS takes: a letter, then letters and digits; 77 random bits. `None`
+/// where the system has no randomness to give: the pod then keeps the host name that Kubernetes gives it.
+fn random_hostname() -> Option<String> {
+    const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut bytes = [0u8; 64];
+    if let Err(error) = getrandom::fill(&mut bytes) {
+        tracing::error!(%error, "no randomness for a host name");
+        return None;
+    }
+    let mut name = String::with_capacity(15);
+    for byte in bytes {
+        let choices = if name.is_empty() { 26 } else { 36 };
+        // Values past the last whole multiple would make the first letters likelier: they are passed over.
+        if usize::from(byte) < 256 / choices * choices {
+            name.extend(LETTERS.get(usize::from(byte) % choices).map(|letter| char::from(*letter)));
+        }
+        if name.len() == 15 {
+            return Some(name);
+        }
+    }
+    None
+}
+
+/// One line per decision: what concerns a person at info, plain approvals at debug. Never a pod's body or contents.
+fn log(webhook: Webhook, review: &Review<'_>, decision: &Decision, duration: Duration) {
+    let path = match webhook {
+        Webhook::Mutate { .. } => "mutate",
+        Webhook::Validate => "validate",
+        Webhook::ValidateWorkload => "validate-workload",
+        Webhook::ValidateCredspec { .. } => "validate-credspec",
+    };
+    let pod = review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name());
+    let (uid, namespace, operation, reason) =
+        (&*review.uid, &*review.namespace, review.operation.as_str(), decision.reason);
+    let specs = Names(&decision.specs);
+    match &decision.verdict {
+        Verdict::Denied(denial) => {
+            let code = denial.code();
+            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, denial = %denial, ?duration, "denied");
+        }
+        Verdict::Allowed(Some(_)) => {
+            tracing::info!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
+        }
+        Verdict::Allowed(None) => {
+            tracing::debug!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
+        }
+    }
+}
+
+struct Names<'a>(&'a [SpecName]);
+
+impl std::fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (position, name) in self.0.iter().enumerate() {
+            let separator = if position > 0 { "," } else { "" };
+            write!(f, "{separator}{name}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn host_names_are_random_dns_labels_of_fifteen_characters() {
+        let names: HashSet<String> = (0..1000).filter_map(|_| random_hostname()).collect();
+        assert_eq!(names.len(), 1000);
+        for name in &names {
+            assert_eq!(name.len(), 15, "{name}");
+            assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()), "{name}");
+        }
+    }
+}

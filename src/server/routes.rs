@@ -1,0 +1,155 @@
+//! The paths on the TLS port, and what HTTP itself has to say: wrong path, method, content type, size, time, load.
+//!
+//! What always holds: a review that is parsed is answered with 200 and an AdmissionReview; anything else with an error
+//! code and a line of text, never with an empty 200. The API server takes each of those errors as a denial.
+
+use std::time::Duration;
+
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderMap, Method, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    limits::{BODY_TIMEOUT, MAX_BODY, Reviews, time_allowed},
+    reviewer::Reviewer,
+};
+use crate::admission::{Review, Webhook, review::ParseError};
+
+/// What the routes share.
+#[derive(Clone)]
+struct Shared {
+    reviewer: Reviewer,
+    reviews: Reviews,
+}
+
+/// The routes of the TLS port.
+pub fn router(reviewer: Reviewer, reviews: Reviews) -> Router {
+    Router::new()
+        .route("/mutate", post(mutate))
+        .route("/validate", post(validate))
+        .route("/validate-workload", post(validate_workload))
+        .route("/validate-credspec", post(validate_credspec))
+        .route("/health", get(async || StatusCode::NO_CONTENT))
+        .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
+        .fallback(async |uri: Uri| Refusal::NoSuchPath(uri.path().to_owned()))
+        .method_not_allowed_fallback(async |method: Method, uri: Uri| Refusal::WrongMethod {
+            method,
+            path: uri.path().to_owned(),
+        })
+        .with_state(Shared { reviewer, reviews })
+}
+
+async fn mutate(State(shared): State<Shared>, request: Request) -> Result<Response, Refusal> {
+    let webhook = shared.reviewer.mutate();
+    review(&shared, webhook, request).await
+}
+
+async fn validate(State(shared): State<Shared>, request: Request) -> Result<Response, Refusal> {
+    review(&shared, Webhook::Validate, request).await
+}
+
+async fn validate_workload(State(shared): State<Shared>, request: Request) -> Result<Response, Refusal> {
+    review(&shared, Webhook::ValidateWorkload, request).await
+}
+
+async fn validate_credspec(State(shared): State<Shared>, request: Request) -> Result<Response, Refusal> {
+    let webhook = shared.reviewer.validate_credspec();
+    review(&shared, webhook, request).await
+}
+
+async fn review(shared: &Shared, webhook: Webhook, request: Request) -> Result<Response, Refusal> {
+    let started = Instant::now();
+    let allowed = time_allowed(request.uri().query()).map_err(|error| Refusal::BadRequest(error.to_string()))?;
+    expect_json(request.headers())?;
+    let length = content_length(request.headers())?;
+    let _place = shared.reviews.enter(length).ok_or(Refusal::Busy)?;
+    let body = read(request.into_body(), length, started, allowed).await?;
+    let review = Review::parse(&body)?;
+    let decision = shared.reviewer.decide(webhook, &review, started + allowed).await;
+    Ok(([(header::CONTENT_TYPE, "application/json")], review.answer(&decision)).into_response())
+}
+
+fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = given.split(';').next().unwrap_or_default().trim();
+    if media_type.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(Refusal::NotJson) }
+}
+
+/// The length that the client announces, refused at once where it is over the limit.
+fn content_length(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
+    let Some(value) = headers.get(header::CONTENT_LENGTH) else { return Ok(None) };
+    match value.to_str().ok().and_then(|text| text.parse::<u64>().ok()).map(usize::try_from) {
+        Some(Ok(length)) if length <= MAX_BODY => Ok(Some(length)),
+        _ => Err(Refusal::TooLarge),
+    }
+}
+
+async fn read(body: Body, length: Option<usize>, started: Instant, allowed: Duration) -> Result<Bytes, Refusal> {
+    let limit = length.unwrap_or(MAX_BODY);
+    let collected = timeout_at(started + BODY_TIMEOUT.min(allowed), Limited::new(body, limit).collect()).await;
+    match collected.map_err(|_| Refusal::SlowBody)? {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge),
+        Err(error) => Err(Refusal::BadRequest(format!("the body could not be read: {error}"))),
+    }
+}
+
+/// Why a request is not a review that could be decided.
+#[derive(Debug)]
+enum Refusal {
+    NoSuchPath(String),
+    WrongMethod { method: Method, path: String },
+    NotJson,
+    TooLarge,
+    SlowBody,
+    BadRequest(String),
+    Busy,
+}
+
+impl From<ParseError> for Refusal {
+    fn from(error: ParseError) -> Self {
+        Self::BadRequest(error.to_string())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, message) = match self {
+            Self::NoSuchPath(path) => (
+                StatusCode::NOT_FOUND,
+                format!(
+                    "there is no path {:?}: this webhook serves /mutate, /validate, /validate-workload, /validate-credspec, /health and /info",
+                    shorten(&path)
+                ),
+            ),
+            Self::WrongMethod { method, path } => {
+                (StatusCode::METHOD_NOT_ALLOWED, format!("{path} does not take {}", shorten(method.as_str())))
+            }
+            Self::NotJson => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json".to_owned())
+            }
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {MAX_BODY} bytes")),
+            Self::SlowBody => (StatusCode::REQUEST_TIMEOUT, "the body did not arrive within the time limit".to_owned()),
+            Self::BadRequest(message) => (StatusCode::BAD_REQUEST, message),
+            Self::Busy => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "this replica is reviewing as many requests as it may at once: try again".to_owned(),
+            ),
+        };
+        tracing::info!(code = status.as_u16(), cause = message, "request refused");
+        (status, format!("{message}\n")).into_response()
+    }
+}
+
+/// A text from a client, cut to what a line can hold.
+fn shorten(text: &str) -> String {
+    text.chars().take(100).collect()
+}

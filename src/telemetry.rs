@@ -1,0 +1,66 @@
+//! Logs: one line per event on standard error, as text or as JSON.
+
+use std::{io::IsTerminal, str::FromStr};
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
+
+/// The shape of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// Text for people; coloured on a terminal.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+/// Which events are logged: a level, and others for single modules (`info,gmsa_webhook::tls=debug`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Levels(Targets);
+
+impl FromStr for Levels {
+    type Err = String;
+
+    /// Takes the level names of the Go webhook too (`warning`, `fatal`, `panic`).
+    fn from_str(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected error, warn, info, debug or trace";
+        let text = text.trim().to_ascii_lowercase();
+        let level = match text.as_str() {
+            "" | "info" => LevelFilter::INFO,
+            "panic" | "fatal" | "error" => LevelFilter::ERROR,
+            "warn" | "warning" => LevelFilter::WARN,
+            "debug" => LevelFilter::DEBUG,
+            "trace" => LevelFilter::TRACE,
+            other => return Targets::from_str(other).map(Self).map_err(|_| EXPECTED.to_owned()),
+        };
+        // Other crates' details are of use to their authors only.
+        Ok(Self(Targets::new().with_default(level.min(LevelFilter::INFO)).with_target("gmsa_webhook", level)))
+    }
+}
+
+/// Starts logging. Called once, by a binary.
+pub fn init(levels: Levels, format: Format) {
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let layer = match format {
+        Format::Text => layer.with_ansi(std::io::stderr().is_terminal()).boxed(),
+        Format::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
+    };
+    tracing_subscriber::registry().with(layer.with_filter(levels.0)).init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_read_as_the_go_webhook_reads_them() {
+        let level = |text: &str| Levels::from_str(text).map(|Levels(targets)| targets.to_string());
+        assert_eq!(level(""), level("info"));
+        assert_eq!(level("WARNING"), level("warn"));
+        assert_eq!(level("fatal"), level("error"));
+        assert_eq!(level("debug"), Ok("gmsa_webhook=debug,info".to_owned()));
+        assert_eq!(level("loud"), Err("expected error, warn, info, debug or trace".to_owned()));
+        assert_eq!(level("info,gmsa_webhook::tls=debug"), Ok("gmsa_webhook::tls=debug,info".to_owned()));
+    }
+}

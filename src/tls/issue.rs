@@ -1,0 +1,166 @@
+//! X.509 itself: a certificate authority, and the serving certificates that it signs.
+//!
+//! What always holds: keys are ECDSA P-256 and new for every certificate; a serving certificate never outlives its
+//! authority; an authority signs servers only and no other authority. Must not: read a clock, touch a file.
+
+use std::time::{Duration, SystemTime};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyUsagePurpose, PublicKeyData,
+};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+use thiserror::Error;
+use time::OffsetDateTime;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// How long before its making a certificate is already valid: clocks differ.
+const BACKDATED: Duration = Duration::from_secs(600);
+
+/// The common name of every serving certificate. Clients look at the alternative names only.
+const LEAF_NAME: &str = "gmsa-webhook";
+
+/// Why a certificate could not be made, or an authority not be read.
+#[derive(Debug, Error)]
+pub enum IssueError {
+    /// No random bytes, or a key that the crypto provider refuses.
+    #[error("no key could be made")]
+    Key(#[source] rcgen::Error),
+    /// A name is neither a DNS name nor an IP address.
+    #[error("a name for the certificate is neither a DNS name nor an IP address")]
+    Name(#[source] rcgen::Error),
+    /// A certificate needs a name.
+    #[error("a serving certificate needs a name")]
+    NoName,
+    /// The certificate could not be signed.
+    #[error("the certificate could not be signed")]
+    Sign(#[source] rcgen::Error),
+    /// A time cannot be written into a certificate.
+    #[error("the certificate's lifetime ends after the year 9999")]
+    Lifetime,
+    /// The authority's certificate is not PEM or not X.509.
+    #[error("the certificate authority's certificate cannot be read")]
+    CaCertificate,
+    /// The certificate is not one of an authority.
+    #[error("the certificate is not one of a certificate authority")]
+    NotCa,
+    /// The authority's key is not PEM in PKCS#8, or of an unknown kind.
+    #[error("the certificate authority's private key cannot be read")]
+    CaKey,
+    /// The key belongs to another certificate.
+    #[error("the private key is not the key of the certificate authority")]
+    CaMismatch,
+}
+
+/// A certificate and its key, as PEM.
+#[derive(Clone)]
+pub struct Issued {
+    /// The certificate.
+    pub cert: String,
+    /// Its private key, in PKCS#8: secret.
+    pub key: String,
+}
+
+/// A certificate authority: an ECDSA P-256 key and a certificate that it signed itself.
+pub struct Ca {
+    cert: String,
+    issuer: Issuer<'static, rcgen::KeyPair>,
+    not_before: SystemTime,
+    not_after: SystemTime,
+}
+
+impl Ca {
+    /// Makes an authority that is valid from a few minutes before `now` until `lifetime` after it.
+    ///
+    /// # Errors
+    /// Where there are no random bytes, or the end lies beyond what a certificate can say.
+    pub fn generate(name: &str, now: SystemTime, lifetime: Duration) -> Result<Self, IssueError> {
+        let key = rcgen::KeyPair::generate().map_err(IssueError::Key)?;
+        let (not_before, not_after) = (now - BACKDATED, end(now, lifetime)?);
+        let mut params = params(name, not_before, not_after);
+        // No authority below this one.
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let cert = params.self_signed(&key).map_err(IssueError::Sign)?.pem();
+        Ok(Self { cert, issuer: Issuer::new(params, key), not_before, not_after })
+    }
+
+    /// Reads an authority, to sign with it again. Whether it is still valid is the caller's question.
+    ///
+    /// # Errors
+    /// Where one of the two cannot be read, or they do not belong together.
+    pub fn from_pem(cert_pem: &str, key_pem: &str) -> Result<Self, IssueError> {
+        let der = CertificateDer::from_pem_slice(cert_pem.as_bytes()).map_err(|_| IssueError::CaCertificate)?;
+        let Ok(([], cert)) = X509Certificate::from_der(&der) else { return Err(IssueError::CaCertificate) };
+        if !cert.is_ca() {
+            return Err(IssueError::NotCa);
+        }
+        let key = rcgen::KeyPair::from_pem(key_pem).map_err(|_| IssueError::CaKey)?;
+        if key.subject_public_key_info() != cert.public_key().raw {
+            return Err(IssueError::CaMismatch);
+        }
+        let issuer = Issuer::from_ca_cert_der(&der, key).map_err(|_| IssueError::CaCertificate)?;
+        Ok(Self {
+            cert: cert_pem.to_owned(),
+            issuer,
+            not_before: super::unix_time(cert.validity().not_before.timestamp()),
+            not_after: super::unix_time(cert.validity().not_after.timestamp()),
+        })
+    }
+
+    /// Signs a serving certificate for DNS names and IP addresses, with a new key. It is valid from a few minutes before
+    /// `now` until `lifetime` after it, but never longer than the authority.
+    ///
+    /// # Errors
+    /// Where a name cannot stand in a certificate, or there are no random bytes.
+    pub fn issue(&self, names: &[String], now: SystemTime, lifetime: Duration) -> Result<Issued, IssueError> {
+        if names.is_empty() {
+            return Err(IssueError::NoName);
+        }
+        let key = rcgen::KeyPair::generate().map_err(IssueError::Key)?;
+        let not_after = end(now, lifetime)?.min(self.not_after);
+        let mut params = params(LEAF_NAME, (now - BACKDATED).max(self.not_before), not_after);
+        params.subject_alt_names = CertificateParams::new(names).map_err(IssueError::Name)?.subject_alt_names;
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        let cert = params.signed_by(&key, &self.issuer).map_err(IssueError::Sign)?.pem();
+        Ok(Issued { cert, key: key.serialize_pem() })
+    }
+
+    /// The authority's certificate, as PEM: what clients are given to trust.
+    #[must_use]
+    pub fn cert_pem(&self) -> &str {
+        &self.cert
+    }
+
+    /// The authority's private key, as PEM in PKCS#8: secret.
+    #[must_use]
+    pub fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
+    }
+
+    /// Until when the authority is valid.
+    #[must_use]
+    pub fn not_after(&self) -> SystemTime {
+        self.not_after
+    }
+}
+
+/// The last second that X.509 can say.
+const YEAR_9999: Duration = Duration::from_secs(253_402_300_799);
+
+fn end(now: SystemTime, lifetime: Duration) -> Result<SystemTime, IssueError> {
+    let end = now.checked_add(lifetime).ok_or(IssueError::Lifetime)?;
+    if end > SystemTime::UNIX_EPOCH + YEAR_9999 { Err(IssueError::Lifetime) } else { Ok(end) }
+}
+
+fn params(name: &str, not_before: SystemTime, not_after: SystemTime) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.not_before = OffsetDateTime::from(not_before);
+    params.not_after = OffsetDateTime::from(not_after);
+    params
+}

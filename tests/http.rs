@@ -1,0 +1,479 @@
+//! The server over real TLS: paths, bad input, limits, time and the drain.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that cannot go on must fail"
+)]
+
+#[path = "support/https.rs"]
+mod https;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::future::{BoxFuture, join_all};
+use gmsa_webhook::{
+    admission::{Source, SpecFact},
+    config::Limits,
+    credspec::SpecName,
+    resolver::{Freshness, Resolved, Resolver},
+};
+use http::{Request, StatusCode};
+use http_body_util::Full;
+use https::{Answer, Server, Setup, answer, review_request};
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    sync::Semaphore,
+    time::{Instant, timeout},
+};
+
+fn examples() -> Setup {
+    Setup::standalone(Path::new("examples"))
+}
+
+/// A pod's CREATE review with this spec.
+fn create(spec: &Value) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u-1",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "namespace": "default",
+            "operation": "CREATE",
+            "object": {"metadata": {"name": "p"}, "spec": spec},
+            "oldObject": null
+        }
+    })
+}
+
+fn naming(name: &str) -> Value {
+    json!({"gmsaCredentialSpecName": name})
+}
+
+fn windows(options: &Value) -> Value {
+    json!({"windowsOptions": options})
+}
+
+/// The answer that denies `u-1`.
+fn denied(code: u16, reason: &str, message: &str) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {
+            "uid": "u-1",
+            "allowed": false,
+            "status": {"status": "Failure", "message": message, "reason": reason, "code": code}
+        }
+    })
+}
+
+fn refused(status: u16, line: &str) -> Answer {
+    Answer { status: StatusCode::from_u16(status).unwrap(), body: Bytes::from(format!("{line}\n")) }
+}
+
+#[tokio::test]
+async fn paths_methods_and_content_types() {
+    let server = examples().start();
+    assert_eq!(server.get("/health").await, Answer { status: StatusCode::NO_CONTENT, body: Bytes::new() });
+    let info = server.get("/info").await;
+    assert_eq!((info.status, info.json()), (StatusCode::OK, json!({"version": env!("CARGO_PKG_VERSION")})));
+    assert_eq!(
+        server.get("/nothing?x=y").await,
+        refused(
+            404,
+            "there is no path \"/nothing\": this webhook serves /mutate, /validate, /validate-workload, /validate-credspec, /health and /info"
+        )
+    );
+    assert_eq!(server.get("/mutate").await, refused(405, "/mutate does not take GET"));
+    assert_eq!(server.post("/health", "").await, refused(405, "/health does not take POST"));
+    for content_type in [Some("text/plain"), Some("application/jsonp"), None] {
+        let mut request = Request::post("/validate").header("host", "localhost");
+        if let Some(content_type) = content_type {
+            request = request.header("content-type", content_type);
+        }
+        let answer = server.send(request.body(Full::from("{}")).unwrap()).await;
+        assert_eq!(answer, refused(415, "the content type must be application/json"), "{content_type:?}");
+    }
+    let body = serde_json::to_vec(&create(&json!({}))).unwrap();
+    let request = Request::post("/mutate").header("host", "localhost");
+    let request = request.header("content-type", "Application/JSON; charset=utf-8");
+    assert_eq!(server.send(request.body(Full::from(body)).unwrap()).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn bodies_that_are_not_reviews_are_400() {
+    const START: &str = "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): ";
+    let server = examples().start();
+    let whole = serde_json::to_string(&create(&json!({"containers": [{"name": "c"}]}))).unwrap();
+    let with = |edit: fn(&mut Value)| {
+        let mut review = create(&json!({"containers": [{"name": "c"}]}));
+        edit(&mut review);
+        serde_json::to_vec(&review).unwrap()
+    };
+    for (body, message) in [
+        (Vec::new(), "EOF while parsing a value at line 1 column 0"),
+        (b"[]".to_vec(), "invalid length 0, expected struct Envelope with 3 elements at line 1 column 2"),
+        (b"null".to_vec(), "expected struct Envelope at line 1 column 4"),
+        (whole.as_bytes()[..whole.len() - 1].to_vec(), "EOF while parsing an object at line 1 column 262"),
+        (format!("{whole}x").into_bytes(), "trailing characters at line 1 column 264"),
+        (b"{\"apiVersion\":\"\xff\"}".to_vec(), "invalid unicode code point at line 1 column 16"),
+        (
+            whole.replace("admission.k8s.io/v1", "v2").into_bytes(),
+            "expected `admission.k8s.io/v1` or `admission.k8s.io/v1beta1` at line 1 column 17",
+        ),
+        (with(|review| review["kind"] = json!("Pod")), "expected `AdmissionReview` at line 1 column 50"),
+        (with(|review| review["request"] = json!(null)), "expected struct Request at line 1 column 80"),
+        (with(|review| review["request"]["uid"] = json!(7)), "expected a string at line 1 column 241"),
+        (
+            with(|review| {
+                review["request"].as_object_mut().unwrap().remove("uid");
+            }),
+            "missing field `uid` at line 1 column 250",
+        ),
+        (
+            with(|review| review["request"]["operation"] = json!("EAT")),
+            "expected one of `CREATE`, `UPDATE`, `DELETE`, `CONNECT` at line 1 column 189",
+        ),
+        (with(|review| review["request"]["object"] = json!("secret")), "expected struct Pod at line 1 column 131"),
+        (
+            with(|review| review["request"]["object"]["spec"] = json!("secret")),
+            "expected struct Spec at line 1 column 160",
+        ),
+        (
+            with(|review| review["request"]["object"]["spec"]["containers"] = json!({"a": "secret"})),
+            "expected a sequence at line 1 column 164",
+        ),
+        (
+            with(|review| review["request"]["object"]["spec"]["containers"][0] = json!("secret")),
+            "expected struct Container at line 1 column 173",
+        ),
+        (
+            with(|review| review["request"]["object"]["spec"]["containers"][0]["name"] = json!(["secret"])),
+            "expected a string at line 1 column 172",
+        ),
+        (
+            whole.replacen("{\"name\":\"c\"}", "{\"name\":\"c\",\"name\":\"d\"}", 1).into_bytes(),
+            "duplicate field `name` at line 1 column 174",
+        ),
+    ] {
+        let answer = server.post("/mutate", body).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+        assert_eq!(answer.text(), format!("{START}{message}\n"));
+    }
+    let mut review = create(&json!({}));
+    review["request"]["uid"] = json!("");
+    let answer = server.post("/mutate", serde_json::to_vec(&review).unwrap()).await;
+    assert_eq!(answer, refused(400, "the AdmissionReview has an empty request.uid"));
+}
+
+#[tokio::test]
+async fn deep_nesting_is_refused_and_does_not_end_the_process() {
+    let server = examples().start();
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let body = serde_json::to_string(&create(&json!({"extra": 1}))).unwrap().replace("{\"extra\":1}", &deep);
+    let answer = server.post("/mutate", body).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    assert_eq!(
+        answer.text(),
+        "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): recursion limit exceeded at line 1 column 278\n"
+    );
+    assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn hostile_names_are_denied_before_anything_is_asked() {
+    let server = Setup { resolver: Arc::new(Unasked), ..examples() }.start();
+    for name in ["../../version", "x?watch=true", "", "gmsa-WebApp1", "a b", "a%2fb", "-a", "a-", "a..b", "ä"] {
+        for path in ["/mutate", "/validate"] {
+            let review = create(&json!({"securityContext": windows(&naming(name))}));
+            let answer = server.post(path, serde_json::to_vec(&review).unwrap()).await;
+            let message = format!("GMSA cred spec name {name:?} of pod \"p\" is not a lower-case DNS subdomain");
+            assert_eq!(answer.json(), denied(422, "Invalid", &message), "{path}");
+        }
+    }
+    let review = create(&json!({"securityContext": windows(&naming(&"a".repeat(1_000_000)))}));
+    let answer = server.post("/mutate", serde_json::to_vec(&review).unwrap()).await;
+    let message =
+        format!("GMSA cred spec name \"{}\"… of pod \"p\" is not a lower-case DNS subdomain", "a".repeat(253));
+    assert_eq!(answer.json(), denied(422, "Invalid", &message));
+}
+
+/// A resolver that must not be asked.
+struct Unasked;
+
+impl Resolver for Unasked {
+    fn resolve<'a>(&'a self, name: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
+        panic!("asked for {name}")
+    }
+}
+
+#[tokio::test]
+async fn more_names_than_an_honest_pod_has_are_denied_before_anything_is_asked() {
+    let server = Setup { resolver: Arc::new(Unasked), ..examples() }.start();
+    let containers: Vec<_> = (0..25)
+        .map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming(&format!("s{n}")))}))
+        .collect();
+    for path in ["/mutate", "/validate"] {
+        let answer = server.post(path, serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap()).await;
+        assert_eq!(answer.json(), denied(422, "Invalid", "a pod may name at most 24 distinct GMSA cred specs"));
+    }
+}
+
+/// A resolver whose every credential spec holds one text.
+struct Holds(Arc<gmsa_webhook::credspec::Contents>);
+
+impl Resolver for Holds {
+    fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
+        let fact = SpecFact::Contents(Arc::clone(&self.0));
+        Box::pin(async { Resolved { fact, source: Source::Files } })
+    }
+}
+
+#[tokio::test]
+async fn ten_thousand_containers_are_answered_and_a_huge_patch_is_refused() {
+    let containers = |count: usize| {
+        let containers: Vec<_> =
+            (0..count).map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))})).collect();
+        serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap()
+    };
+    let spec = |bytes: usize| {
+        let credspec = json!({"k": "x".repeat(bytes)});
+        Arc::new(Holds(Arc::new(gmsa_webhook::credspec::Contents::of(credspec.as_object().unwrap()))))
+    };
+    let too_large = "the GMSA cred spec contents of this pod would take more than 2097152 bytes: use fewer containers or name the GMSA cred spec on the pod";
+    let server = Setup { resolver: spec(64 * 1024), ..examples() }.start();
+    let answer = server.post("/mutate", containers(10_000)).await;
+    assert_eq!(answer.json()["response"]["status"]["message"], too_large);
+    assert_eq!(answer.json()["response"]["status"]["code"], 422);
+
+    // 31 texts of 64 KiB and their paths fit; 32 do not.
+    for (count, allowed) in [(31, true), (32, false)] {
+        let answer = server.post("/mutate", containers(count)).await;
+        assert_eq!(answer.json()["response"]["allowed"], allowed, "{count}");
+    }
+    let small = Setup { resolver: spec(1), ..examples() }.start();
+    let answer = small.post("/mutate", containers(10_000)).await.json();
+    let patch: Vec<Value> = serde_json::from_slice(&decode(&answer["response"]["patch"])).unwrap();
+    assert_eq!(patch.len(), 10_000);
+    assert_eq!(
+        patch[9_999],
+        json!({"op": "add", "path": "/spec/containers/9999/securityContext/windowsOptions/gmsaCredentialSpec", "value": "{\"k\":\"x\"}"})
+    );
+    let plain: Vec<_> = (0..10_000).map(|n| json!({"name": format!("c{n}")})).collect();
+    let answer = small.post("/validate", serde_json::to_vec(&create(&json!({"containers": plain}))).unwrap()).await;
+    assert_eq!(answer.json()["response"], json!({"uid": "u-1", "allowed": true}));
+}
+
+fn decode(base64: &Value) -> Vec<u8> {
+    use base64::{Engine, prelude::BASE64_STANDARD};
+    BASE64_STANDARD.decode(base64.as_str().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn bodies_over_the_limit_are_413() {
+    const LINE: &str = "the body is larger than 8388608 bytes";
+    let server = examples().start();
+    let mut stream = server.connect(&["http/1.1"]).await;
+    let head = "POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 8388609\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let answer = read_to_close(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.ends_with(&format!("\r\n\r\n{LINE}\n")), "{answer}");
+
+    // Without a length, the limit is met while reading.
+    let mut stream = server.connect(&["http/1.1"]).await;
+    let head =
+        "POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let chunk = format!("100000\r\n{}\r\n", " ".repeat(0x10_0000));
+    for _ in 0..8 {
+        stream.write_all(chunk.as_bytes()).await.unwrap();
+    }
+    stream.write_all(b"1\r\n \r\n").await.unwrap();
+    let answer = read_to_close(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.ends_with(&format!("\r\n\r\n{LINE}\n")), "{answer}");
+}
+
+async fn read_to_close(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
+    let mut answer = Vec::new();
+    // The server may close without a TLS goodbye once it has answered.
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8(answer).unwrap()
+}
+
+#[tokio::test]
+async fn a_slow_body_is_408() {
+    let server = examples().start();
+    let mut stream = server.connect(&["http/1.1"]).await;
+    let head = "POST /mutate?timeout=200ms HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let answer = read_to_close(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nthe body did not arrive within the time limit\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_slow_head_is_cut_off_but_a_resting_connection_is_not() {
+    let server = examples().start();
+    let mut resting = server.connect(&["http/1.1"]).await;
+    let mut slow = server.connect(&["http/1.1"]).await;
+    slow.write_all(b"GET /health HT").await.unwrap();
+    // Ends only when the server gives the head up.
+    assert_eq!(read_to_close(&mut slow).await, "");
+    resting.write_all(b"GET /health HTTP/1.1\r\nhost: l\r\nconnection: close\r\n\r\n").await.unwrap();
+    assert!(read_to_close(&mut resting).await.starts_with("HTTP/1.1 204 "));
+}
+
+#[tokio::test]
+async fn a_wrong_timeout_is_400() {
+    let server = examples().start();
+    let answer = server.post("/mutate?timeout=soon", "{}").await;
+    let line = "the query parameter timeout must be a duration above 0 with units, such as 10s, 1m30s or 500ms";
+    assert_eq!(answer, refused(400, line));
+}
+
+/// A resolver that answers only when it is let.
+struct Gated {
+    entered: Semaphore,
+    gate: Semaphore,
+}
+
+impl Gated {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { entered: Semaphore::new(0), gate: Semaphore::new(0) })
+    }
+}
+
+impl Resolver for Gated {
+    fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
+        Box::pin(async {
+            self.entered.add_permits(1);
+            self.gate.acquire().await.unwrap().forget();
+            Resolved { fact: SpecFact::Missing, source: Source::Api }
+        })
+    }
+}
+
+fn one_pod() -> Vec<u8> {
+    serde_json::to_vec(&create(&json!({"securityContext": windows(&naming("s"))}))).unwrap()
+}
+
+#[tokio::test]
+async fn a_review_is_answered_before_the_api_server_gives_up() {
+    let server = Setup { resolver: Gated::new(), ..examples() }.start();
+    let answer = server.post("/mutate?timeout=300ms", one_pod()).await.json();
+    let message = "unable to retrieve the contents of cred spec s: the API server did not answer within the time limit of the review";
+    assert_eq!(answer["response"]["status"], json!({"status": "Failure", "message": message, "code": 504}));
+    assert_eq!(
+        answer["response"]["auditAnnotations"],
+        json!({"mutate-credential-specs": "s (contents: api)", "mutate-decision": "spec-unreadable"})
+    );
+}
+
+#[tokio::test]
+async fn over_its_limit_of_reviews_a_replica_says_503() {
+    let gated = Gated::new();
+    let limits = Limits { reviews: 2, ..Limits::default() };
+    let server = Arc::new(Setup { resolver: gated.clone(), limits, ..examples() }.start());
+    let first_two = [0, 1].map(|_| {
+        let server = Arc::clone(&server);
+        tokio::spawn(async move { server.post("/mutate", one_pod()).await })
+    });
+    gated.entered.acquire_many(2).await.unwrap().forget();
+    let line = "this replica is reviewing as many requests as it may at once: try again";
+    assert_eq!(server.post("/mutate", one_pod()).await, refused(503, line));
+    gated.gate.add_permits(3);
+    for answer in join_all(first_two).await {
+        let status = answer.unwrap().json()["response"]["status"]["message"].clone();
+        assert_eq!(status, "cred spec s does not exist");
+    }
+    assert_eq!(server.post("/mutate", one_pod()).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn over_its_limit_of_connections_a_replica_accepts_when_one_ends() {
+    let limits = Limits { connections: 2, ..Limits::default() };
+    let server = Arc::new(Setup { limits, ..examples() }.start());
+    let first = server.connect(&["http/1.1"]).await;
+    let second = server.connect(&["http/1.1"]).await;
+    // The third is in the kernel's backlog, and its handshake waits for as long as the two stay.
+    let third = Arc::clone(&server);
+    let mut third = tokio::spawn(async move { third.get("/health").await.status });
+    assert!(timeout(Duration::from_millis(300), &mut third).await.is_err(), "served over the limit");
+    drop(first);
+    assert_eq!(third.await.unwrap(), StatusCode::NO_CONTENT);
+    drop(second);
+}
+
+async fn http2_health(server: &Server) -> StatusCode {
+    let stream = server.connect(&["h2", "http/1.1"]).await;
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let request = Request::get("https://localhost/health").body(Full::<Bytes>::default()).unwrap();
+    let status = answer(sender.send_request(request).await.unwrap()).await.status;
+    drop(sender);
+    connection.await.unwrap().unwrap();
+    status
+}
+
+#[tokio::test]
+async fn speaks_http2_to_who_asks_for_it() {
+    let server = examples().start();
+    assert_eq!(http2_health(&server).await, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
+    let gated = Gated::new();
+    let server = Setup { resolver: gated.clone(), ..examples() }.start();
+    let mut resting = server.connect(&["http/1.1"]).await;
+    resting.write_all(b"GET /health HTTP/1.1\r\nhost: l\r\n\r\n").await.unwrap();
+    let mut first = [0; 12];
+    resting.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 204");
+    let stream = server.connect(&["http/1.1"]).await;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let in_flight =
+        tokio::spawn(
+            async move { answer(sender.send_request(review_request("/mutate", one_pod())).await.unwrap()).await },
+        );
+    gated.entered.acquire().await.unwrap().forget();
+
+    server.closing.send_replace(true);
+    read_to_close(&mut resting).await;
+    assert!(!server.task.is_finished());
+    gated.gate.add_permits(1);
+    let message = in_flight.await.unwrap().json()["response"]["status"]["message"].clone();
+    assert_eq!(message, "cred spec s does not exist");
+    connection.await.unwrap().unwrap();
+    assert_eq!(server.task.await.unwrap(), 0, "connections dropped");
+    assert!(tokio::net::TcpStream::connect(server.address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_drain_drops_what_does_not_finish_in_time() {
+    let gated = Gated::new();
+    let server = Setup { resolver: gated.clone(), drain: Duration::from_millis(100), ..examples() }.start();
+    let mut stream = server.connect(&["http/1.1"]).await;
+    let body = one_pod();
+    let head = format!(
+        "POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(&body).await.unwrap();
+    gated.entered.acquire().await.unwrap().forget();
+    server.closing.send_replace(true);
+    assert_eq!(server.task.await.unwrap(), 1, "connections dropped");
+    assert_eq!(read_to_close(&mut stream).await, "");
+}
