@@ -1,4 +1,4 @@
-//! `/livez` and `/readyz`, on a port of their own and in plain HTTP: probes need no certificate.
+//! `/livez`, `/readyz` and `/metrics`, on a port of their own and in plain HTTP: probes need no certificate.
 //!
 //! What always holds: a readiness fact that was true once stays true, because a fault later on must not take every replica
 //! out at once. Only the end of the process makes it unready.
@@ -11,12 +11,14 @@ use std::sync::{
 use axum::{
     Router,
     extract::State,
-    http::StatusCode,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
 
-use crate::shutdown::Shutdown;
+use prometheus_client::registry::Registry;
+
+use crate::{metrics, shutdown::Shutdown};
 
 /// Connections to the admin port at once: a few probes and a scraper.
 pub const MAX_CONNECTIONS: usize = 64;
@@ -64,9 +66,36 @@ impl Readiness {
     }
 }
 
+/// What a scrape reads.
+pub struct Scrape {
+    registry: Registry,
+    refresh: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Scrape {
+    /// `refresh` brings the metrics up to date that are states of something else, before each scrape.
+    #[must_use]
+    pub fn new(registry: Registry, refresh: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { registry, refresh: Box::new(refresh) })
+    }
+}
+
 /// The routes of the admin port.
-pub fn router(readiness: Readiness) -> Router {
-    Router::new().route("/livez", get(async || "ok\n")).route("/readyz", get(ready)).with_state(readiness)
+pub fn router(readiness: Readiness, scrape: Arc<Scrape>) -> Router {
+    Router::new()
+        .route("/livez", get(async || "ok\n"))
+        .route("/readyz", get(ready).with_state(readiness))
+        .route("/metrics", get(metrics).with_state(scrape))
+}
+
+async fn metrics(State(scrape): State<Arc<Scrape>>) -> Response {
+    (scrape.refresh)();
+    match metrics::scrape(&scrape.registry) {
+        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Err(error) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot print the metrics: {error}\n")).into_response()
+        }
+    }
 }
 
 async fn ready(State(readiness): State<Readiness>) -> Response {

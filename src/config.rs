@@ -56,6 +56,18 @@ struct ServeArgs {
     #[arg(long, value_name = "FILE", env = "TLS_KEY", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
+    /// How often certificate files are compared with what is served, besides when their folder changes.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    tls_reload_interval: Duration,
+
+    /// Only serve clients whose certificate comes from an authority in this PEM file.
+    #[arg(long, value_name = "FILE")]
+    client_ca: Option<PathBuf>,
+
+    /// Only serve clients whose certificate has this common name or DNS name; may be given several times.
+    #[arg(long, value_name = "NAME", requires = "client_ca")]
+    client_name: Vec<String>,
+
     /// Accepted for compatibility: certificate files are always reloaded.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go_bool)]
     cert_reload: Option<bool>,
@@ -196,6 +208,10 @@ pub struct Config {
     pub backend: Backend,
     /// Where the serving certificate comes from.
     pub certificate: Certificate,
+    /// How often certificate files are compared with what is served.
+    pub tls_reload_interval: Duration,
+    /// The authorities of the clients that may call, and the names that they must have; all clients may where it is `None`.
+    pub clients: Option<(PathBuf, Vec<String>)>,
     /// The webhook's address.
     pub listen: SocketAddr,
     /// The address of the probes.
@@ -254,6 +270,8 @@ impl Args {
         Ok(Config {
             backend: args.standalone.map_or(Backend::Cluster, Backend::Standalone),
             certificate,
+            tls_reload_interval: args.tls_reload_interval,
+            clients: args.client_ca.map(|file| (file, args.client_name)),
             listen: args.listen.unwrap_or(SocketAddr::new(ip, args.https_port.flatten().unwrap_or(port))),
             admin_listen: args.admin_listen.unwrap_or(SocketAddr::new(ip, 9090)),
             random_hostname: args.random_hostname,

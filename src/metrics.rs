@@ -211,14 +211,13 @@ impl Metrics {
         self.watch_event.set(unix(at));
     }
 
-    /// This is when the served certificate expires.
-    pub fn certificate_expires(&self, at: SystemTime) {
-        self.certificate_expiry.set(unix(at));
-    }
-
-    /// A changed certificate was taken into service, or refused.
-    pub fn certificate_reloaded(&self, outcome: Reload) {
-        self.certificate_reloads.get_or_create(&ReloadLabel { outcome }).inc();
+    /// When the served certificate expires, and how many certificates were served and refused so far.
+    pub fn certificate(&self, expires: Option<SystemTime>, served: u64, refused: u64) {
+        self.certificate_expiry.set(expires.map_or(0, unix));
+        for (outcome, total) in [(Reload::Served, served), (Reload::Refused, refused)] {
+            let counter = self.certificate_reloads.get_or_create_owned(&ReloadLabel { outcome });
+            counter.inc_by(total.saturating_sub(counter.get()));
+        }
     }
 }
 

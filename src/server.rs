@@ -33,8 +33,8 @@ impl Bound {
     /// # Errors
     /// Where the address cannot be bound.
     pub fn bind(address: SocketAddr, tls: Arc<ServerConfig>, limits: Limits, reviewer: Reviewer) -> io::Result<Self> {
-        let router = routes::router(reviewer, limits::Reviews::new(limits.reviews));
-        Ok(Self { listener: Listener::bind(address, Some(tls), limits.connections)?, router })
+        let listener = Listener::bind(address, Some(tls), limits.connections)?.counted_by(reviewer.metrics().clone());
+        Ok(Self { listener, router: routes::router(reviewer, limits::Reviews::new(limits.reviews)) })
     }
 
     /// The address that is bound.

@@ -1,6 +1,6 @@
 //! The end of the process, in order: unready → wait for endpoints to forget us → stop accepting → drain → stop.
 //!
-//! What always holds: steps are only ever gone forward, and a second signal ends the waiting.
+//! What always holds: steps are only ever gone forward; whoever waits may give up at a second signal.
 
 use std::{io, time::Duration};
 
@@ -35,19 +35,10 @@ impl Shutdown {
         self.closing.subscribe()
     }
 
-    /// Withdraws readiness, waits for `delay` or until `hurry` is done, then has sockets closed.
-    pub async fn begin(&self, delay: Duration, hurry: impl Future<Output = ()>) {
+    /// Withdraws readiness, waits for `delay`, then has sockets closed.
+    pub async fn begin(&self, delay: Duration) {
         self.ending.send_replace(true);
-        tokio::select! {
-            () = tokio::time::sleep(delay) => {}
-            () = hurry => {}
-        }
-        self.close();
-    }
-
-    /// Has sockets closed at once.
-    pub fn close(&self) {
-        self.ending.send_replace(true);
+        tokio::time::sleep(delay).await;
         self.closing.send_replace(true);
     }
 }

@@ -41,3 +41,6 @@ impl Standalone {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

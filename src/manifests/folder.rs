@@ -15,7 +15,7 @@ use super::{Document, Error, Problem, parse, parse_each, text};
 
 /// The largest file, in bytes.
 pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
-/// The most files in a folder and the folders in it.
+/// The most manifests and folders, all in all.
 pub const MAX_FILES: usize = 4096;
 /// The most bytes in all files.
 pub const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
@@ -126,7 +126,7 @@ struct Walk {
     /// The real paths of files and folders that were reached.
     reached: BTreeSet<PathBuf>,
     problems: Vec<Problem>,
-    /// A bound was hit: what is left is not looked at.
+    /// There is too much: what is left is not looked at, and nothing is read.
     stopped: bool,
 }
 
@@ -170,19 +170,21 @@ impl Walk {
             if !metadata.is_file() {
                 self.problems.push(about(path, "expected a regular file".to_owned()));
             } else if self.is_new(path)? {
-                if self.files.len() >= self.max_files {
-                    self.problems.push(about(path, format!("expected at most {} manifests", self.max_files)));
-                    self.stopped = true;
-                } else {
-                    self.files.push(path.to_owned());
-                }
+                self.files.push(path.to_owned());
             }
         }
         Ok(())
     }
 
+    /// Whether a file or folder is to be looked at.
     fn is_new(&mut self, path: &Path) -> io::Result<bool> {
-        Ok(self.reached.insert(fs::canonicalize(path)?))
+        let new = self.reached.insert(fs::canonicalize(path)?);
+        if new && self.reached.len() > self.max_files {
+            self.problems.push(about(path, format!("expected at most {} manifests and folders", self.max_files)));
+            self.files.clear();
+            self.stopped = true;
+        }
+        Ok(new && !self.stopped)
     }
 }
 
@@ -202,3 +204,6 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
 fn is_manifest(path: &Path) -> bool {
     path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@ const MAX_LISTS: usize = 4;
 /// What is wrong with the text: the first fault of its syntax, or every document that is not a Kubernetes object.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Error> {
     let mut reader = Reader::new(name, text);
-    reader.take(yaml::read(text));
+    reader.take(yaml::read(text, &yaml::LIMITS));
     Error::unless_none(reader.problems)?;
     Ok(reader.documents)
 }
@@ -31,7 +31,7 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Error> {
 #[must_use]
 pub fn parse_each(name: &str, text: &str) -> (Vec<Document>, Vec<Problem>) {
     let mut reader = Reader::new(name, text);
-    match yaml::read_each(&split(text, &reader.starts)) {
+    match yaml::read_each(&split(text, &reader.starts), &yaml::LIMITS) {
         Ok(results) => results.into_iter().for_each(|result| reader.take(result)),
         Err(fault) => reader.take(Err(fault)),
     }

@@ -1,7 +1,7 @@
 //! YAML text to values that remember their lines.
 //!
-//! What always holds: a value is what `kubectl` would send to the API server for the same text (YAML 1.1's booleans and
-//! octal numbers, merge keys), a key that stands twice is an error, and anchors cannot blow a small text up.
+//! What always holds: scalars mean what they mean to `kubectl` (`yes` is a boolean, `010` is 8), a key that stands twice is
+//! an error, and anchors cannot blow a small text up.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,14 +12,21 @@ use serde_saphyr::{
     budget::BudgetBreach,
 };
 
-/// The deepest nesting of mappings and lists: no Kubernetes object comes near.
-const MAX_NESTING: usize = 64;
-/// The most mappings, lists and scalars in one text, those that aliases repeat included.
-const MAX_NODES: usize = 250_000;
-/// The most parser events that aliases may repeat in one text.
-const MAX_REPEATED: usize = 50_000;
-/// The most documents in one text.
-const MAX_DOCUMENTS: usize = 10_000;
+/// What one text may hold.
+#[derive(Debug)]
+pub(super) struct Limits {
+    /// Mappings and lists in each other.
+    pub levels: usize,
+    /// Mappings, lists and scalars.
+    pub nodes: usize,
+    /// Parser events that aliases repeat.
+    pub repeated: usize,
+    /// Documents, empty ones included.
+    pub documents: usize,
+}
+
+/// More than any honest manifest holds.
+pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated: 50_000, documents: 10_000 };
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
@@ -86,8 +93,8 @@ const STACK_BYTES: usize = 16 * 1024 * 1024;
 ///
 /// # Errors
 /// The first fault.
-pub(super) fn read(text: &str) -> Result<Vec<Node>, Fault> {
-    on_large_stack(|| documents(text))?
+pub(super) fn read(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
+    on_large_stack(|| documents(text, limits))?
 }
 
 /// Reads texts that stand in one file, each with the number of lines in front of it: a fault in one is no fault of the
@@ -95,9 +102,9 @@ pub(super) fn read(text: &str) -> Result<Vec<Node>, Fault> {
 ///
 /// # Errors
 /// Nothing could be read at all. The faults of the texts stand in the result.
-pub(super) fn read_each(texts: &[(u64, &str)]) -> Result<Vec<Result<Vec<Node>, Fault>>, Fault> {
+pub(super) fn read_each(texts: &[(u64, &str)], limits: &Limits) -> Result<Vec<Result<Vec<Node>, Fault>>, Fault> {
     let read = |(above, text): &(u64, &str)| {
-        let mut nodes = documents(text).map_err(|(line, message)| (line.map(|line| line + above), message))?;
+        let mut nodes = documents(text, limits).map_err(|(line, message)| (line.map(|line| line + above), message))?;
         for node in &mut nodes {
             node.lines.shift(*above);
         }
@@ -106,10 +113,10 @@ pub(super) fn read_each(texts: &[(u64, &str)]) -> Result<Vec<Result<Vec<Node>, F
     on_large_stack(|| texts.iter().map(read).collect())
 }
 
-fn documents(text: &str) -> Result<Vec<Node>, Fault> {
-    serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| {
+fn documents(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
+    serde_saphyr::from_multiple_with_options(text, options(limits)).map_err(|error| {
         let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
-        let message = describe(&error);
+        let message = describe(&error, limits);
         let is_template = text.contains("{{") && text.contains("}}");
         let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
         (line, message + hint)
@@ -126,14 +133,14 @@ fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Fault>
     })
 }
 
-fn options() -> Options {
+fn options(limits: &Limits) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_depth: MAX_NESTING,
-            max_documents: MAX_DOCUMENTS,
-            max_nodes: MAX_NODES,
+            max_depth: limits.levels,
+            max_documents: limits.documents,
+            max_nodes: limits.nodes,
         },
-        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPEATED },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: limits.repeated },
         duplicate_keys: DuplicateKeyPolicy::Error,
         legacy_octal_numbers: true,
         merge_keys: MergeKeyPolicy::Merge,
@@ -142,20 +149,22 @@ fn options() -> Options {
     }
 }
 
-fn describe(error: &Error) -> String {
+fn describe(error: &Error, limits: &Limits) -> String {
     match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands twice"),
         Error::DuplicateMappingKey { key: None, .. } => "a key stands twice".to_owned(),
         Error::NullIntoString { .. } => "expected a key, found null".to_owned(),
         Error::NonFiniteFloat { value, .. } => format!("expected a finite number, found {value}"),
-        Error::AliasReplayLimitExceeded { .. } => format!("expected aliases to repeat at most {MAX_REPEATED} values"),
+        Error::AliasReplayLimitExceeded { .. } => {
+            format!("expected aliases to repeat at most {} values", limits.repeated)
+        }
         Error::Budget { breach, .. } => match breach {
-            BudgetBreach::Depth { .. } => format!("expected at most {MAX_NESTING} levels of mappings and lists"),
-            BudgetBreach::Nodes { .. } => format!("expected at most {MAX_NODES} values"),
-            BudgetBreach::Documents { .. } => format!("expected at most {MAX_DOCUMENTS} documents"),
+            BudgetBreach::Depth { .. } => format!("expected at most {} levels of mappings and lists", limits.levels),
+            BudgetBreach::Nodes { .. } => format!("expected at most {} values", limits.nodes),
+            BudgetBreach::Documents { .. } => format!("expected at most {} documents", limits.documents),
             _ => "expected a smaller or simpler text".to_owned(),
         },
-        Error::AliasError { error, .. } => describe(error),
+        Error::AliasError { error, .. } => describe(error, limits),
         _ => DefaultMessageFormatter.format_message(error).into_owned(),
     }
 }

@@ -15,7 +15,7 @@ use rustls::ServerConfig;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch},
     task::JoinSet,
     time::timeout,
 };
@@ -25,6 +25,7 @@ use super::{
     connection::{self, Protocol},
     limits::HANDSHAKE_TIMEOUT,
 };
+use crate::metrics::Metrics;
 
 /// Connections that the kernel may hold before they are accepted.
 const BACKLOG: i32 = 1024;
@@ -39,6 +40,7 @@ pub struct Listener {
     address: SocketAddr,
     tls: Option<Arc<ServerConfig>>,
     connections: usize,
+    metrics: Option<Metrics>,
 }
 
 impl Listener {
@@ -55,7 +57,13 @@ impl Listener {
             result => result?,
         };
         let address = tcp.local_addr()?;
-        Ok(Self { tcp, address, tls, connections })
+        Ok(Self { tcp, address, tls, connections, metrics: None })
+    }
+
+    /// Counts its connections and failed handshakes.
+    #[must_use]
+    pub fn counted_by(self, metrics: Metrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// The address that is bound, with the port that the system chose where 0 was asked for.
@@ -81,11 +89,14 @@ impl Listener {
                 Some(ended) = open.join_next(), if !open.is_empty() => report(ended),
                 (place, accepted) = accepted => match accepted {
                     Ok((stream, peer)) => {
-                        let (tls, router, closing) = (self.tls.clone(), router.clone(), told.clone());
-                        open.spawn(async move {
-                            let _place = place;
-                            serve_connection(stream, peer, tls, router, closing).await;
-                        });
+                        let connection = Connection {
+                            tls: self.tls.clone(),
+                            router: router.clone(),
+                            metrics: self.metrics.clone(),
+                            closing: told.clone(),
+                            _place: place,
+                        };
+                        open.spawn(connection.serve(stream, peer));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
@@ -119,38 +130,45 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-async fn serve_connection(
-    stream: TcpStream,
-    peer: SocketAddr,
+/// What one connection needs, and the place that it takes.
+struct Connection {
     tls: Option<Arc<ServerConfig>>,
     router: Router,
-    mut closing: watch::Receiver<bool>,
-) {
-    // Answers are written at once and are small: waiting to fill a packet only delays them.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
+    metrics: Option<Metrics>,
+    closing: watch::Receiver<bool>,
+    _place: Result<OwnedSemaphorePermit, AcquireError>,
+}
+
+impl Connection {
+    async fn serve(mut self, stream: TcpStream, peer: SocketAddr) {
+        let _counted = self.metrics.as_ref().map(Metrics::connection);
+        // Answers are written at once and are small: waiting to fill a packet only delays them.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
+        }
+        let Some(tls) = self.tls.take() else {
+            connection::serve(stream, Protocol::Http1, self.router, self.closing).await;
+            return;
+        };
+        let handshake = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept(stream));
+        let cause = tokio::select! {
+            result = handshake => match result {
+                Ok(Ok(stream)) => {
+                    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                    let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
+                    connection::serve(stream, protocol, self.router, self.closing).await;
+                    return;
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("took longer than {HANDSHAKE_TIMEOUT:?}"),
+            },
+            () = told_to_close(&mut self.closing) => return,
+        };
+        tracing::info!(%peer, cause, "TLS handshake failed");
+        if let Some(metrics) = &self.metrics {
+            metrics.handshake_failed();
+        }
     }
-    let Some(tls) = tls else {
-        connection::serve(stream, Protocol::Http1, router, closing).await;
-        return;
-    };
-    let handshake = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept(stream));
-    let stream = tokio::select! {
-        result = handshake => match result {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => {
-                tracing::info!(%peer, %error, "TLS handshake failed");
-                return;
-            }
-            Err(_) => {
-                tracing::info!(%peer, limit = ?HANDSHAKE_TIMEOUT, "TLS handshake took too long");
-                return;
-            }
-        },
-        () = told_to_close(&mut closing) => return,
-    };
-    let protocol = if stream.get_ref().1.alpn_protocol() == Some(b"h2") { Protocol::Http2 } else { Protocol::Http1 };
-    connection::serve(stream, protocol, router, closing).await;
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {

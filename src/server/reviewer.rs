@@ -6,9 +6,13 @@ use futures::future::{join, join_all};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    admission::{self, Decision, Facts, Failure, Needs, Review, Source, SpecFact, Subject, UseFact, Verdict, Webhook},
+    admission::{
+        self, Decision, Facts, Failure, Needs, Review, Source, SpecFact, Subject, UseFact, Verdict, Webhook,
+        review::Operation,
+    },
     authorizer::{self, Authorizer},
     credspec::SpecName,
+    metrics::{self, Metrics},
     resolver::{Freshness, Resolved, Resolver},
 };
 
@@ -19,12 +23,18 @@ pub struct Reviewer {
     authorizer: Arc<dyn Authorizer>,
     random_hostname: bool,
     strict_credential_specs: bool,
+    metrics: Metrics,
 }
 
 impl Reviewer {
     /// With `random_hostname`, pods that use GMSA and have no host name are given one.
-    pub fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>, random_hostname: bool) -> Self {
-        Self { resolver, authorizer, random_hostname, strict_credential_specs: false }
+    pub fn new(
+        resolver: Arc<dyn Resolver>,
+        authorizer: Arc<dyn Authorizer>,
+        random_hostname: bool,
+        metrics: Metrics,
+    ) -> Self {
+        Self { resolver, authorizer, random_hostname, strict_credential_specs: false, metrics }
     }
 
     /// Whether credential specs that cannot work are refused rather than warned of.
@@ -32,6 +42,12 @@ impl Reviewer {
     pub fn strict_credential_specs(mut self, strict: bool) -> Self {
         self.strict_credential_specs = strict;
         self
+    }
+
+    /// What it records into.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// What `/validate-credspec` asks.
@@ -46,9 +62,9 @@ impl Reviewer {
         Webhook::Mutate { random_hostname: self.random_hostname }
     }
 
-    /// Decides a review before `deadline`. What cannot be found out by then ends as a denial that says so.
-    pub async fn decide(&self, webhook: Webhook, review: &Review<'_>, deadline: Instant) -> Decision {
-        let started = Instant::now();
+    /// Decides a review whose request began at `started`, before `deadline`. What cannot be found out by then ends as a
+    /// denial that says so.
+    pub async fn decide(&self, webhook: Webhook, review: &Review<'_>, started: Instant, deadline: Instant) -> Decision {
         let needs = admission::needs(webhook, review);
         let mut facts = self.gather(&needs, deadline).await;
         let mut decision = admission::decide(webhook, review, &facts);
@@ -61,7 +77,9 @@ impl Reviewer {
             facts.specs.push((name, fact, source));
             decision = admission::decide(webhook, review, &facts);
         }
-        log(webhook, review, &decision, started.elapsed());
+        let duration = started.elapsed();
+        record(&self.metrics, webhook, review, &decision, duration);
+        log(webhook, review, &decision, duration);
         decision
     }
 
@@ -85,16 +103,65 @@ impl Reviewer {
     }
 
     async fn resolve(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
-        timeout_at(deadline, self.resolver.resolve(name, freshness, deadline))
+        let resolved = timeout_at(deadline, self.resolver.resolve(name, freshness, deadline))
             .await
-            .unwrap_or_else(|_| Resolved { fact: SpecFact::Failed(too_late()), source: Source::Api })
+            .unwrap_or_else(|_| Resolved { fact: SpecFact::Failed(too_late()), source: Source::Api });
+        let outcome = match resolved.fact {
+            SpecFact::Contents(_) => metrics::Lookup::Found,
+            SpecFact::Missing => metrics::Lookup::Missing,
+            SpecFact::Unusable => metrics::Lookup::Unusable,
+            SpecFact::Failed(_) => metrics::Lookup::Failed,
+        };
+        self.metrics.spec_lookup(source(resolved.source), outcome);
+        resolved
     }
 
     async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> authorizer::Verdict {
-        timeout_at(deadline, self.authorizer.may_use(subject, name, deadline))
+        let verdict = timeout_at(deadline, self.authorizer.may_use(subject, name, deadline))
             .await
-            .unwrap_or_else(|_| authorizer::Verdict { fact: UseFact::Failed(too_late()), source: Source::Api })
+            .unwrap_or_else(|_| authorizer::Verdict { fact: UseFact::Failed(too_late()), source: Source::Api });
+        let outcome = match verdict.fact {
+            UseFact::Allowed => metrics::Access::Allowed,
+            UseFact::Denied { .. } => metrics::Access::Denied,
+            UseFact::Failed(_) => metrics::Access::Failed,
+        };
+        self.metrics.access_review(source(verdict.source), outcome);
+        verdict
     }
+}
+
+fn source(source: Source) -> metrics::Source {
+    match source {
+        Source::Files => metrics::Source::Files,
+        Source::Api => metrics::Source::Api,
+        Source::Cache => metrics::Source::Cache,
+        Source::Remembered => metrics::Source::Remembered,
+        Source::Joined => metrics::Source::Joined,
+    }
+}
+
+fn path(webhook: Webhook) -> metrics::Path {
+    match webhook {
+        Webhook::Mutate { .. } => metrics::Path::Mutate,
+        Webhook::Validate => metrics::Path::Validate,
+        Webhook::ValidateWorkload => metrics::Path::ValidateWorkload,
+        Webhook::ValidateCredspec { .. } => metrics::Path::ValidateCredspec,
+    }
+}
+
+fn record(metrics: &Metrics, webhook: Webhook, review: &Review<'_>, decision: &Decision, duration: Duration) {
+    let operation = match review.operation {
+        Operation::Create => metrics::Operation::Create,
+        Operation::Update => metrics::Operation::Update,
+        Operation::Delete => metrics::Operation::Delete,
+        Operation::Connect => metrics::Operation::Connect,
+    };
+    let outcome = match &decision.verdict {
+        Verdict::Allowed(_) => metrics::Outcome::Allowed,
+        Verdict::Denied(denial) if denial.code() >= 500 => metrics::Outcome::Error,
+        Verdict::Denied(_) => metrics::Outcome::Denied,
+    };
+    metrics.review(path(webhook), operation, outcome, decision.reason, duration);
 }
 
 fn too_late() -> Failure {
@@ -126,12 +193,7 @@ fn random_hostname() -> Option<String> {
 
 /// One line per decision: what concerns a person at info, plain approvals at debug. Never a pod's body or contents.
 fn log(webhook: Webhook, review: &Review<'_>, decision: &Decision, duration: Duration) {
-    let path = match webhook {
-        Webhook::Mutate { .. } => "mutate",
-        Webhook::Validate => "validate",
-        Webhook::ValidateWorkload => "validate-workload",
-        Webhook::ValidateCredspec { .. } => "validate-credspec",
-    };
+    let path = path(webhook).as_str();
     let pod = review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name());
     let (uid, namespace, operation, reason) =
         (&*review.uid, &*review.namespace, review.operation.as_str(), decision.reason);

@@ -21,17 +21,22 @@ use super::{
     limits::{BODY_TIMEOUT, MAX_BODY, Reviews, time_allowed},
     reviewer::Reviewer,
 };
-use crate::admission::{Review, Webhook, review::ParseError};
+use crate::{
+    admission::{Review, Webhook, review::ParseError},
+    metrics::Metrics,
+};
 
 /// What the routes share.
 #[derive(Clone)]
 struct Shared {
     reviewer: Reviewer,
     reviews: Reviews,
+    metrics: Metrics,
 }
 
 /// The routes of the TLS port.
 pub fn router(reviewer: Reviewer, reviews: Reviews) -> Router {
+    let metrics = reviewer.metrics().clone();
     Router::new()
         .route("/mutate", post(mutate))
         .route("/validate", post(validate))
@@ -39,42 +44,57 @@ pub fn router(reviewer: Reviewer, reviews: Reviews) -> Router {
         .route("/validate-credspec", post(validate_credspec))
         .route("/health", get(async || StatusCode::NO_CONTENT))
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
-        .fallback(async |uri: Uri| Refusal::NoSuchPath(uri.path().to_owned()))
-        .method_not_allowed_fallback(async |method: Method, uri: Uri| Refusal::WrongMethod {
-            method,
-            path: uri.path().to_owned(),
+        .fallback(async |State(shared): State<Shared>, uri: Uri| {
+            shared.refuse(&Refusal::NoSuchPath(uri.path().to_owned()))
         })
-        .with_state(Shared { reviewer, reviews })
+        .method_not_allowed_fallback(async |State(shared): State<Shared>, method: Method, uri: Uri| {
+            shared.refuse(&Refusal::WrongMethod { method, path: uri.path().to_owned() })
+        })
+        .with_state(Shared { reviewer, reviews, metrics })
 }
 
-async fn mutate(State(shared): State<Shared>, request: Request) -> Result<Response, Refusal> {
+async fn mutate(State(shared): State<Shared>, request: Request) -> Response {
     let webhook = shared.reviewer.mutate();
-    review(&shared, webhook, request).await
+    shared.review(webhook, request).await
 }
 
-async fn validate(State(shared): State<Shared>, request: Request) -> Result<Response, Refusal> {
-    review(&shared, Webhook::Validate, request).await
+async fn validate(State(shared): State<Shared>, request: Request) -> Response {
+    shared.review(Webhook::Validate, request).await
 }
 
-async fn validate_workload(State(shared): State<Shared>, request: Request) -> Result<Response, Refusal> {
-    review(&shared, Webhook::ValidateWorkload, request).await
+async fn validate_workload(State(shared): State<Shared>, request: Request) -> Response {
+    shared.review(Webhook::ValidateWorkload, request).await
 }
 
-async fn validate_credspec(State(shared): State<Shared>, request: Request) -> Result<Response, Refusal> {
+async fn validate_credspec(State(shared): State<Shared>, request: Request) -> Response {
     let webhook = shared.reviewer.validate_credspec();
-    review(&shared, webhook, request).await
+    shared.review(webhook, request).await
 }
 
-async fn review(shared: &Shared, webhook: Webhook, request: Request) -> Result<Response, Refusal> {
-    let started = Instant::now();
-    let allowed = time_allowed(request.uri().query()).map_err(|error| Refusal::BadRequest(error.to_string()))?;
-    expect_json(request.headers())?;
-    let length = content_length(request.headers())?;
-    let _place = shared.reviews.enter(length).ok_or(Refusal::Busy)?;
-    let body = read(request.into_body(), length, started, allowed).await?;
-    let review = Review::parse(&body)?;
-    let decision = shared.reviewer.decide(webhook, &review, started + allowed).await;
-    Ok(([(header::CONTENT_TYPE, "application/json")], review.answer(&decision)).into_response())
+impl Shared {
+    async fn review(&self, webhook: Webhook, request: Request) -> Response {
+        self.answer(webhook, request).await.unwrap_or_else(|refusal| self.refuse(&refusal))
+    }
+
+    async fn answer(&self, webhook: Webhook, request: Request) -> Result<Response, Refusal> {
+        let started = Instant::now();
+        let allowed = time_allowed(request.uri().query()).map_err(|error| Refusal::BadRequest(error.to_string()))?;
+        expect_json(request.headers())?;
+        let length = content_length(request.headers())?;
+        let _place = self.reviews.enter(length).ok_or(Refusal::Busy)?;
+        let _in_flight = self.metrics.review_in_flight();
+        let body = read(request.into_body(), length, started, allowed).await?;
+        let review = Review::parse(&body)?;
+        let decision = self.reviewer.decide(webhook, &review, started, started + allowed).await;
+        Ok(([(header::CONTENT_TYPE, "application/json")], review.answer(&decision)).into_response())
+    }
+
+    fn refuse(&self, refusal: &Refusal) -> Response {
+        let (status, message) = refusal.say();
+        tracing::info!(code = status.as_u16(), cause = message, "request refused");
+        self.metrics.request_refused(status.as_u16());
+        (status, format!("{message}\n")).into_response()
+    }
 }
 
 fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -120,14 +140,15 @@ impl From<ParseError> for Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let (status, message) = match self {
+impl Refusal {
+    /// The code and the line of an answer.
+    fn say(&self) -> (StatusCode, String) {
+        match self {
             Self::NoSuchPath(path) => (
                 StatusCode::NOT_FOUND,
                 format!(
                     "there is no path {:?}: this webhook serves /mutate, /validate, /validate-workload, /validate-credspec, /health and /info",
-                    shorten(&path)
+                    shorten(path)
                 ),
             ),
             Self::WrongMethod { method, path } => {
@@ -138,14 +159,12 @@ impl IntoResponse for Refusal {
             }
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {MAX_BODY} bytes")),
             Self::SlowBody => (StatusCode::REQUEST_TIMEOUT, "the body did not arrive within the time limit".to_owned()),
-            Self::BadRequest(message) => (StatusCode::BAD_REQUEST, message),
+            Self::BadRequest(message) => (StatusCode::BAD_REQUEST, message.clone()),
             Self::Busy => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "this replica is reviewing as many requests as it may at once: try again".to_owned(),
             ),
-        };
-        tracing::info!(code = status.as_u16(), cause = message, "request refused");
-        (status, format!("{message}\n")).into_response()
+        }
     }
 }
 

@@ -1,20 +1,39 @@
-//! A certificate and its key in two files.
+//! A certificate and its key in two files, looked at again whenever they may have changed.
 //!
-//! What always holds: an error names the file and the step. Must not: publish anything that is not a whole [`KeyPair`].
+//! What always holds: a new pair is checked whole before it is served, and until one passes the old one is; an error names
+//! the file and the step. Must not: publish half of a change.
 
 use std::{
+    convert::Infallible,
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
-    time::SystemTime,
+    sync::Arc,
+    time::{Duration, SystemTime},
 };
 
 use thiserror::Error;
 
-use super::{KeyPair, KeyPairError};
+use super::{Clock, KeyPair, KeyPairError, Served};
+
+mod watch;
+
+pub(super) use watch::Folders;
 
 /// The largest file that is read, in bytes: a chain of 4096-bit RSA certificates is a few KiB.
 const MAX_FILE: u64 = 1024 * 1024;
+
+/// How many times to read a pair that is being replaced while it is read.
+const ATTEMPTS: usize = 5;
+
+/// Where a certificate chain and its key are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// The chain, the server's own certificate first.
+    pub cert: PathBuf,
+    /// The key of the first certificate.
+    pub key: PathBuf,
+}
 
 /// Why no key pair came out of two files.
 #[derive(Debug, Error)]
@@ -50,14 +69,71 @@ pub enum LoadError {
 /// # Errors
 /// Which file could not be read, or why the two cannot be served.
 pub fn load(cert: &Path, key: &Path, now: SystemTime) -> Result<KeyPair, LoadError> {
-    KeyPair::from_pem(&read(cert)?, &read(key)?, now).map_err(|source| LoadError::Invalid {
+    let (cert_pem, key_pem) = read_together(cert, key)?;
+    KeyPair::from_pem(&cert_pem, &key_pem, now).map_err(|source| LoadError::Invalid {
         cert: cert.to_owned(),
         key: key.to_owned(),
         source,
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
+impl Files {
+    /// Serves what the files hold, now and whenever they change: as soon as their folder says so, and every `interval`
+    /// in any case. What cannot be served is logged and counted in `served`, which goes on with what it has.
+    pub async fn keep_served(self, served: Served, interval: Duration, clock: Clock) -> Infallible {
+        let mut folders = Folders::of(&[&self.cert, &self.key], interval);
+        let this = Arc::new(self);
+        loop {
+            let (files, now) = (Arc::clone(&this), clock.now());
+            // A file system that hangs must not hang the process.
+            match tokio::task::spawn_blocking(move || load(&files.cert, &files.key, now)).await {
+                Ok(loaded) => take(&served, loaded),
+                Err(error) => tracing::error!(%error, "reading the certificate failed"),
+            }
+            folders.changed().await;
+        }
+    }
+}
+
+/// Publishes a pair that is new and good.
+fn take(served: &Served, loaded: Result<KeyPair, LoadError>) {
+    match loaded {
+        Ok(pair) if served.pair().is_some_and(|current| current.chain() == pair.chain()) => served.settle(),
+        Ok(pair) => {
+            let certificate = pair.summary().clone();
+            served.publish(pair);
+            tracing::info!(%certificate, "serving a new certificate");
+        }
+        Err(error) => {
+            let reason = super::chain_of(&error);
+            if served.refuse(&reason) {
+                let current = served.current().map_or_else(|| "none".to_owned(), |current| current.to_string());
+                tracing::error!(
+                    reason,
+                    current,
+                    "cannot serve what the certificate's files hold; what was served before stays"
+                );
+            }
+        }
+    }
+}
+
+/// Reads both files as they were at one time: where the first one has changed by when the second was read, it begins anew.
+fn read_together(cert: &Path, key: &Path) -> Result<(Vec<u8>, Vec<u8>), LoadError> {
+    let mut before = read(cert)?;
+    for _ in 1..ATTEMPTS {
+        let key = read(key)?;
+        let after = read(cert)?;
+        if before == after {
+            return Ok((after, key));
+        }
+        before = after;
+    }
+    // Still being written: what is wrong with it shows when it is checked.
+    Ok((before, read(key)?))
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     let failed = |source| LoadError::Read { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     // One byte more than is allowed tells that the file is longer.

@@ -5,7 +5,6 @@
 
 use std::{
     fmt,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -15,8 +14,9 @@ use rustls::{
     sign::{CertifiedKey, SigningKey},
 };
 use thiserror::Error;
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
-use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::summary::{Summary, Timestamp};
 
 /// How far the clock of whoever signed a certificate may be ahead of ours.
 const CLOCK_SKEW: Duration = Duration::from_secs(300);
@@ -28,21 +28,6 @@ const MAX_CHAIN: usize = 16;
 pub struct KeyPair {
     certified: Arc<CertifiedKey>,
     summary: Summary,
-}
-
-/// What a certificate says about itself. Nothing in it is secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
-    /// The DNS names and IP addresses that the certificate is for.
-    pub names: Vec<String>,
-    /// Its serial number, in lower-case hexadecimal digits.
-    pub serial: String,
-    /// Who signed it, as a distinguished name.
-    pub issuer: String,
-    /// From when on it is valid.
-    pub not_before: SystemTime,
-    /// Until when it is valid.
-    pub not_after: SystemTime,
 }
 
 /// Why a certificate and a key cannot be served. It never quotes the key.
@@ -102,6 +87,13 @@ impl KeyPair {
     /// # Errors
     /// The first thing that is wrong.
     pub fn from_pem(cert_pem: &[u8], key_pem: &[u8], now: SystemTime) -> Result<Self, KeyPairError> {
+        let pair = Self::at_any_time(cert_pem, key_pem)?;
+        pair.check_time(now)?;
+        Ok(pair)
+    }
+
+    /// As [`KeyPair::from_pem`], without a look at the dates.
+    pub(super) fn at_any_time(cert_pem: &[u8], key_pem: &[u8]) -> Result<Self, KeyPairError> {
         let chain = chain(cert_pem)?;
         let key = key(key_pem)?;
         let parsed = parse(&chain)?;
@@ -115,13 +107,19 @@ impl KeyPair {
         if summary.names.is_empty() {
             return Err(KeyPairError::NoNames);
         }
-        if summary.not_after <= now {
-            return Err(KeyPairError::Expired(timestamp(summary.not_after)));
-        }
-        if summary.not_before > now + CLOCK_SKEW {
-            return Err(KeyPairError::NotYetValid(timestamp(summary.not_before)));
-        }
         Ok(Self { certified: Arc::new(CertifiedKey::new(chain, key)), summary })
+    }
+
+    /// Whether the certificate is valid at `now`.
+    pub(super) fn check_time(&self, now: SystemTime) -> Result<(), KeyPairError> {
+        let Summary { not_before, not_after, .. } = self.summary;
+        if not_after <= now {
+            return Err(KeyPairError::Expired(Timestamp(not_after).to_string()));
+        }
+        if not_before > now + CLOCK_SKEW {
+            return Err(KeyPairError::NotYetValid(Timestamp(not_before).to_string()));
+        }
+        Ok(())
     }
 
     /// What the certificate says about itself.
@@ -165,20 +163,6 @@ impl fmt::Debug for KeyPair {
     }
 }
 
-impl Summary {
-    /// Reads a certificate.
-    #[must_use]
-    pub fn of(cert: &X509Certificate<'_>) -> Self {
-        Self {
-            names: names(cert),
-            serial: serial(cert),
-            issuer: cert.issuer().to_string(),
-            not_before: super::unix_time(cert.validity().not_before.timestamp()),
-            not_after: super::unix_time(cert.validity().not_after.timestamp()),
-        }
-    }
-}
-
 fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, KeyPairError> {
     if text.trim_ascii().is_empty() {
         return Err(KeyPairError::CertificateEmpty);
@@ -207,10 +191,9 @@ fn key(text: &[u8]) -> Result<Arc<dyn SigningKey>, KeyPairError> {
         return Err(KeyPairError::KeyEmpty);
     }
     let der = PrivateKeyDer::from_pem_slice(text).map_err(|error| match error {
-        pem::Error::NoItemsFound if is_encrypted(text) => KeyPairError::KeyEncrypted,
-        pem::Error::NoItemsFound => KeyPairError::NoKey,
-        // The cause may quote a line of the file.
         _ if is_encrypted(text) => KeyPairError::KeyEncrypted,
+        pem::Error::NoItemsFound => KeyPairError::NoKey,
+        // Without the cause: it may quote a line of the file.
         _ => KeyPairError::KeyPem,
     })?;
     rustls::crypto::ring::sign::any_supported_type(&der).map_err(|_| KeyPairError::KeyKind)
@@ -223,32 +206,4 @@ fn is_encrypted(text: &[u8]) -> bool {
 
 fn is_key_of(cert: &X509Certificate<'_>, key: &dyn SigningKey) -> bool {
     key.public_key().is_some_and(|public| public.as_ref() == cert.public_key().raw)
-}
-
-fn names(cert: &X509Certificate<'_>) -> Vec<String> {
-    let Ok(Some(extension)) = cert.subject_alternative_name() else { return Vec::new() };
-    let name = |name: &GeneralName<'_>| match name {
-        GeneralName::DNSName(dns) => Some((*dns).to_owned()),
-        GeneralName::IPAddress(octets) => ip(octets).map(|ip| ip.to_string()),
-        _ => None,
-    };
-    extension.value.general_names.iter().filter_map(name).collect()
-}
-
-fn ip(octets: &[u8]) -> Option<IpAddr> {
-    let v4 = <[u8; 4]>::try_from(octets).map(|octets| Ipv4Addr::from(octets).into());
-    v4.or_else(|_| <[u8; 16]>::try_from(octets).map(|octets| Ipv6Addr::from(octets).into())).ok()
-}
-
-fn serial(cert: &X509Certificate<'_>) -> String {
-    // DER puts a zero before a first byte that would read as negative.
-    let bytes = cert.raw_serial();
-    let digits = bytes.strip_prefix(&[0]).filter(|rest| !rest.is_empty()).unwrap_or(bytes);
-    digits.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-}
-
-/// A time as people and logs read it: RFC 3339, to the second, UTC.
-pub(crate) fn timestamp(time: SystemTime) -> String {
-    let time = OffsetDateTime::from(time);
-    time.replace_nanosecond(0).unwrap_or(time).format(&Rfc3339).unwrap_or_else(|_| time.to_string())
 }

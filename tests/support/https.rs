@@ -11,6 +11,7 @@ use bytes::Bytes;
 use gmsa_webhook::{
     authorizer::Authorizer,
     config::Limits,
+    metrics::Metrics,
     resolver::Resolver,
     server::{Bound, Reviewer},
     standalone::Standalone,
@@ -65,7 +66,7 @@ impl Setup {
         let served = Served::new();
         served.publish(KeyPair::from_pem(leaf.cert.as_bytes(), leaf.key.as_bytes(), now).unwrap());
         let tls = tls::server_config(&served, None).unwrap();
-        let reviewer = Reviewer::new(self.resolver, self.authorizer, self.random_hostname);
+        let reviewer = Reviewer::new(self.resolver, self.authorizer, self.random_hostname, Metrics::new("test").0);
         let bound = Bound::bind("127.0.0.1:0".parse().unwrap(), tls, self.limits, reviewer).unwrap();
         let address = bound.address();
         let (closing, closed) = watch::channel(false);

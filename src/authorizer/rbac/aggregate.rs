@@ -29,13 +29,13 @@ pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, A
 
 /// The rules of all roles without an `aggregationRule` that selectors lead to, directly or through other aggregated roles.
 fn expand(name: &str, role: &ClusterRole, roles: &BTreeMap<String, ClusterRole>) -> Arc<[Rule]> {
-    let mut rules = Vec::new();
+    let mut collected = Vec::new();
     // Roles may select each other in a circle, or themselves.
     let mut seen = BTreeSet::from([name]);
     let mut open = vec![role];
     while let Some(role) = open.pop() {
         let Some(selectors) = &role.selectors else {
-            rules.extend(role.rules.iter().cloned());
+            collected.extend(role.rules.iter().cloned());
             continue;
         };
         for (name, other) in roles {
@@ -44,7 +44,7 @@ fn expand(name: &str, role: &ClusterRole, roles: &BTreeMap<String, ClusterRole>)
             }
         }
     }
-    rules.into()
+    collected.into()
 }
 
 /// A label selector: all its requirements must hold; without any it matches everything.

@@ -1,0 +1,255 @@
+//! Who may `use` the credential spec `web` in the namespace `prod`, as tables of manifests and reasons.
+
+use super::*;
+
+const RULE: &str = "{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], verbs: [use]}";
+const REF: &str = "kind: ClusterRole, name: r";
+const APP: &str = "{kind: ServiceAccount, name: app, namespace: prod}";
+
+/// The reason of the approval of `prod/app`, or of the denial, if it has one.
+fn decide(text: &str) -> Result<String, Option<String>> {
+    let rbac = rbac(text).unwrap();
+    let (subject, spec) = (subject("prod", "app"), SpecName::parse("web").unwrap());
+    let (name, groups) = (subject.user(), subject.groups());
+    let user = User { name: &name, groups: &groups };
+    let access = Access::to_use(&spec, "prod");
+    rbac.allows(&user, &access).map(|grant| grant.to_string()).ok_or_else(|| rbac.missing_roles(&user, Some("prod")))
+}
+
+fn allowed(text: &str) -> bool {
+    match decide(text) {
+        Ok(_) => true,
+        Err(None) => false,
+        Err(Some(reason)) => panic!("{reason}"),
+    }
+}
+
+#[test]
+fn rules() {
+    let cases = [
+        (RULE, true),
+        ("{apiGroups: ['*'], resources: ['*'], verbs: ['*']}", true),
+        ("{apiGroups: ['', windows.k8s.io], resources: [pods, gmsacredentialspecs], verbs: [get, use]}", true),
+        ("{apiGroups: [''], resources: [gmsacredentialspecs], verbs: [use]}", false),
+        ("{apiGroups: [windows.k8s.io], resources: [gmsacredentialspec], verbs: [use]}", false),
+        ("{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs/status], verbs: [use]}", false),
+        ("{apiGroups: [windows.k8s.io], resources: ['*/gmsacredentialspecs'], verbs: [use]}", false),
+        ("{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], verbs: [get, list, Use]}", false),
+        ("{apiGroups: [windows.k8s.io], resources: [gmsa*], verbs: [use]}", false),
+        ("{apiGroups: ['*'], resources: ['*'], verbs: ['*'], resourceNames: [web]}", true),
+        ("{apiGroups: ['*'], resources: ['*'], verbs: ['*'], resourceNames: [other, web]}", true),
+        ("{apiGroups: ['*'], resources: ['*'], verbs: ['*'], resourceNames: []}", true),
+        ("{apiGroups: ['*'], resources: ['*'], verbs: ['*'], resourceNames: [other]}", false),
+        ("{apiGroups: ['*'], resources: ['*'], verbs: ['*'], resourceNames: ['*']}", false),
+        ("{nonResourceURLs: ['*'], verbs: ['*']}", false),
+        // Each rule counts for itself.
+        (
+            "{apiGroups: ['*'], resources: ['*'], verbs: [get]}, {apiGroups: [''], resources: ['*'], verbs: [use]}",
+            false,
+        ),
+        (
+            "{apiGroups: [''], resources: [pods], verbs: [get]}, {apiGroups: ['*'], resources: ['*'], verbs: [use]}",
+            true,
+        ),
+        ("", false),
+    ];
+    for (rules, expected) in cases {
+        let text = role("ClusterRole", "{name: r}", &format!("rules: [{rules}]"))
+            + &binding("RoleBinding", "{name: b, namespace: prod}", REF, APP);
+        assert_eq!(allowed(&text), expected, "{rules}");
+    }
+}
+
+#[test]
+fn subresources() {
+    let cases = [
+        ("pods/log", "pods/log", true),
+        ("*/log", "pods/log", true),
+        ("*", "pods/log", true),
+        ("pods", "pods/log", false),
+        ("*/exec", "pods/log", false),
+        ("pods/*", "pods/log", false),
+        ("*/log", "pods", false),
+    ];
+    for (rule, wanted, expected) in cases {
+        let text = role(
+            "ClusterRole",
+            "{name: r}",
+            &format!("rules: [{{apiGroups: [''], resources: ['{rule}'], verbs: [get]}}]"),
+        ) + &binding("ClusterRoleBinding", "{name: b}", REF, "{kind: User, name: eve}");
+        let access = Access { namespace: None, verb: "get", group: "", resource: wanted, name: "" };
+        let allowed = rbac(&text).unwrap().allows(&User { name: "eve", groups: &[] }, &access).is_some();
+        assert_eq!(allowed, expected, "{rule} {wanted}");
+    }
+}
+
+#[test]
+fn subjects_and_reasons() {
+    let by = |subject: &str| Some(format!("RBAC: allowed by RoleBinding \"b/prod\" of ClusterRole \"r\" to {subject}"));
+    let cases = [
+        (APP, by("ServiceAccount \"app/prod\"")),
+        ("{kind: ServiceAccount, apiGroup: '', name: app, namespace: prod}", by("ServiceAccount \"app/prod\"")),
+        // The binding's own namespace.
+        ("{kind: ServiceAccount, name: app}", by("ServiceAccount \"app/prod\"")),
+        ("{kind: ServiceAccount, name: app, namespace: test}", None),
+        ("{kind: ServiceAccount, name: other, namespace: prod}", None),
+        ("{kind: User, name: 'system:serviceaccount:prod:app'}", by("User \"system:serviceaccount:prod:app\"")),
+        (
+            "{kind: User, apiGroup: rbac.authorization.k8s.io, name: 'system:serviceaccount:prod:app'}",
+            by("User \"system:serviceaccount:prod:app\""),
+        ),
+        ("{kind: User, name: app}", None),
+        ("{kind: User, name: 'system:serviceaccounts'}", None),
+        ("{kind: User, name: '*'}", None),
+        ("{kind: Group, name: 'system:serviceaccounts'}", by("Group \"system:serviceaccounts\"")),
+        ("{kind: Group, name: 'system:serviceaccounts:prod'}", by("Group \"system:serviceaccounts:prod\"")),
+        ("{kind: Group, name: 'system:serviceaccounts:test'}", None),
+        ("{kind: Group, name: 'system:authenticated'}", None),
+        ("{kind: Group, name: '*'}", None),
+        (
+            "{kind: User, name: eve}, {kind: Group, name: 'system:serviceaccounts'}",
+            by("Group \"system:serviceaccounts\""),
+        ),
+        ("", None),
+    ];
+    for (subjects, expected) in cases {
+        let text =
+            uses("ClusterRole", "{name: r}") + &binding("RoleBinding", "{name: b, namespace: prod}", REF, subjects);
+        assert_eq!(decide(&text), expected.ok_or(None), "{subjects}");
+    }
+}
+
+#[test]
+fn bindings_and_namespaces() {
+    let everybody = "{kind: Group, name: 'system:serviceaccounts'}";
+    let reason = |text: &str| Ok(format!("RBAC: allowed by {text} to Group \"system:serviceaccounts\""));
+    let not_found = |text: &str| Err(Some(format!("RBAC: {text}")));
+    let cases = [
+        // The role, the binding, and what comes of it.
+        (
+            uses("Role", "{name: r, namespace: prod}"),
+            ("RoleBinding", "{name: b, namespace: prod}", "kind: Role, name: r"),
+            reason("RoleBinding \"b/prod\" of Role \"r\""),
+        ),
+        (
+            uses("ClusterRole", "{name: r}"),
+            ("RoleBinding", "{name: b, namespace: prod}", REF),
+            reason("RoleBinding \"b/prod\" of ClusterRole \"r\""),
+        ),
+        (
+            uses("ClusterRole", "{name: r}"),
+            ("ClusterRoleBinding", "{name: b}", REF),
+            reason("ClusterRoleBinding \"b\" of ClusterRole \"r\""),
+        ),
+        // A binding counts in its own namespace only, whatever its subjects say.
+        (uses("ClusterRole", "{name: r}"), ("RoleBinding", "{name: b, namespace: test}", REF), Err(None)),
+        (uses("ClusterRole", "{name: r}"), ("RoleBinding", "{name: b}", REF), Err(None)),
+        // A Role counts in its own namespace only, and is no ClusterRole.
+        (
+            uses("Role", "{name: r, namespace: test}"),
+            ("RoleBinding", "{name: b, namespace: prod}", "kind: Role, name: r"),
+            not_found("role.rbac.authorization.k8s.io \"r\" not found"),
+        ),
+        (
+            uses("ClusterRole", "{name: r}"),
+            ("RoleBinding", "{name: b, namespace: prod}", "kind: Role, name: r"),
+            not_found("role.rbac.authorization.k8s.io \"r\" not found"),
+        ),
+        (
+            uses("Role", "{name: r, namespace: prod}"),
+            ("RoleBinding", "{name: b, namespace: prod}", REF),
+            not_found("clusterrole.rbac.authorization.k8s.io \"r\" not found"),
+        ),
+    ];
+    for (role, (kind, name, reference), expected) in cases {
+        let text = role + &binding(kind, name, reference, everybody);
+        assert_eq!(decide(&text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_reason_of_a_denial_names_each_missing_role_once() {
+    let bind = |name: &str, role: &str, subject: &str| {
+        binding(
+            "RoleBinding",
+            &format!("{{name: {name}, namespace: prod}}"),
+            &format!("kind: ClusterRole, name: {role}"),
+            subject,
+        )
+    };
+    let text = bind("a", "x", APP)
+        + &bind("b", "v", APP)
+        + &bind("c", "x", APP)
+        + &bind("d", "z", "{kind: User, name: eve}")
+        + &binding("ClusterRoleBinding", "{name: e}", "kind: ClusterRole, name: w", APP);
+    let missing = |role: &str| format!("clusterrole.rbac.authorization.k8s.io {role:?} not found");
+    let expected = format!("RBAC: [{}, {}, {}]", missing("w"), missing("x"), missing("v"));
+    assert_eq!(decide(&text), Err(Some(expected)));
+    // A grant elsewhere counts all the same.
+    let text = text + &uses("ClusterRole", "{name: r}") + &bind("z", "r", APP);
+    assert_eq!(
+        decide(&text),
+        Ok("RBAC: allowed by RoleBinding \"z/prod\" of ClusterRole \"r\" to ServiceAccount \"app/prod\"".to_owned())
+    );
+}
+
+/// An aggregated role `r` with `selectors`, bound to everybody, beside `others`.
+fn aggregated(selectors: &str, others: &str) -> String {
+    role(
+        "ClusterRole",
+        "{name: r, labels: {self: 'yes'}}",
+        &format!("aggregationRule: {{clusterRoleSelectors: [{selectors}]}}, rules: [{RULE}]"),
+    ) + others
+        + &binding("RoleBinding", "{name: b, namespace: prod}", REF, APP)
+}
+
+#[test]
+fn selectors_of_aggregated_roles() {
+    let part = uses("ClusterRole", "{name: part, labels: {a: x, b: z}}");
+    let cases = [
+        ("{matchLabels: {a: x}}", true),
+        ("{matchLabels: {a: x, b: z}}", true),
+        ("{matchLabels: {a: x, b: w}}", false),
+        ("{matchLabels: {c: x}}", false),
+        ("{matchLabels: {a: q}}, {matchLabels: {b: z}}", true),
+        ("{matchExpressions: [{key: a, operator: In, values: [w, x]}]}", true),
+        ("{matchExpressions: [{key: a, operator: In, values: [w]}]}", false),
+        ("{matchExpressions: [{key: c, operator: In, values: [w]}]}", false),
+        ("{matchExpressions: [{key: a, operator: NotIn, values: [w]}]}", true),
+        ("{matchExpressions: [{key: a, operator: NotIn, values: [x]}]}", false),
+        ("{matchExpressions: [{key: c, operator: NotIn, values: [x]}]}", true),
+        ("{matchExpressions: [{key: a, operator: Exists}]}", true),
+        ("{matchExpressions: [{key: c, operator: Exists}]}", false),
+        ("{matchExpressions: [{key: c, operator: DoesNotExist}]}", true),
+        ("{matchExpressions: [{key: a, operator: DoesNotExist}]}", false),
+        (
+            "{matchLabels: {a: x}, matchExpressions: [{key: b, operator: Exists}, {key: c, operator: DoesNotExist}]}",
+            true,
+        ),
+        ("{matchLabels: {a: x}, matchExpressions: [{key: b, operator: Exists}, {key: c, operator: Exists}]}", false),
+        ("{}", true),
+    ];
+    for (selectors, expected) in cases {
+        assert_eq!(allowed(&aggregated(selectors, &part)), expected, "{selectors}");
+    }
+}
+
+#[test]
+fn rules_of_aggregated_roles() {
+    // What stands in its own rules is overwritten, and it does not select itself.
+    assert!(!allowed(&aggregated("{matchLabels: {self: 'yes'}}", "")));
+    // A Role is no part of it.
+    assert!(!allowed(&aggregated(
+        "{matchLabels: {a: x}}",
+        &uses("Role", "{name: part, namespace: prod, labels: {a: x}}")
+    )));
+    // Through another aggregated role, in a circle.
+    let middle = role(
+        "ClusterRole",
+        "{name: middle, labels: {a: x}}",
+        "aggregationRule: {clusterRoleSelectors: [{matchLabels: {b: z}}, {matchLabels: {self: 'yes'}}]}",
+    );
+    let part = uses("ClusterRole", "{name: part, labels: {b: z}}");
+    assert!(allowed(&aggregated("{matchLabels: {a: x}}", &(middle.clone() + &part))));
+    assert!(!allowed(&aggregated("{matchLabels: {a: x}}", &middle)));
+}

@@ -1,0 +1,91 @@
+//! What a certificate says about itself. Nothing in it is secret.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::SystemTime,
+};
+
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use x509_parser::prelude::{GeneralName, X509Certificate};
+
+/// What a certificate says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The DNS names and IP addresses that the certificate is for.
+    pub names: Vec<String>,
+    /// Its serial number, in lower-case hexadecimal digits.
+    pub serial: String,
+    /// Whose certificate it is, as a distinguished name.
+    pub subject: String,
+    /// Who signed it, as a distinguished name.
+    pub issuer: String,
+    /// From when on it is valid.
+    pub not_before: SystemTime,
+    /// Until when it is valid.
+    pub not_after: SystemTime,
+}
+
+impl Summary {
+    /// Reads a certificate.
+    #[must_use]
+    pub fn of(cert: &X509Certificate<'_>) -> Self {
+        Self {
+            names: names(cert),
+            serial: serial(cert),
+            subject: cert.subject().to_string(),
+            issuer: cert.issuer().to_string(),
+            not_before: super::unix_time(cert.validity().not_before.timestamp()),
+            not_after: super::unix_time(cert.validity().not_after.timestamp()),
+        }
+    }
+}
+
+/// One line for logs and people.
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { names, serial, subject, issuer, .. } = self;
+        write!(f, "serial {serial}")?;
+        if !names.is_empty() {
+            write!(f, " for {}", names.join(", "))?;
+        }
+        let (from, to) = (Timestamp(self.not_before), Timestamp(self.not_after));
+        write!(f, ", subject {subject:?}, issuer {issuer:?}, valid from {from} to {to}")
+    }
+}
+
+/// A time as people and logs read it: RFC 3339, to the second, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamp(pub SystemTime);
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = OffsetDateTime::from(self.0);
+        match time.replace_nanosecond(0).unwrap_or(time).format(&Rfc3339) {
+            Ok(text) => f.write_str(&text),
+            Err(_) => write!(f, "{time}"),
+        }
+    }
+}
+
+fn names(cert: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(extension)) = cert.subject_alternative_name() else { return Vec::new() };
+    let name = |name: &GeneralName<'_>| match name {
+        GeneralName::DNSName(dns) => Some((*dns).to_owned()),
+        GeneralName::IPAddress(octets) => ip(octets).map(|ip| ip.to_string()),
+        _ => None,
+    };
+    extension.value.general_names.iter().filter_map(name).collect()
+}
+
+fn ip(octets: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(octets).map(|octets| Ipv4Addr::from(octets).into());
+    v4.or_else(|_| <[u8; 16]>::try_from(octets).map(|octets| Ipv6Addr::from(octets).into())).ok()
+}
+
+fn serial(cert: &X509Certificate<'_>) -> String {
+    // DER puts a zero before a first byte that would read as negative.
+    let bytes = cert.raw_serial();
+    let digits = bytes.strip_prefix(&[0]).filter(|rest| !rest.is_empty()).unwrap_or(bytes);
+    digits.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}

@@ -1,0 +1,224 @@
+//! From a request to its answer.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::body::Body;
+use http::{Method, Request, Response, StatusCode, Uri, header};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+
+use super::{
+    Recorded, Verb, World, access,
+    faults::Fault,
+    store::{Key, Kind, Refusal, key},
+    watches,
+};
+
+/// The parts of a URL that name a resource.
+struct Target {
+    api_version: String,
+    namespace: Option<String>,
+    plural: String,
+    name: Option<String>,
+}
+
+impl Target {
+    fn parse(path: &str) -> Option<Self> {
+        let mut parts = path.trim_matches('/').split('/');
+        let api_version = match parts.next()? {
+            "api" => parts.next()?.to_owned(),
+            "apis" => format!("{}/{}", parts.next()?, parts.next()?),
+            _ => return None,
+        };
+        let rest: Vec<&str> = parts.collect();
+        let (namespace, rest) = match rest.as_slice() {
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some((*namespace).to_owned()), rest),
+            rest => (None, rest),
+        };
+        let (plural, name) = match rest {
+            [plural] => (*plural, None),
+            [plural, name] => (*plural, Some((*name).to_owned())),
+            _ => return None,
+        };
+        Some(Self { api_version, namespace, plural: plural.to_owned(), name })
+    }
+
+    fn key(&self) -> Key {
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        key(&self.plural, namespace, self.name.as_deref().unwrap_or_default())
+    }
+}
+
+/// A parameter of the query. Tokens and numbers need no decoding.
+pub(super) fn parameter<'u>(uri: &'u Uri, name: &str) -> Option<&'u str> {
+    let pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.into_iter().find_map(|(key, value)| (key == name).then_some(value))
+}
+
+fn verb(method: &Method, uri: &Uri, target: Option<&Target>) -> Verb {
+    match *method {
+        Method::POST => Verb::Create,
+        Method::PUT => Verb::Update,
+        Method::PATCH => Verb::Patch,
+        Method::DELETE => Verb::Delete,
+        _ if parameter(uri, "watch") == Some("true") => Verb::Watch,
+        _ if target.is_some_and(|target| target.name.is_none()) => Verb::List,
+        _ => Verb::Get,
+    }
+}
+
+pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let target = Target::parse(head.uri.path());
+    let verb = verb(&head.method, &head.uri, target.as_ref());
+    let path = head.uri.to_string();
+    world.requests.lock().unwrap().push(Recorded { verb, path: path.clone(), body: body.clone() });
+    world.changed();
+    let fault = world.script.lock().unwrap().next(verb, &path);
+    let proper = async || match &target {
+        None => page_not_found(),
+        Some(target) => route(&world, verb, &head, target, &body).await,
+    };
+    Ok(match fault {
+        None => proper().await,
+        Some(Fault::Delay(delay)) => {
+            tokio::time::sleep(delay).await;
+            proper().await
+        }
+        Some(Fault::Hold(gate)) => {
+            let answer = proper().await;
+            gate.passed().await;
+            answer
+        }
+        Some(Fault::Refuse { code, reason, message, retry_after }) => {
+            let mut answer = status(code, reason, message, Value::Null);
+            if let Some(seconds) = retry_after {
+                answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+            }
+            answer
+        }
+        Some(Fault::Text(code, text)) => {
+            Response::builder().status(code).header(header::CONTENT_TYPE, "text/plain").body(text.into()).unwrap()
+        }
+        Some(Fault::Object(object)) => json_answer(200, &object),
+        Some(Fault::Cut) => Response::new(watches::cut_body()),
+        Some(Fault::Silence) if verb == Verb::Watch => Response::new(watches::silent_body(&world)),
+        Some(Fault::Silence) => std::future::pending().await,
+    })
+}
+
+async fn route(
+    world: &Arc<World>,
+    verb: Verb,
+    head: &http::request::Parts,
+    target: &Target,
+    body: &Value,
+) -> Response<Body> {
+    if target.api_version == "authorization.k8s.io/v1" && target.plural == "localsubjectaccessreviews" {
+        return review(world, target, body).await;
+    }
+    let Some(kind) = world.store().kind(&target.api_version, &target.plural) else { return page_not_found() };
+    if verb == Verb::Watch {
+        return watches::watch(world, &kind, target.namespace.clone(), &head.uri);
+    }
+    if verb == Verb::List {
+        let limit = parameter(&head.uri, "limit").map_or(usize::MAX, |limit| limit.parse().unwrap());
+        let list = world.store().list(&kind, target.namespace.as_deref(), limit, parameter(&head.uri, "continue"));
+        return list.map_or_else(
+            || status(410, "Expired", "The provided continue parameter is too old", Value::Null),
+            |list| json_answer(200, &list),
+        );
+    }
+    let outcome = change(world, verb, head, &target.key(), body);
+    world.changed();
+    let name = target.name.as_deref().or_else(|| body["metadata"]["name"].as_str()).unwrap_or_default();
+    match outcome {
+        Ok(object) => json_answer(if verb == Verb::Create { 201 } else { 200 }, &object),
+        Err(refusal) => refused(&kind, name, refusal),
+    }
+}
+
+fn change(world: &World, verb: Verb, head: &http::request::Parts, key: &Key, body: &Value) -> Result<Value, Refusal> {
+    let mut store = world.store();
+    let stored =
+        |store: &super::store::Store| store.object(&key.plural, &key.namespace, &key.name).ok_or(Refusal::NotFound);
+    match verb {
+        Verb::Create => {
+            let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            store.create(&Key { name, ..key.clone() }, body.clone())
+        }
+        Verb::Update => store.update(key, body.clone()),
+        Verb::Delete => store.remove(key),
+        Verb::Patch => {
+            let mut object = stored(&store)?;
+            if head.headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json-patch+json") {
+                let patch: json_patch::Patch = serde_json::from_value(body.clone()).unwrap();
+                // A failed `test` is what the API server calls invalid; it stands for any conflict here.
+                json_patch::patch(&mut object, &patch).map_err(|_| Refusal::Conflict)?;
+            } else {
+                json_patch::merge(&mut object, body);
+            }
+            store.update(key, object)
+        }
+        Verb::Get | Verb::List | Verb::Watch => stored(&store),
+    }
+}
+
+async fn review(world: &World, target: &Target, body: &Value) -> Response<Body> {
+    let authorizer = Arc::clone(&*world.access.lock().unwrap());
+    let namespace = target.namespace.as_deref().unwrap_or_default();
+    match access::status(&*authorizer, namespace, &body["spec"]).await {
+        Err(message) => status(422, "Invalid", &message, Value::Null),
+        Ok(status) => {
+            let mut answer = body.clone();
+            answer["status"] = status;
+            json_answer(201, &answer)
+        }
+    }
+}
+
+pub(super) fn json_answer(code: u16, object: &Value) -> Response<Body> {
+    Response::builder()
+        .status(code)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(object.to_string().into())
+        .unwrap()
+}
+
+/// What the API server says of a path that it does not serve.
+fn page_not_found() -> Response<Body> {
+    let answer = Response::builder().status(StatusCode::NOT_FOUND).header(header::CONTENT_TYPE, "text/plain");
+    answer.body("404 page not found\n".into()).unwrap()
+}
+
+pub(super) fn status_object(code: u16, reason: &str, message: &str, details: Value) -> Value {
+    let mut status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code,
+    });
+    if !details.is_null() {
+        status["details"] = details;
+    }
+    status
+}
+
+fn status(code: u16, reason: &str, message: &str, details: Value) -> Response<Body> {
+    json_answer(code, &status_object(code, reason, message, details))
+}
+
+fn refused(kind: &Kind, name: &str, refusal: Refusal) -> Response<Body> {
+    let resource = kind.resource();
+    let (code, reason, message) = match refusal {
+        Refusal::NotFound => (404, "NotFound", format!("{resource} \"{name}\" not found")),
+        Refusal::AlreadyExists => (409, "AlreadyExists", format!("{resource} \"{name}\" already exists")),
+        Refusal::Conflict => (
+            409,
+            "Conflict",
+            format!("Operation cannot be fulfilled on {resource} \"{name}\": the object has been modified"),
+        ),
+    };
+    status(code, reason, &message, json!({"name": name, "group": kind.group(), "kind": kind.plural}))
+}

@@ -1,0 +1,285 @@
+//! A simulated API server: objects with resource versions, watches, access reviews and scripted faults, over real HTTP.
+//!
+//! What always holds: it answers a real `kube::Client` in the words of kube-apiserver (messages, codes, `details`), and
+//! every request is recorded before anything else happens to it, so that tests can count calls. It knows nothing of the
+//! webhook. It keeps no schema: objects are JSON.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::needless_pass_by_value,
+    clippy::struct_field_names,
+    reason = "a test ends where its surroundings fail, and reads best with values and Kubernetes' own words"
+)]
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use gmsa_webhook::authorizer::Authorizer;
+use http::Request;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
+
+mod access;
+mod answer;
+mod faults;
+mod store;
+mod watches;
+
+pub use access::Table;
+pub use faults::{Fault, Gate};
+pub use store::Kind;
+
+/// The longest that a test waits for something that must happen.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What is done to a resource, in the words of RBAC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+}
+
+/// A request as it came in.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub verb: Verb,
+    /// Path and query.
+    pub path: String,
+    /// The body as JSON; null where there is none.
+    pub body: Value,
+}
+
+/// All that the server's connections share.
+struct World {
+    store: Mutex<store::Store>,
+    script: Mutex<faults::Script>,
+    requests: Mutex<Vec<Recorded>>,
+    access: Mutex<Arc<dyn Authorizer>>,
+    /// Rises with every change, bookmark and request.
+    changes: watch::Sender<u64>,
+    /// Rises whenever watches are to be cut.
+    cuts: watch::Sender<u64>,
+}
+
+impl World {
+    fn store(&self) -> MutexGuard<'_, store::Store> {
+        self.store.lock().unwrap()
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+}
+
+/// The server. It stops when it is dropped.
+pub struct SimulatedApi {
+    address: SocketAddr,
+    world: Arc<World>,
+    server: Option<JoinHandle<()>>,
+}
+
+impl Drop for SimulatedApi {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+impl SimulatedApi {
+    /// Starts a server without objects, which allows nobody anything, on a free port of the loopback address.
+    pub async fn start() -> Self {
+        let world = World {
+            store: Mutex::default(),
+            script: Mutex::default(),
+            requests: Mutex::default(),
+            access: Mutex::new(Arc::new(Table::default())),
+            changes: watch::Sender::new(0),
+            cuts: watch::Sender::new(0),
+        };
+        let mut api = Self { address: ([127, 0, 0, 1], 0).into(), world: Arc::new(world), server: None };
+        api.listen().await;
+        api
+    }
+
+    async fn listen(&mut self) {
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        self.address = listener.local_addr().unwrap();
+        let world = Arc::clone(&self.world);
+        self.server = Some(tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let world = Arc::clone(&world);
+                let answer = service_fn(move |request: Request<Incoming>| answer::answer(Arc::clone(&world), request));
+                // An error is a client that went away, or a scripted cut.
+                connections.spawn(async move {
+                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                });
+            }
+        }));
+    }
+
+    fn abort(&mut self) -> Option<JoinHandle<()>> {
+        self.server.take().inspect(JoinHandle::abort)
+    }
+
+    /// Stops listening and cuts every connection. Objects stay.
+    pub async fn stop(&mut self) {
+        if let Some(server) = self.abort() {
+            assert!(server.await.unwrap_err().is_cancelled());
+        }
+    }
+
+    /// Listens again, on the same port.
+    pub async fn resume(&mut self) {
+        self.listen().await;
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// A client's configuration for this server.
+    pub fn config(&self) -> kube::Config {
+        let mut config = kube::Config::new(self.url().parse().unwrap());
+        // The trust store of the machine is not read for a server without TLS.
+        config.root_cert = Some(Vec::new());
+        config
+    }
+
+    /// A kubeconfig for this server, for what runs in a process of its own.
+    pub fn kubeconfig(&self) -> String {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "simulated", "cluster": {"server": self.url()}}],
+            "users": [{"name": "webhook", "user": {}}],
+            "contexts": [{"name": "simulated", "context": {"cluster": "simulated", "user": "webhook"}}],
+            "current-context": "simulated",
+        })
+        .to_string()
+    }
+
+    /// Creates an object or replaces it, as another client would; gives its resource version.
+    pub fn apply(&self, object: Value) -> u64 {
+        let version = self.world.store().apply(object);
+        self.world.changed();
+        version
+    }
+
+    /// Deletes an object, as another client would. An empty namespace is for kinds without one.
+    pub fn delete(&self, plural: &str, namespace: &str, name: &str) {
+        self.world.store().delete(plural, namespace, name);
+        self.world.changed();
+    }
+
+    /// The object as it is stored.
+    pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Value> {
+        self.world.store().object(plural, namespace, name)
+    }
+
+    /// Makes a kind known.
+    pub fn define(&self, kind: Kind) {
+        self.world.store().define(kind);
+    }
+
+    /// Makes a kind unknown, and its objects with it, as if its `CustomResourceDefinition` had been deleted.
+    pub fn undefine(&self, plural: &str) {
+        self.world.store().undefine(plural);
+        self.cut_watches();
+    }
+
+    /// Sends a bookmark to every watch that allows them.
+    pub fn bookmark(&self) {
+        self.world.store().bookmark();
+        self.world.changed();
+    }
+
+    /// Forgets the past: a watch from before now is told 410.
+    pub fn compact(&self) {
+        self.world.store().compact();
+    }
+
+    /// Cuts every watch in the middle of its stream.
+    pub fn cut_watches(&self) {
+        self.world.cuts.send_modify(|count| *count += 1);
+    }
+
+    /// Answers access reviews by what `authorizer` says.
+    pub fn authorize_by(&self, authorizer: impl Authorizer) {
+        *self.world.access.lock().unwrap() = Arc::new(authorizer);
+    }
+
+    /// Does `fault` to the next `times` requests with this verb whose path and query contain `path`, and to no others.
+    /// Faults that match the same request are used up in the order in which they were scripted.
+    pub fn fault(&self, verb: Verb, path: &str, times: usize, fault: Fault) {
+        self.world.script.lock().unwrap().add(verb, path, times, fault);
+    }
+
+    /// Drops all faults that were not used up.
+    pub fn heal(&self) {
+        *self.world.script.lock().unwrap() = faults::Script::default();
+    }
+
+    /// The requests so far with this verb whose path and query contain `path`.
+    pub fn requests(&self, verb: Verb, path: &str) -> Vec<Recorded> {
+        let requests = self.world.requests.lock().unwrap();
+        requests.iter().filter(|request| request.verb == verb && request.path.contains(path)).cloned().collect()
+    }
+
+    /// How many requests there were with this verb whose path and query contain `path`.
+    pub fn count(&self, verb: Verb, path: &str) -> usize {
+        self.requests(verb, path).len()
+    }
+
+    /// Forgets the requests so far.
+    pub fn forget_requests(&self) {
+        self.world.requests.lock().unwrap().clear();
+    }
+
+    /// Waits until there were at least `count` requests with this verb whose path and query contain `path`.
+    pub async fn wait_for(&self, verb: Verb, path: &str, count: usize) {
+        let mut changes = self.world.changes.subscribe();
+        let enough = changes.wait_for(|_| self.count(verb, path) >= count);
+        let waited = tokio::time::timeout(PATIENCE, enough).await.is_ok_and(|waited| waited.is_ok());
+        let requests = self.world.requests.lock().unwrap();
+        assert!(waited, "no {count} {verb:?} requests for {path:?} came; there were {requests:?}");
+    }
+}
+
+/// Waits until `condition` holds.
+pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let waiting = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("it never came to this: {what}"));
+}
+
+/// A credential spec.
+pub fn credential_spec(name: &str, credspec: Value) -> Value {
+    json!({
+        "apiVersion": "windows.k8s.io/v1",
+        "kind": "GMSACredentialSpec",
+        "metadata": {"name": name},
+        "credspec": credspec,
+    })
+}

@@ -1,0 +1,219 @@
+//! The objects, their resource versions and what happened to them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+/// A kind that the server knows.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// `GROUP/VERSION`, or `v1` for the core group.
+    pub api_version: &'static str,
+    pub kind: &'static str,
+    pub plural: &'static str,
+    pub namespaced: bool,
+}
+
+impl Kind {
+    pub fn group(&self) -> &'static str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The resource as the server's messages name it: `secrets`, `gmsacredentialspecs.windows.k8s.io`.
+    pub fn resource(&self) -> String {
+        match self.group() {
+            "" => self.plural.to_owned(),
+            group => format!("{}.{group}", self.plural),
+        }
+    }
+}
+
+fn known_kinds() -> Vec<Kind> {
+    let kind = |api_version, kind, plural, namespaced| Kind { api_version, kind, plural, namespaced };
+    let admission = "admissionregistration.k8s.io/v1";
+    vec![
+        kind("windows.k8s.io/v1", "GMSACredentialSpec", "gmsacredentialspecs", false),
+        kind("v1", "Secret", "secrets", true),
+        kind(admission, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", false),
+        kind(admission, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false),
+    ]
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+}
+
+/// One thing that happened. A bookmark is for every kind.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub version: u64,
+    pub what: ChangeKind,
+    pub key: Key,
+    pub object: Value,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    pub plural: String,
+    pub namespace: String,
+    pub name: String,
+}
+
+/// Why an object is not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    NotFound,
+    AlreadyExists,
+    Conflict,
+}
+
+pub struct Store {
+    kinds: Vec<Kind>,
+    objects: BTreeMap<Key, Value>,
+    version: u64,
+    pub history: Vec<Change>,
+    pub compacted: u64,
+    /// The rest of a list that was given in part, by its continue token.
+    rests: HashMap<String, (u64, Vec<Value>)>,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        // Not 1: a client must not take a version for a count.
+        Self {
+            kinds: known_kinds(),
+            objects: BTreeMap::new(),
+            version: 1000,
+            history: Vec::new(),
+            compacted: 0,
+            rests: HashMap::new(),
+        }
+    }
+}
+
+impl Store {
+    pub fn define(&mut self, kind: Kind) {
+        self.undefine(kind.plural);
+        self.kinds.push(kind);
+    }
+
+    pub fn undefine(&mut self, plural: &str) {
+        self.kinds.retain(|kind| kind.plural != plural);
+        self.objects.retain(|key, _| key.plural != plural);
+    }
+
+    pub fn kind(&self, api_version: &str, plural: &str) -> Option<Kind> {
+        self.kinds.iter().find(|kind| kind.api_version == api_version && kind.plural == plural).cloned()
+    }
+
+    pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Value> {
+        self.objects.get(&key(plural, namespace, name)).cloned()
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Creates or replaces, whatever was there.
+    pub fn apply(&mut self, mut object: Value) -> u64 {
+        let (api_version, kind) = (object["apiVersion"].clone(), object["kind"].clone());
+        let known = self.kinds.iter().find(|known| api_version == known.api_version && kind == known.kind);
+        let plural = known.unwrap_or_else(|| panic!("{api_version} {kind} is not defined")).plural;
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let key = key(plural, &text("namespace"), &text("name"));
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        let written = match self.update(&key, object.clone()) {
+            Err(Refusal::NotFound) => self.create(&key, object),
+            written => written,
+        };
+        let written = written.unwrap();
+        written["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+    }
+
+    pub fn create(&mut self, key: &Key, mut object: Value) -> Result<Value, Refusal> {
+        if self.objects.contains_key(key) {
+            return Err(Refusal::AlreadyExists);
+        }
+        let uid = format!("00000000-0000-4000-8000-{:012}", self.version + 1);
+        object["metadata"]["uid"] = Value::from(uid);
+        Ok(self.write(key, object, ChangeKind::Added))
+    }
+
+    /// Replaces; an object that carries a resource version must carry the current one.
+    pub fn update(&mut self, key: &Key, mut object: Value) -> Result<Value, Refusal> {
+        let old = self.objects.get(key).ok_or(Refusal::NotFound)?;
+        let based_on = object["metadata"]["resourceVersion"].as_str();
+        if based_on.is_some_and(|version| old["metadata"]["resourceVersion"] != version) {
+            return Err(Refusal::Conflict);
+        }
+        object["metadata"]["uid"] = old["metadata"]["uid"].clone();
+        Ok(self.write(key, object, ChangeKind::Modified))
+    }
+
+    fn write(&mut self, key: &Key, mut object: Value, what: ChangeKind) -> Value {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = Value::from(self.version.to_string());
+        self.objects.insert(key.clone(), object.clone());
+        self.record(what, key.clone(), object.clone());
+        object
+    }
+
+    pub fn remove(&mut self, key: &Key) -> Result<Value, Refusal> {
+        let mut object = self.objects.remove(key).ok_or(Refusal::NotFound)?;
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = Value::from(self.version.to_string());
+        self.record(ChangeKind::Deleted, key.clone(), object.clone());
+        Ok(object)
+    }
+
+    pub fn delete(&mut self, plural: &str, namespace: &str, name: &str) {
+        self.remove(&key(plural, namespace, name)).unwrap();
+    }
+
+    pub fn bookmark(&mut self) {
+        self.record(ChangeKind::Bookmark, Key::default(), Value::Null);
+    }
+
+    fn record(&mut self, what: ChangeKind, key: Key, object: Value) {
+        self.history.push(Change { version: self.version, what, key, object });
+    }
+
+    pub fn compact(&mut self) {
+        self.compacted = self.version;
+    }
+
+    /// A page of a list: of all namespaces where `namespace` is `None`. `None` where the token is not known.
+    pub fn list(&mut self, kind: &Kind, namespace: Option<&str>, limit: usize, token: Option<&str>) -> Option<Value> {
+        let (version, mut items) = match token {
+            Some(token) => self.rests.remove(token)?,
+            None => (self.version, self.matching(kind, namespace)),
+        };
+        let rest = items.split_off(limit.min(items.len()));
+        let mut metadata = json!({"resourceVersion": version.to_string()});
+        if !rest.is_empty() {
+            let token = format!("v{version}r{}", rest.len());
+            metadata["continue"] = Value::from(token.clone());
+            metadata["remainingItemCount"] = Value::from(rest.len());
+            self.rests.insert(token, (version, rest));
+        }
+        let list_kind = format!("{}List", kind.kind);
+        Some(json!({"apiVersion": kind.api_version, "kind": list_kind, "metadata": metadata, "items": items}))
+    }
+
+    fn matching(&self, kind: &Kind, namespace: Option<&str>) -> Vec<Value> {
+        let objects = self.objects.iter().filter(|(key, _)| {
+            key.plural == kind.plural && namespace.is_none_or(|namespace| key.namespace == namespace)
+        });
+        objects.map(|(_, object)| object.clone()).collect()
+    }
+}
+
+pub fn key(plural: &str, namespace: &str, name: &str) -> Key {
+    Key { plural: plural.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
+}
