@@ -38,6 +38,17 @@ pub fn parse_each(name: &str, text: &str) -> (Vec<Document>, Vec<Problem>) {
     (reader.documents, reader.problems)
 }
 
+/// Cuts away what follows a `...`: at most comments, and directives for the next document, which say nothing that a manifest
+/// could need.
+fn without_directives(part: &str) -> &str {
+    match part.find("\n...") {
+        Some(end) if matches!(part.as_bytes().get(end + 4), None | Some(b'\n' | b'\r' | b' ' | b'\t')) => {
+            part.get(..=end).unwrap_or(part)
+        }
+        _ => part,
+    }
+}
+
 /// Cuts a text where its documents start, each part with the number of lines in front of it.
 fn split<'t>(text: &'t str, starts: &[u64]) -> Vec<(u64, &'t str)> {
     let mut parts = Vec::with_capacity(starts.len());
@@ -46,7 +57,7 @@ fn split<'t>(text: &'t str, starts: &[u64]) -> Vec<(u64, &'t str)> {
         let wanted = usize::try_from(start - line).unwrap_or(usize::MAX);
         let end = rest.split_inclusive('\n').take(wanted).map(str::len).sum();
         let (part, below) = rest.split_at(end);
-        parts.push((line - 1, part));
+        parts.push((line - 1, without_directives(part)));
         (rest, line) = (below, *start);
     }
     parts.push((line - 1, rest));

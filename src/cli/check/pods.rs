@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{
     facts::Source,
     fix,
-    verdict::{self, Judged, judge},
+    verdict::{self, judge},
 };
 use crate::{
     admission::{
@@ -116,10 +116,13 @@ async fn try_check(
     let whole = judge(&subject.namespace, subject.pod.clone(), source).await?;
     let mut refused = false;
     for slot in &slots {
-        // A denial names the first fault only: each slot is judged as if it were the only one.
-        let alone = judge(&subject.namespace, only(pod, slot), source).await?;
-        refused |= alone.denial.is_some();
-        explain(subject, pod, slot, &alone, report);
+        // A denial names the first fault only: where there are several slots, each is judged as if it were the only one.
+        let denial = match slots.as_slice() {
+            [_] => whole.denial.clone(),
+            _ => judge(&subject.namespace, only(pod, slot), source).await?.denial,
+        };
+        refused |= denial.is_some();
+        explain(subject, pod, slot, denial.as_ref(), report);
     }
     if let Some(denial) = whole.denial.as_ref().filter(|_| !refused) {
         report.add(subject.finding(Level::Error, denial.label(), "/spec", denial.to_string()));
@@ -158,14 +161,14 @@ fn only(pod: &Pod<'_>, slot: &Slot<'_>) -> Value {
 }
 
 /// Says what becomes of one slot.
-fn explain(subject: &Subject<'_>, pod: &Pod<'_>, slot: &Slot<'_>, judged: &Judged, report: &mut Report) {
-    let field = if slot.name.is_some() && !matches!(judged.denial, Some(Denial::ContentsDiffer { .. })) {
+fn explain(subject: &Subject<'_>, pod: &Pod<'_>, slot: &Slot<'_>, denial: Option<&Denial>, report: &mut Report) {
+    let field = if slot.name.is_some() && !matches!(denial, Some(Denial::ContentsDiffer { .. })) {
         "gmsaCredentialSpecName"
     } else {
         "gmsaCredentialSpec"
     };
     let pointer = format!("{}/{field}", slot.pointer());
-    let result = match &judged.denial {
+    let result = match denial {
         Some(denial) => format!("refused, {}: {}", denial.code(), denial.label()),
         None if slot.contents.is_some() => "carries its contents already".to_owned(),
         None => "gets its contents".to_owned(),
@@ -180,10 +183,10 @@ fn explain(subject: &Subject<'_>, pod: &Pod<'_>, slot: &Slot<'_>, judged: &Judge
             "pod template".to_owned()
         },
         credential_spec: slot.name.map(str::to_owned),
-        admitted: judged.denial.is_none(),
+        admitted: denial.is_none(),
         result,
     });
-    if let Some(denial) = &judged.denial {
+    if let Some(denial) = denial {
         let fix = fix::fix(denial, slot, &subject.namespace, pod.service_account());
         let finding = subject.finding(Level::Error, denial.label(), &pointer, denial.to_string());
         report.add(Finding { fix, ..finding });

@@ -7,7 +7,7 @@ use super::{CANNOT_START, Report, Severity, bare, quote};
 const PATH: &str = "credspec.DomainJoinConfig";
 const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
 
-/// What other parts are compared with: the names as they stand, where they stand.
+/// What other parts are compared with: the names that are there and have no fault of their own.
 #[derive(Default)]
 pub(super) struct Join<'v> {
     /// `DnsName`
@@ -92,14 +92,13 @@ pub(super) fn is_guid(text: &str, digit: impl Fn(u8) -> bool) -> bool {
 fn machine_account<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v str> {
     let field = format!("{PATH}.MachineAccountName");
     let name = report.text("account", &field, value, CANNOT_START, ACCOUNT_REMEDY)?;
-    account_name(report, &field, name);
-    Some(name)
+    account_name(report, &field, name).then_some(name)
 }
 
 const ACCOUNT_REMEDY: &str = "(Get-ADServiceAccount NAME).SamAccountName.TrimEnd('$')";
 
-/// The name of an account: the SAM name alone.
-pub(super) fn account_name(report: &mut Report, field: &str, name: &str) {
+/// The name of an account: the SAM name alone. Says whether it is one.
+pub(super) fn account_name(report: &mut Report, field: &str, name: &str) -> bool {
     const WHY: &str =
         "the host asks the domain for an account of this name and finds none: the container does not start";
     let sam = name.rsplit(['\\', '/']).next().unwrap_or(name);
@@ -111,10 +110,11 @@ pub(super) fn account_name(report: &mut Report, field: &str, name: &str) {
     } else if name.ends_with('$') {
         "ends with $, which Windows adds itself"
     } else {
-        return;
+        return true;
     };
     let remedy = if sam.is_empty() { ACCOUNT_REMEDY.to_owned() } else { bare(sam) };
     report.add(Severity::Error, "account", field, format!("{} {what}", quote(name)), WHY, remedy);
+    false
 }
 
 fn dns_name<'v>(report: &mut Report, key: &str, value: Option<&'v Value>, remedy: &str) -> Option<&'v str> {
@@ -134,7 +134,7 @@ fn dns_name<'v>(report: &mut Report, key: &str, value: Option<&'v Value>, remedy
         return Some(name);
     };
     report.add(Severity::Error, rule, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, remedy);
-    Some(name)
+    None
 }
 
 fn netbios_name<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v str> {
@@ -152,5 +152,5 @@ fn netbios_name<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v
         return Some(name);
     };
     report.add(severity, RULE, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, REMEDY);
-    Some(name)
+    None
 }
