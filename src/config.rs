@@ -76,7 +76,7 @@ struct ServeArgs {
     #[arg(long, value_name = "BOOL", env = "RANDOM_HOSTNAME", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
     random_hostname: bool,
 
-    /// Refuse GMSACredentialSpecs that cannot work, rather than warn of them.
+    /// Refuse credential specs that cannot work, rather than warn of them.
     #[arg(long, env = "STRICT_CREDENTIAL_SPECS", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
     strict_credential_specs: bool,
 

@@ -168,10 +168,8 @@ fn hostile_files_are_reported_and_the_rest_is_checked() {
 
 /// Each line repeats the one above nine times.
 fn bomb() -> String {
-    ('b'..='i')
-        .zip('a'..)
-        .map(|(name, of)| format!("{name}: &{name} [{}]\n", vec![format!("*{of}"); 9].join(",")))
-        .collect()
+    let line = |(name, of): (char, char)| format!("{name}: &{name} [{}]\n", vec![format!("*{of}"); 9].join(","));
+    ('b'..='i').zip('a'..).map(line).collect::<Vec<_>>().concat()
 }
 
 #[test]

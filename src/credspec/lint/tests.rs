@@ -180,6 +180,7 @@ fn a_guid_has_no_braces() {
 
 #[test]
 fn an_account_is_named_by_its_sam_name_alone() {
+    const LIST: &str = "credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts";
     for (name, problem) in [
         ("WebApp1$", "ends with $, which Windows adds itself"),
         ("CONTOSO\\WebApp1", "carries its domain in front"),
@@ -196,7 +197,6 @@ fn an_account_is_named_by_its_sam_name_alone() {
     for index in [0, 1] {
         spec["credspec"]["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"][index]["Name"] = json!("WebApp1$");
     }
-    const LIST: &str = "credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts";
     assert_eq!(
         lines(&spec),
         [
