@@ -39,3 +39,7 @@ typos:
 # Every shell script, whatever its name.
 shellcheck:
     git grep --untracked -lE '^#!/.*\b(bash|sh)$' | xargs -r shellcheck
+
+# What a review costs above the floor, by wrk on loopback; `just bench --write` updates docs/performance.md.
+bench *ARGS:
+    python3 benches/floor.py {{ ARGS }}

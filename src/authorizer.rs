@@ -12,6 +12,7 @@ use crate::{
 
 pub mod access_review;
 pub mod rbac;
+pub mod remembered;
 
 /// Whether a subject may use a credential spec, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -80,6 +80,10 @@ struct ServeArgs {
     #[arg(long, env = "STRICT_CREDENTIAL_SPECS", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
     strict_credential_specs: bool,
 
+    /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    authorization_cache_ttl: Duration,
+
     /// Which events are logged: error, warn, info, debug, trace.
     #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
     log_level: Levels,
@@ -220,6 +224,8 @@ pub struct Config {
     pub random_hostname: bool,
     /// Whether credential specs that cannot work are refused rather than warned of.
     pub strict_credential_specs: bool,
+    /// How long an allowed `use` is remembered.
+    pub authorization_cache_ttl: Duration,
     /// Which events are logged.
     pub log_levels: Levels,
     /// The shape of a log line.
@@ -276,6 +282,7 @@ impl Args {
             admin_listen: args.admin_listen.unwrap_or(SocketAddr::new(ip, 9090)),
             random_hostname: args.random_hostname,
             strict_credential_specs: args.strict_credential_specs,
+            authorization_cache_ttl: args.authorization_cache_ttl,
             log_levels: args.log_level,
             log_format: args.log_format,
             limits: Limits { connections: args.max_connections, reviews: args.max_reviews },

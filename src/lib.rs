@@ -22,6 +22,7 @@ pub mod admission;
 pub mod apiserver;
 pub mod authorizer;
 pub mod cli;
+mod coalesce;
 pub mod config;
 pub mod credspec;
 pub mod manifests;

@@ -11,6 +11,7 @@ use crate::{
     credspec::SpecName,
 };
 
+pub mod cache;
 pub mod live;
 pub mod manifests;
 

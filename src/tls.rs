@@ -17,18 +17,25 @@ use rustls::{
 };
 
 mod ca_bundle;
+pub mod ca_file;
 pub mod client_auth;
 mod clock;
+pub mod configurations;
 pub mod files;
 pub mod issue;
 mod key_pair;
+mod ledger;
+mod publication;
+pub mod self_managed;
 pub mod self_signed;
 mod served;
 mod summary;
 
-pub use ca_bundle::CaBundle;
+pub use ca_bundle::{CaBundle, CaBundleError};
 pub use clock::Clock;
 pub use key_pair::{KeyPair, KeyPairError};
+pub use ledger::Wishes;
+pub use publication::{Pass, Publication};
 pub use served::{Served, Status};
 pub use summary::{Summary, Timestamp};
 

@@ -186,7 +186,7 @@ async fn deep_nesting_ends_as_an_answer() {
         answer,
         refused(
             400,
-            "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): expected an object at line 1 column 196"
+            "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): expected an object at line 1 column 198"
         )
     );
 }

@@ -8,12 +8,12 @@ use std::{env, net::SocketAddr, path::Path, process::ExitCode, sync::Arc, time::
 use anyhow::Context as _;
 use clap::Parser as _;
 use gmsa_webhook::{
-    admin::{self, Readiness, Scrape},
+    admin::{self, Fact, Readiness, Scrape},
     apiserver::ApiServer,
-    authorizer::{Authorizer, access_review::AccessReviews},
+    authorizer::{Authorizer, access_review::AccessReviews, remembered::Remembered},
     config::{Args, Backend, Certificate, Config},
     metrics::Metrics,
-    resolver::{Resolver, live::Live},
+    resolver::{Resolver, cache::Cache},
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
     standalone::Standalone,
@@ -59,8 +59,13 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let (metrics, registry) = Metrics::new(env!("CARGO_PKG_VERSION"));
 
     let resolver_answers = readiness.expect("credential specs cannot be looked up yet");
-    let (resolver, authorizer) = backend(&config.backend).await?;
-    resolver_answers.set();
+    let (resolver, authorizer) = match &config.backend {
+        Backend::Standalone(folder) => {
+            resolver_answers.set();
+            offline(folder)?
+        }
+        Backend::Cluster => cluster(config, &metrics, resolver_answers, &mut tasks).await?,
+    };
 
     let certificate_served = readiness.expect("no certificate to serve with yet");
     let served = Served::new();
@@ -109,21 +114,30 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn backend(backend: &Backend) -> anyhow::Result<(Arc<dyn Resolver>, Arc<dyn Authorizer>)> {
-    match backend {
-        Backend::Standalone(folder) => {
-            let Standalone { specs, rbac } = Standalone::load(folder)?;
-            let (roles, bindings) = (rbac.role_count(), rbac.binding_count());
-            tracing::info!(folder = %folder.display(), specs = specs.len(), roles, bindings, "read manifests");
-            Ok((Arc::new(specs), Arc::new(rbac)))
+/// Where credential specs and permissions come from.
+type Sources = (Arc<dyn Resolver>, Arc<dyn Authorizer>);
+
+fn offline(folder: &Path) -> anyhow::Result<Sources> {
+    let Standalone { specs, rbac } = Standalone::load(folder)?;
+    let (roles, bindings) = (rbac.role_count(), rbac.binding_count());
+    tracing::info!(folder = %folder.display(), specs = specs.len(), roles, bindings, "read manifests");
+    Ok((Arc::new(specs), Arc::new(rbac)))
+}
+
+async fn cluster(config: &Config, metrics: &Metrics, answers: Fact, tasks: &mut Tasks) -> anyhow::Result<Sources> {
+    let api = ApiServer::from_environment().await.context("no cluster to work for (--standalone DIR needs none)")?;
+    let api = Arc::new(api);
+    let (cache, watch) = Cache::new(Arc::clone(&api), metrics.clone());
+    let mut ready = cache.ready();
+    tasks.spawn(async move { match watch.await {} });
+    tasks.spawn(async move {
+        // The cache, which says so, lives as long as the process.
+        if ready.wait_for(|ready| *ready).await.is_ok() {
+            answers.set();
         }
-        Backend::Cluster => {
-            let api =
-                ApiServer::from_environment().await.context("no cluster to work for (--standalone DIR needs none)")?;
-            let api = Arc::new(api);
-            Ok((Arc::new(Live::new(Arc::clone(&api))), Arc::new(AccessReviews::new(api))))
-        }
-    }
+        std::future::pending::<()>().await;
+    });
+    Ok((Arc::new(cache), Arc::new(Remembered::new(AccessReviews::new(api), config.authorization_cache_ttl))))
 }
 
 /// Serves a certificate from now on. Where it was made for this run, gives back the file that its CA is in.
@@ -132,7 +146,7 @@ fn certificate(config: &Config, served: &Served, tasks: &mut Tasks) -> anyhow::R
     match &config.certificate {
         Certificate::Files { cert, key } => {
             let pair = tls::files::load(cert, key, now)?;
-            tracing::info!(certificate = %pair.summary(), "serving the certificate from {}", cert.display());
+            tracing::info!(certificate = %pair.summary(), "using the certificate in {}", cert.display());
             served.publish(pair);
             let files = Files { cert: cert.clone(), key: key.clone() };
             let kept = files.keep_served(served.clone(), config.tls_reload_interval, Clock::system());

@@ -1,3 +1,5 @@
+//! Documents, their places, and what is said about broken ones.
+
 use std::fmt::Write as _;
 
 use serde_json::json;

@@ -18,7 +18,7 @@ pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a request body may take, from the end of its head.
-pub const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a connection may stay open without a request. Longer than Go's 90 s, so that the API server is the one that
 /// closes, and never sends a review into a connection that is being closed.

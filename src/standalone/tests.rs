@@ -1,3 +1,5 @@
+//! The examples, decided the way `serve --standalone` decides.
+
 use std::{fs, path::PathBuf, time::Duration};
 
 use serde_json::json;

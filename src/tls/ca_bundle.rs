@@ -7,23 +7,53 @@ use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
+use thiserror::Error;
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// Characters of base64 on a line of PEM (RFC 7468).
 const LINE: usize = 64;
+
+/// Why a text is no bundle.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum CaBundleError {
+    /// There is no certificate in it.
+    #[error("there is no PEM section CERTIFICATE")]
+    NoCertificate,
+    /// The text ends within a section, or a section is not base64.
+    #[error("a certificate is not valid PEM, or is not complete")]
+    Damaged,
+    /// A section is not an X.509 certificate.
+    #[error("certificate {0} is not an X.509 certificate")]
+    NotX509(usize),
+}
 
 /// A list of certificates without repetitions.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CaBundle(Vec<CertificateDer<'static>>);
 
 impl CaBundle {
-    /// Reads PEM. Sections that are damaged or are not certificates are left out, as API servers do.
-    #[must_use]
-    pub fn parse(pem: &[u8]) -> Self {
-        let mut bundle = Self::default();
-        for cert in CertificateDer::pem_slice_iter(pem).flatten() {
-            bundle.push(cert);
+    /// Reads PEM that somebody means to be whole.
+    ///
+    /// # Errors
+    /// Where there is no certificate in it, or a section is damaged: the file may still be being written.
+    pub fn from_pem(pem: &[u8]) -> Result<Self, CaBundleError> {
+        let certs: Result<Self, _> = CertificateDer::pem_slice_iter(pem).collect();
+        match certs {
+            Ok(bundle) if bundle.is_empty() => Err(CaBundleError::NoCertificate),
+            Ok(bundle) => bundle.checked(),
+            Err(_) => Err(CaBundleError::Damaged),
         }
-        bundle
+    }
+
+    /// Reads the certificates that can be read. Everything else is left out, as API servers do.
+    #[must_use]
+    pub fn salvage(pem: &[u8]) -> Self {
+        CertificateDer::pem_slice_iter(pem).flatten().collect()
+    }
+
+    fn checked(self) -> Result<Self, CaBundleError> {
+        let broken = self.0.iter().position(|cert| !matches!(X509Certificate::from_der(cert), Ok(([], _))));
+        broken.map_or(Ok(self), |index| Err(CaBundleError::NotX509(index + 1)))
     }
 
     /// As PEM.
@@ -123,7 +153,7 @@ mod tests {
         let bundle: CaBundle = [cert(b"one"), CertificateDer::from(long.to_vec())].into_iter().collect();
         let pem = bundle.to_pem();
         assert!(pem.lines().all(|line| line.len() <= LINE), "{pem}");
-        assert_eq!(CaBundle::parse(pem.as_bytes()), bundle);
+        assert_eq!(CaBundle::salvage(pem.as_bytes()), bundle);
     }
 
     #[test]
@@ -132,8 +162,11 @@ mod tests {
         let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
         let damaged = "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n";
         let mixed = format!("# a note\n{key}{damaged}{pem}{pem}-----BEGIN CERTIFICATE-----\nAAAA");
-        assert_eq!(CaBundle::parse(mixed.as_bytes()), bundle(&[b"one"]));
-        assert_eq!(CaBundle::parse(b"\n"), CaBundle::default());
+        assert_eq!(CaBundle::salvage(mixed.as_bytes()), bundle(&[b"one"]));
+        assert_eq!(CaBundle::salvage(b"\n"), CaBundle::default());
+        assert_eq!(CaBundle::from_pem(mixed.as_bytes()), Err(CaBundleError::Damaged));
+        assert_eq!(CaBundle::from_pem(key.as_bytes()), Err(CaBundleError::NoCertificate));
+        assert_eq!(CaBundle::from_pem(pem.as_bytes()), Err(CaBundleError::NotX509(1)));
     }
 
     #[test]

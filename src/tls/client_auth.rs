@@ -26,7 +26,7 @@ use thiserror::Error as ThisError;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
-    CaBundle, crypto_provider,
+    CaBundle, CaBundleError, crypto_provider,
     files::{Folders, LoadError, read},
     summary::Summary,
 };
@@ -52,9 +52,14 @@ pub enum ClientAuthError {
     /// The file cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// There is no certificate in it.
-    #[error("{} has no PEM section CERTIFICATE", .0.display())]
-    NoCertificate(PathBuf),
+    /// The file is not a list of certificates.
+    #[error("{} does not hold authorities", .path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: CaBundleError,
+    },
     /// A certificate in it cannot be an authority.
     #[error("{} has a certificate that cannot be an authority", .path.display())]
     Authority {
@@ -116,10 +121,8 @@ impl ClientAuth {
 
 impl Trusted {
     fn load(file: &Path) -> Result<Self, ClientAuthError> {
-        let bundle = CaBundle::parse(&read(file)?);
-        if bundle.is_empty() {
-            return Err(ClientAuthError::NoCertificate(file.to_owned()));
-        }
+        let invalid = |source| ClientAuthError::Invalid { path: file.to_owned(), source };
+        let bundle = CaBundle::from_pem(&read(file)?).map_err(invalid)?;
         let mut roots = RootCertStore::empty();
         for authority in bundle.iter() {
             let added = roots.add(authority.clone());

@@ -3,7 +3,10 @@
 //! What always holds: keys are ECDSA P-256 and new for every certificate; a serving certificate never outlives its
 //! authority; an authority signs servers only and no other authority. Must not: read a clock, touch a file.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
@@ -15,7 +18,7 @@ use time::OffsetDateTime;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// How long before its making a certificate is already valid: clocks differ.
-const BACKDATED: Duration = Duration::from_secs(600);
+pub(super) const BACKDATED: Duration = Duration::from_secs(600);
 
 /// The common name of every serving certificate. Clients look at the alternative names only.
 const LEAF_NAME: &str = "gmsa-webhook";
@@ -63,7 +66,8 @@ pub struct Issued {
 
 /// A certificate authority: an ECDSA P-256 key and a certificate that it signed itself.
 pub struct Ca {
-    cert: String,
+    pem: String,
+    der: CertificateDer<'static>,
     issuer: Issuer<'static, rcgen::KeyPair>,
     not_before: SystemTime,
     not_after: SystemTime,
@@ -81,8 +85,15 @@ impl Ca {
         // No authority below this one.
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let cert = params.self_signed(&key).map_err(IssueError::Sign)?.pem();
-        Ok(Self { cert, issuer: Issuer::new(params, key), not_before, not_after })
+        let cert = params.self_signed(&key).map_err(IssueError::Sign)?;
+        // Certificates count in seconds.
+        Ok(Self {
+            pem: cert.pem(),
+            der: cert.der().clone(),
+            issuer: Issuer::new(params, key),
+            not_before: whole_seconds(not_before),
+            not_after: whole_seconds(not_after),
+        })
     }
 
     /// Reads an authority, to sign with it again. Whether it is still valid is the caller's question.
@@ -100,11 +111,13 @@ impl Ca {
             return Err(IssueError::CaMismatch);
         }
         let issuer = Issuer::from_ca_cert_der(&der, key).map_err(|_| IssueError::CaCertificate)?;
+        let (not_before, not_after) = (cert.validity().not_before, cert.validity().not_after);
         Ok(Self {
-            cert: cert_pem.to_owned(),
+            pem: cert_pem.to_owned(),
+            der: der.clone(),
             issuer,
-            not_before: super::unix_time(cert.validity().not_before.timestamp()),
-            not_after: super::unix_time(cert.validity().not_after.timestamp()),
+            not_before: super::unix_time(not_before.timestamp()),
+            not_after: super::unix_time(not_after.timestamp()),
         })
     }
 
@@ -132,13 +145,25 @@ impl Ca {
     /// The authority's certificate, as PEM: what clients are given to trust.
     #[must_use]
     pub fn cert_pem(&self) -> &str {
-        &self.cert
+        &self.pem
+    }
+
+    /// The authority's certificate.
+    #[must_use]
+    pub fn cert_der(&self) -> &CertificateDer<'static> {
+        &self.der
     }
 
     /// The authority's private key, as PEM in PKCS#8: secret.
     #[must_use]
     pub fn key_pem(&self) -> String {
         self.issuer.key().serialize_pem()
+    }
+
+    /// From when on the authority is valid.
+    #[must_use]
+    pub fn not_before(&self) -> SystemTime {
+        self.not_before
     }
 
     /// Until when the authority is valid.
@@ -148,12 +173,31 @@ impl Ca {
     }
 }
 
+impl fmt::Debug for Ca {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ca")
+            .field("not_before", &self.not_before)
+            .field("not_after", &self.not_after)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Issued {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Issued").field("cert", &self.cert).finish_non_exhaustive()
+    }
+}
+
 /// The last second that X.509 can say.
 const YEAR_9999: Duration = Duration::from_secs(253_402_300_799);
 
 fn end(now: SystemTime, lifetime: Duration) -> Result<SystemTime, IssueError> {
     let end = now.checked_add(lifetime).ok_or(IssueError::Lifetime)?;
     if end > SystemTime::UNIX_EPOCH + YEAR_9999 { Err(IssueError::Lifetime) } else { Ok(end) }
+}
+
+fn whole_seconds(time: SystemTime) -> SystemTime {
+    super::unix_time(OffsetDateTime::from(time).unix_timestamp())
 }
 
 fn params(name: &str, not_before: SystemTime, not_after: SystemTime) -> CertificateParams {

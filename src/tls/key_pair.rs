@@ -19,7 +19,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use super::summary::{Summary, Timestamp};
 
 /// How far the clock of whoever signed a certificate may be ahead of ours.
-const CLOCK_SKEW: Duration = Duration::from_secs(300);
+pub(super) const CLOCK_SKEW: Duration = Duration::from_secs(300);
 /// The longest chain that is read. Public ones have two to four certificates.
 const MAX_CHAIN: usize = 16;
 

@@ -1,3 +1,5 @@
+//! Key pairs: what can be served, and what is refused.
+
 use std::time::{Duration, SystemTime};
 
 use super::{KeyPair, KeyPairError, Served, issue::Ca, server_config};

@@ -18,6 +18,7 @@ use support::SimulatedApi;
 use tokio::time::Instant;
 
 mod access;
+mod cache;
 mod live;
 #[path = "../support/mod.rs"]
 mod support;

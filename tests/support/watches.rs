@@ -3,7 +3,7 @@
 use std::{io, sync::Arc, time::Duration};
 
 use axum::body::{Body, Bytes};
-use futures::stream;
+use futures::stream::{self, StreamExt as _};
 use http::{Response, Uri, header};
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::Instant};
@@ -106,7 +106,13 @@ fn broken() -> io::Error {
 
 /// A few bytes, and then the connection breaks.
 pub(super) fn cut_body() -> Body {
-    Body::from_stream(stream::iter([Ok(Bytes::from_static(b"{\"type\":")), Err(broken())]))
+    let bytes = stream::once(async { Ok(Bytes::from_static(b"{\"type\":")) });
+    let cut = stream::once(async {
+        // What was written before is sent only when the body has nothing more at the moment.
+        tokio::task::yield_now().await;
+        Err(broken())
+    });
+    Body::from_stream(bytes.chain(cut))
 }
 
 /// No bytes until watches are cut.

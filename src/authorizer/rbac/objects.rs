@@ -23,7 +23,8 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 impl Rbac {
     /// Takes the roles and bindings among `documents`; other kinds are skipped. A `Role` or `RoleBinding` without a
-    /// namespace is in `default`.
+    /// namespace is in `default`. Of the roles that every cluster has, `cluster-admin` is known; the others give no right
+    /// on credential specs.
     ///
     /// # Errors
     /// Every one that the API server would refuse, or whose name another one has.
@@ -50,6 +51,7 @@ struct Objects {
     seen: BTreeMap<(String, Option<String>, String), Origin>,
     roles: BTreeMap<(String, String), Vec<Rule>>,
     cluster_roles: BTreeMap<String, ClusterRole>,
+    aggregated: usize,
     bindings: Vec<Binding>,
 }
 
@@ -78,7 +80,13 @@ impl Objects {
                 self.roles.insert((namespace, name), rules(&root.get("rules"), true)?);
             }
             ("ClusterRole", _) => {
-                self.cluster_roles.insert(name, cluster_role(&root)?);
+                let role = cluster_role(&root)?;
+                self.aggregated += usize::from(role.selectors.is_some());
+                if self.aggregated > aggregate::MAX_AGGREGATED {
+                    let expected = format!("expected at most {} aggregated roles", aggregate::MAX_AGGREGATED);
+                    return Err(root.get("aggregationRule").problem(&expected));
+                }
+                self.cluster_roles.insert(name, role);
             }
             (_, namespace) => self.bindings.push(binding(&root, namespace, name)?),
         }
@@ -98,11 +106,13 @@ impl Objects {
     }
 
     /// Gives every binding the rules of its role.
-    fn link(self) -> Rbac {
+    fn link(mut self) -> Rbac {
+        let written = self.roles.len() + self.cluster_roles.len();
+        self.cluster_roles.entry("cluster-admin".to_owned()).or_insert_with(cluster_admin);
         let cluster_roles = aggregate::rules(&self.cluster_roles);
         let roles: BTreeMap<_, _> =
             self.roles.into_iter().map(|(key, rules)| (key, Arc::<[Rule]>::from(rules))).collect();
-        let mut rbac = Rbac { roles: roles.len() + cluster_roles.len(), ..Rbac::default() };
+        let mut rbac = Rbac { roles: written, ..Rbac::default() };
         for mut binding in self.bindings {
             binding.rules = match (&binding.namespace, binding.role_kind) {
                 (Some(namespace), RoleKind::Role) => roles.get(&(namespace.clone(), binding.role.clone())).cloned(),
@@ -126,6 +136,16 @@ fn object_name(field: &Field<'_>) -> Result<String, Problem> {
         return Err(field.problem(&format!("expected a name without `/` and `%`, found {name:?}")));
     }
     Ok(name.to_owned())
+}
+
+/// The role of all rights, with the label that the API server gives to its own roles.
+fn cluster_admin() -> ClusterRole {
+    let all = || vec!["*".to_owned()];
+    ClusterRole {
+        labels: BTreeMap::from([("kubernetes.io/bootstrapping".to_owned(), "rbac-defaults".to_owned())]),
+        rules: vec![Rule { verbs: all(), groups: all(), resources: all(), names: Vec::new() }],
+        selectors: None,
+    }
 }
 
 fn cluster_role(root: &Field<'_>) -> Result<ClusterRole, Problem> {

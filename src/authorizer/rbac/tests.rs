@@ -1,3 +1,5 @@
+//! RBAC over manifests: who holds `use`, by which role and binding, and with which reason.
+
 use std::time::Duration;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Loading a folder: which files are read, in which order, and within which bounds.
+
 use std::os::unix::{fs::symlink, net::UnixListener};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Credential specs from manifests: what is found, and what is refused.
+
 use std::time::Duration;
 
 use serde_json::json;

@@ -194,3 +194,22 @@ fn objects_are_unique_and_all_problems_are_reported() {
          \n  a.yaml, document 6, line 12: rules: expected a list, found a number"
     );
 }
+
+#[test]
+fn the_number_of_aggregated_roles_is_bounded() {
+    let aggregated = |number: usize| -> String {
+        let one = |number| {
+            role(
+                "ClusterRole",
+                &format!("{{name: r{number}}}"),
+                "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: x}}]}",
+            )
+        };
+        (0..number).map(one).collect()
+    };
+    assert_eq!(rbac(&aggregated(128)).unwrap().role_count(), 128);
+    assert_eq!(
+        rbac(&aggregated(129)).unwrap_err(),
+        "cannot load the manifests\n  a.yaml, document 129, line 258: aggregationRule: expected at most 128 aggregated roles"
+    );
+}

@@ -168,6 +168,19 @@ fn bindings_and_namespaces() {
 }
 
 #[test]
+fn cluster_admin_is_known_until_it_is_defined() {
+    let bind = binding("RoleBinding", "{name: b, namespace: prod}", "kind: ClusterRole, name: cluster-admin", APP);
+    let expected =
+        "RBAC: allowed by RoleBinding \"b/prod\" of ClusterRole \"cluster-admin\" to ServiceAccount \"app/prod\"";
+    assert_eq!(decide(&bind), Ok(expected.to_owned()));
+    let own = role("ClusterRole", "{name: cluster-admin}", "rules: []");
+    assert_eq!(decide(&(own + &bind)), Err(None));
+    // Like any other role, selectors find it.
+    let selectors = "{matchExpressions: [{key: a, operator: DoesNotExist}]}";
+    assert!(allowed(&aggregated(selectors, "")));
+}
+
+#[test]
 fn the_reason_of_a_denial_names_each_missing_role_once() {
     let bind = |name: &str, role: &str, subject: &str| {
         binding(
@@ -193,14 +206,16 @@ fn the_reason_of_a_denial_names_each_missing_role_once() {
     );
 }
 
-/// An aggregated role `r` with `selectors`, bound to everybody, beside `others`.
+/// An aggregated role `r` with `selectors` and useless rules of its own, bound to `prod/app`, beside `others`.
 fn aggregated(selectors: &str, others: &str) -> String {
-    role(
-        "ClusterRole",
-        "{name: r, labels: {self: 'yes'}}",
-        &format!("aggregationRule: {{clusterRoleSelectors: [{selectors}]}}, rules: [{RULE}]"),
-    ) + others
+    aggregate("r", "self: 'yes'", selectors, "{apiGroups: [''], resources: [pods], verbs: [get]}")
+        + others
         + &binding("RoleBinding", "{name: b, namespace: prod}", REF, APP)
+}
+
+fn aggregate(name: &str, labels: &str, selectors: &str, rules: &str) -> String {
+    let more = format!("aggregationRule: {{clusterRoleSelectors: [{selectors}]}}, rules: [{rules}]");
+    role("ClusterRole", &format!("{{name: {name}, labels: {{{labels}}}}}"), &more)
 }
 
 #[test]
@@ -215,13 +230,13 @@ fn selectors_of_aggregated_roles() {
         ("{matchExpressions: [{key: a, operator: In, values: [w, x]}]}", true),
         ("{matchExpressions: [{key: a, operator: In, values: [w]}]}", false),
         ("{matchExpressions: [{key: c, operator: In, values: [w]}]}", false),
-        ("{matchExpressions: [{key: a, operator: NotIn, values: [w]}]}", true),
-        ("{matchExpressions: [{key: a, operator: NotIn, values: [x]}]}", false),
-        ("{matchExpressions: [{key: c, operator: NotIn, values: [x]}]}", true),
+        ("{matchLabels: {b: z}, matchExpressions: [{key: a, operator: NotIn, values: [w]}]}", true),
+        ("{matchLabels: {b: z}, matchExpressions: [{key: a, operator: NotIn, values: [x]}]}", false),
+        ("{matchLabels: {b: z}, matchExpressions: [{key: c, operator: NotIn, values: [x]}]}", true),
         ("{matchExpressions: [{key: a, operator: Exists}]}", true),
         ("{matchExpressions: [{key: c, operator: Exists}]}", false),
-        ("{matchExpressions: [{key: c, operator: DoesNotExist}]}", true),
-        ("{matchExpressions: [{key: a, operator: DoesNotExist}]}", false),
+        ("{matchLabels: {b: z}, matchExpressions: [{key: c, operator: DoesNotExist}]}", true),
+        ("{matchLabels: {b: z}, matchExpressions: [{key: a, operator: DoesNotExist}]}", false),
         (
             "{matchLabels: {a: x}, matchExpressions: [{key: b, operator: Exists}, {key: c, operator: DoesNotExist}]}",
             true,
@@ -235,21 +250,35 @@ fn selectors_of_aggregated_roles() {
 }
 
 #[test]
-fn rules_of_aggregated_roles() {
-    // What stands in its own rules is overwritten, and it does not select itself.
-    assert!(!allowed(&aggregated("{matchLabels: {self: 'yes'}}", "")));
-    // A Role is no part of it.
-    assert!(!allowed(&aggregated(
-        "{matchLabels: {a: x}}",
-        &uses("Role", "{name: part, namespace: prod, labels: {a: x}}")
-    )));
-    // Through another aggregated role, in a circle.
-    let middle = role(
-        "ClusterRole",
-        "{name: middle, labels: {a: x}}",
-        "aggregationRule: {clusterRoleSelectors: [{matchLabels: {b: z}}, {matchLabels: {self: 'yes'}}]}",
-    );
+fn own_rules_of_aggregated_roles_stay_where_the_selectors_bring_none() {
+    let bind = binding("RoleBinding", "{name: b, namespace: prod}", REF, APP);
+    let selectors = "{matchLabels: {a: x}}, {matchLabels: {self: 'yes'}}";
+    let own = |others: &str| aggregate("r", "self: 'yes'", selectors, RULE) + others + &bind;
+    let part = |rules: &str| role("ClusterRole", "{name: part, labels: {a: x}}", &format!("rules: [{rules}]"));
+    // It does not select itself, and a Role is no part of it.
+    assert!(allowed(&own("")));
+    assert!(allowed(&own(&uses("Role", "{name: part, namespace: prod, labels: {a: x}}"))));
+    assert!(allowed(&own(&part(""))));
+    assert!(!allowed(&own(&part("{apiGroups: [''], resources: [pods], verbs: [get]}"))));
+}
+
+#[test]
+fn aggregated_roles_may_select_each_other() {
+    let select_a = "{matchLabels: {a: x}}";
     let part = uses("ClusterRole", "{name: part, labels: {b: z}}");
-    assert!(allowed(&aggregated("{matchLabels: {a: x}}", &(middle.clone() + &part))));
-    assert!(!allowed(&aggregated("{matchLabels: {a: x}}", &middle)));
+    let middle = |selectors: &str, rules: &str| aggregate("middle", "a: x", selectors, rules);
+    // In a line.
+    assert!(allowed(&aggregated(select_a, &(middle("{matchLabels: {b: z}}", "") + &part))));
+    assert!(!allowed(&aggregated(select_a, &middle("{matchLabels: {b: z}}", ""))));
+    assert!(allowed(&aggregated(select_a, &middle("{matchLabels: {b: z}}", RULE))));
+    // In a circle: what it selects outside of itself, through any of its members; no rules of their own.
+    let circle = "{matchLabels: {self: 'yes'}}";
+    assert!(allowed(&aggregated(select_a, &(middle(&format!("{circle}, {{matchLabels: {{b: z}}}}"), "") + &part))));
+    assert!(allowed(&aggregated(&format!("{select_a}, {{matchLabels: {{b: z}}}}"), &(middle(circle, "") + &part))));
+    assert!(!allowed(&aggregated(select_a, &middle(circle, RULE))));
+    // Leading to a circle of others.
+    let other = aggregate("other", "self: 'no'", select_a, RULE);
+    let middle = middle("{matchLabels: {self: 'no'}}, {matchLabels: {b: z}}", RULE);
+    assert!(!allowed(&aggregated(select_a, &(other.clone() + &middle))));
+    assert!(allowed(&aggregated(select_a, &(other + &middle + &part))));
 }

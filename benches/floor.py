@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""Measures the webhook against its floor: the same listener, TLS, axum and JSON parser, and no decision.
+
+Both servers run on loopback; wrk posts captured reviews to them in turn, round after round, so that what else the machine
+does falls on all of them alike. The servers' CPU time, as the kernel accounts for it, decides: requests per second here
+also measure wrk, which shares the cores. Prints a Markdown table; with --write puts it into docs/performance.md too.
+
+Needs Linux, cargo, wrk and Python's standard library.
+"""
+
+import argparse
+import base64
+import contextlib
+import json
+import os
+import platform
+import re
+import socket
+import ssl
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+INPUTS = ROOT / "benches" / "floor"
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- floor: written by `just bench --write` -->", "<!-- floor: end -->"
+CONNECTIONS = 16
+START_LIMIT = 30.0  # seconds
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Failure(Exception):
+    """The benchmark cannot go on; the text says why."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that runs."""
+
+    name: str
+    process: subprocess.Popen
+    address: str
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all its threads so far."""
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii")
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+    def resident_mib(self) -> float:
+        """Resident memory."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
+        return int(re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)[1]) / 1024
+
+    def post(self, path: str, body: bytes) -> dict:
+        """Posts one review; gives back its answer."""
+        # The certificate was made a moment ago on this machine, for this run.
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        request = urllib.request.Request(f"https://{self.address}{path}", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=5, context=context) as response:
+            return json.load(response)["response"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one row of the table measures."""
+
+    name: str
+    server: Server
+    path: str
+    body: Path
+    cpu_target: float | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One run of wrk, and what it cost the server."""
+
+    rate: float  # requests per second
+    p50: float  # milliseconds
+    p99: float  # milliseconds
+    cpu: float  # microseconds per request
+
+
+def build() -> tuple[Path, Path]:
+    """Builds both servers as they are released; gives back the webhook's and the floor's path."""
+    command = ["cargo", "build", "--release", "--locked", "--bin", "gmsa-webhook", "--bench", "floor"]
+    output = subprocess.run(
+        [*command, "--message-format=json-render-diagnostics"], cwd=ROOT, stdout=subprocess.PIPE, check=True
+    ).stdout
+    built = {}
+    for line in output.splitlines():
+        message = json.loads(line)
+        if message.get("executable"):
+            built[message["target"]["name"]] = Path(message["executable"])
+    return built["gmsa-webhook"], built["floor"]
+
+
+def free_address() -> str:
+    """A loopback address that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+@contextlib.contextmanager
+def running(name: str, command: list, address: str, ready: bytes, log: Path):
+    """Runs a server until the block ends, from when it answers a review on."""
+    # What the environment may set is fixed here; the rest are the defaults that a user gets.
+    settings = ("TLS_CRT", "TLS_KEY", "HTTPS_PORT", "LOG_LEVEL", "LOG_FORMAT", "RANDOM_HOSTNAME", "RUST_LOG")
+    environment = {key: value for key, value in os.environ.items() if key not in settings}
+    with log.open("wb") as output, subprocess.Popen(command, stderr=output, cwd=ROOT, env=environment) as process:
+        server = Server(name, process, address)
+        try:
+            until = time.monotonic() + START_LIMIT
+            while True:
+                try:
+                    server.post("/mutate", ready)
+                    break
+                except (urllib.error.URLError, ConnectionError) as error:
+                    if process.poll() is not None or time.monotonic() > until:
+                        raise Failure(f"{name} does not answer ({error}); it logged:\n{log.read_text()}") from error
+                    time.sleep(0.05)
+            yield server
+        finally:
+            process.terminate()
+
+
+def compact(source: Path) -> bytes:
+    """A captured review as an API server sends it: without white space."""
+    return json.dumps(json.loads(source.read_bytes()), separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def with_contents(review: bytes, patch: list) -> bytes:
+    """The review of a pod after the mutating webhook's patch: all of its operations add a member to an object."""
+    document = json.loads(review)
+    for operation in patch:
+        *parents, last = operation["path"].split("/")[1:]
+        place = document["request"]["object"]
+        for key in parents:
+            place = place[int(key)] if isinstance(place, list) else place[key]
+        place[last] = operation["value"]
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def cases(floor: Server, webhook: Server, folder: Path) -> list[Case]:
+    """Prepares the four bodies, and makes sure that what is going to be measured is the right answer."""
+
+    def answered(server: Server, path: str, body: bytes, patched: bool) -> dict:
+        answer = server.post(path, body)
+        if not answer["allowed"] or ("patch" in answer) != patched:
+            raise Failure(f"{server.name} {path}: not the answer to be measured: {answer}")
+        return answer
+
+    def stored(name: str, body: bytes) -> Path:
+        (folder / name).write_bytes(body)
+        return folder / name
+
+    mutate = compact(INPUTS / "pod-with-gmsa.mutate.json")
+    plain = compact(INPUTS / "pod-without-gmsa.mutate.json")
+    patch = json.loads(base64.b64decode(answered(webhook, "/mutate", mutate, patched=True)["patch"]))
+    validate = with_contents(compact(INPUTS / "pod-with-gmsa.validate.json"), patch)
+    answered(webhook, "/validate", validate, patched=False)
+    answered(webhook, "/mutate", plain, patched=False)
+    answered(floor, "/mutate", mutate, patched=False)
+    return [
+        Case("floor", floor, "/mutate", stored("mutate.json", mutate)),
+        Case("mutate, GMSA pod", webhook, "/mutate", stored("mutate.json", mutate), 1.33),
+        Case("validate, GMSA pod", webhook, "/validate", stored("validate.json", validate), 1.33),
+        Case("mutate, pod without GMSA", webhook, "/mutate", stored("plain.json", plain), 1.18),
+    ]
+
+
+def measure(case: Case, seconds: float) -> Sample:
+    """Runs wrk once."""
+    threads = max(1, len(os.sched_getaffinity(0)) // 2)
+    url = f"https://{case.server.address}{case.path}?timeout=10s"
+    command = ["wrk", f"-t{threads}", f"-c{CONNECTIONS}", f"-d{seconds:g}s", "-s", INPUTS / "post.lua", url, "--", case.body]
+    before = case.server.cpu_seconds()
+    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=seconds + 30).stdout
+    spent = case.server.cpu_seconds() - before
+    result = json.loads(output.splitlines()[-1])
+    if result["errors"] or not result["requests"]:
+        raise Failure(f"{case.name}: {result['errors']} of {result['requests']} requests failed")
+    return Sample(
+        rate=result["requests"] / result["seconds"],
+        p50=result["p50_us"] / 1e3,
+        p99=result["p99_us"] / 1e3,
+        cpu=spent * 1e6 / result["requests"],
+    )
+
+
+def spread(values: list[float], digits: int) -> str:
+    """The median, with the smallest and the largest."""
+    return f"{statistics.median(values):,.{digits}f} ({min(values):,.{digits}f}–{max(values):,.{digits}f})"
+
+
+def table(all_cases: list[Case], samples: dict[str, list[Sample]]) -> list[str]:
+    """The rows, each ratio taken within its own round."""
+    lines = [
+        "| | requests/s | p50, ms | p99, ms | CPU per request, µs | CPU ÷ floor | p99 ÷ floor | requests/s ÷ floor |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    floor = samples[all_cases[0].name]
+
+    def ratios(of: str, runs: list[Sample]) -> str:
+        return spread([getattr(run, of) / getattr(base, of) for run, base in zip(runs, floor, strict=True)], 2)
+
+    for case in all_cases:
+        runs = samples[case.name]
+        row = [
+            case.name,
+            spread([run.rate for run in runs], 0),
+            spread([run.p50 for run in runs], 2),
+            spread([run.p99 for run in runs], 2),
+            spread([run.cpu for run in runs], 1),
+        ]
+        if runs is floor:
+            row += ["1", "1", "1"]
+        else:
+            row += [f"{ratios('cpu', runs)}, aim {case.cpu_target}", ratios("p99", runs), ratios("rate", runs)]
+        lines.append(f"| {' | '.join(row)} |")
+    return lines
+
+
+def machine() -> str:
+    """What it ran on."""
+    cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    memory = int(re.search(r"^MemTotal:\s+(\d+) kB$", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)[1])
+    rustc = subprocess.run(["rustc", "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.split()[1]
+    cores = len(os.sched_getaffinity(0))
+    model = cpu[1] if cpu else platform.machine()
+    return f"{cores} cores ({model}), {memory / 2**20:.0f} GiB of memory, Linux {platform.release()}, Rust {rustc}"
+
+
+def run(rounds: int, seconds: float) -> str:
+    """The whole benchmark; gives back its report."""
+    webhook_binary, floor_binary = build()
+    ready = compact(INPUTS / "pod-without-gmsa.mutate.json")
+    floor_address, webhook_address = free_address(), free_address()
+    serve = ["serve", "--standalone", INPUTS / "cluster", "--listen", webhook_address, "--admin-listen", free_address()]
+    with (
+        tempfile.TemporaryDirectory(prefix="gmsa-bench-") as name,
+        running("floor", [floor_binary, floor_address], floor_address, ready, Path(name, "floor.log")) as floor,
+        running("webhook", [webhook_binary, *serve], webhook_address, ready, Path(name, "webhook.log")) as webhook,
+    ):
+        idle = {server.name: server.resident_mib() for server in (floor, webhook)}
+        all_cases = cases(floor, webhook, Path(name))
+        sizes = ", ".join(f"{case.name}: {case.body.stat().st_size:,}" for case in all_cases)
+        for case in all_cases:
+            measure(case, 1)
+        samples: dict[str, list[Sample]] = {case.name: [] for case in all_cases}
+        for number in range(1, rounds + 1):
+            for case in all_cases:
+                sample = measure(case, seconds)
+                samples[case.name].append(sample)
+                print(f"round {number}: {case.name}: {sample}", file=sys.stderr)
+        loaded = {server.name: server.resident_mib() for server in (floor, webhook)}
+    memory = "; ".join(f"{name} {idle[name]:.1f} MiB idle, {loaded[name]:.1f} MiB after the rounds" for name in idle)
+    return "\n".join(
+        [
+            *table(all_cases, samples),
+            "",
+            f"Median (smallest–largest) of {rounds} interleaved rounds of {seconds:g} s each, {CONNECTIONS} connections, wrk on",
+            "the same machine; a ratio is taken within its round. The webhook runs standalone, its log goes to a file.",
+            "",
+            f"- Machine: {machine()}.",
+            f"- Resident memory: {memory}.",
+            f"- Bytes of a request body: {sizes}.",
+        ]
+    )
+
+
+def write(report: str) -> None:
+    """Puts the report between its two marks on the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise Failure(f"{PAGE} has no place for the table: {BEGIN} … {END}")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{report}\n\n{END}{after}", encoding="utf-8")
+
+
+def main() -> int:
+    """Exit code 0 where it measured, 2 where it could not."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (default 5)")
+    parser.add_argument("--seconds", type=float, default=5, help="length of one run of wrk (default 5)")
+    parser.add_argument("--write", action="store_true", help=f"also write the table into {PAGE.relative_to(ROOT)}")
+    arguments = parser.parse_args()
+    try:
+        report = run(arguments.rounds, arguments.seconds)
+        print(report)
+        if arguments.write:
+            write(report)
+    except (Failure, OSError, subprocess.SubprocessError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+//! The floor that the benchmark measures the webhook against: the same listener, TLS, axum and JSON parser, and no decision.
+//!
+//! It reads a review's uid and allows. What the webhook costs above this is what deciding and logging cost. Run by
+//! `just bench`; never part of a normal build.
+
+use std::{env, net::SocketAddr, time::Duration, time::SystemTime};
+
+use anyhow::Context as _;
+use axum::{
+    Json, Router,
+    extract::DefaultBodyLimit,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use bytes::Bytes;
+use gmsa_webhook::{
+    config::Limits,
+    server::{limits::MAX_BODY, listener::Listener},
+    tls::{self, Served, self_signed},
+};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+#[derive(Deserialize)]
+struct Review<'a> {
+    #[serde(borrow)]
+    request: Request<'a>,
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    uid: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    response: Allowed<'a>,
+}
+
+#[derive(Serialize)]
+struct Allowed<'a> {
+    uid: &'a str,
+    allowed: bool,
+}
+
+async fn allow(body: Bytes) -> Response {
+    match serde_json::from_slice(&body) {
+        Ok(Review { request: Request { uid } }) => Json(Answer {
+            api_version: "admission.k8s.io/v1",
+            kind: "AdmissionReview",
+            response: Allowed { uid, allowed: true },
+        })
+        .into_response(),
+        Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+    }
+}
+
+/// Takes the address to listen on, and serves until it is killed.
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let address = env::args().nth(1).context("usage: floor ADDR:PORT")?;
+    let address: SocketAddr = address.parse().with_context(|| format!("not an address and a port: {address}"))?;
+    let names = [address.ip().to_string()];
+    let (pair, _ca_file) = self_signed::make(&names, &env::temp_dir(), SystemTime::now())?;
+    let served = Served::new();
+    served.publish(pair);
+    let tls = tls::server_config(&served, None)?;
+    let listener = Listener::bind(address, Some(tls), Limits::default().connections)?;
+    let router = Router::new().route("/mutate", post(allow)).layer(DefaultBodyLimit::max(MAX_BODY));
+    let (_open, closing) = watch::channel(false);
+    listener.serve(router, closing, Duration::ZERO).await;
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Fewer questions for another [`Authorizer`]: equal ones that are asked at once are one, and a yes is remembered.
+//!
+//! What always holds: only "allowed" is remembered, for at most the time that was set, counted from when the question was
+//! asked: what is revoked after that is noticed in time. A denial or a failure is never remembered. The number of
+//! remembered answers is bounded.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::future::{BoxFuture, FutureExt as _};
+use tokio::time::Instant;
+
+use super::{Authorizer, Verdict};
+use crate::{
+    admission::{Source, Subject, UseFact},
+    apiserver::CallError,
+    coalesce::Coalescer,
+    credspec::SpecName,
+};
+
+/// The most answers that are remembered; over it, the oldest goes.
+pub const MAX_REMEMBERED: usize = 4096;
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Question {
+    subject: Subject,
+    spec: SpecName,
+}
+
+/// An [`Authorizer`] that asks another one, but no equal questions at once, and nothing that it remembers.
+pub struct Remembered<A> {
+    inner: Arc<A>,
+    allowed: Arc<Allowed>,
+    asking: Coalescer<Question, Verdict>,
+}
+
+impl<A: Authorizer> Remembered<A> {
+    /// Asks `inner` and remembers what it allows for `ttl`; zero remembers nothing.
+    pub fn new(inner: A, ttl: Duration) -> Self {
+        let allowed = Allowed { ttl, answers: Mutex::default() };
+        Self { inner: Arc::new(inner), allowed: Arc::new(allowed), asking: Coalescer::default() }
+    }
+
+    async fn ask(&self, question: Question, deadline: Instant) -> Verdict {
+        let asked = Instant::now();
+        if let Some(verdict) = self.allowed.verdict(&question) {
+            return verdict;
+        }
+        let (inner, allowed, asks) = (Arc::clone(&self.inner), Arc::clone(&self.allowed), question.clone());
+        let call = |deadline| async move {
+            let asked = Instant::now();
+            let verdict = inner.may_use(&asks.subject, &asks.spec, deadline).await;
+            // Before the call ends: nobody may find neither it nor its answer.
+            if verdict.fact == UseFact::Allowed {
+                allowed.remember(asks, asked);
+            }
+            verdict
+        };
+        match self.asking.ask(question.clone(), deadline, || self.allowed.verdict(&question), call).await {
+            Some(answer) if answer.joined => Verdict { source: Source::Joined, ..answer.value },
+            Some(answer) => answer.value,
+            None => {
+                let failure = CallError::TimedOut(deadline - asked).into();
+                Verdict { fact: UseFact::Failed(failure), source: Source::Api }
+            }
+        }
+    }
+}
+
+impl<A: Authorizer> Authorizer for Remembered<A> {
+    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict> {
+        self.ask(Question { subject: subject.clone(), spec: spec.clone() }, deadline).boxed()
+    }
+}
+
+/// Who was allowed what, and until when that counts.
+struct Allowed {
+    ttl: Duration,
+    answers: Mutex<Answers>,
+}
+
+#[derive(Default)]
+struct Answers {
+    until: HashMap<Question, Instant>,
+    /// What is in `until`, and what was, in the order in which it came; it expires in about the same order.
+    order: VecDeque<(Instant, Question)>,
+}
+
+impl Allowed {
+    fn verdict(&self, question: &Question) -> Option<Verdict> {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = answers.until.get(question).is_some_and(|until| Instant::now() < *until);
+        counts.then_some(Verdict { fact: UseFact::Allowed, source: Source::Remembered })
+    }
+
+    fn remember(&self, question: Question, asked: Instant) {
+        let (now, until) = (Instant::now(), asked + self.ttl);
+        if until <= now {
+            return;
+        }
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.drop_expired(now);
+        if answers.order.len() >= MAX_REMEMBERED {
+            answers.drop_oldest();
+        }
+        answers.until.insert(question.clone(), until);
+        answers.order.push_back((until, question));
+    }
+}
+
+impl Answers {
+    fn drop_expired(&mut self, now: Instant) {
+        while self.order.front().is_some_and(|(until, _)| *until <= now) {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some((until, question)) = self.order.pop_front()
+            && self.until.get(&question) == Some(&until)
+        {
+            self.until.remove(&question);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

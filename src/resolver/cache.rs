@@ -1,0 +1,138 @@
+//! Credential specs from memory, kept up to date by a watch; from the API server where memory cannot be trusted.
+//!
+//! What always holds: "not found" is never said from memory; memory is believed only while the watch is connected and has
+//! been heard of within [`SILENCE`]; a question that asks for truth, or that memory has no answer to, reads the object
+//! once, and those who ask at the same time share that read. What a read brings enters memory only by the rules of
+//! [`Store`].
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    time::Duration,
+};
+
+use futures::future::{BoxFuture, FutureExt as _};
+use tokio::{sync::watch as readiness, time::Instant};
+
+use super::{Freshness, Resolved, Resolver, live::Live};
+use crate::{
+    admission::{Source, SpecFact},
+    apiserver::{ApiServer, CallError},
+    coalesce::Coalescer,
+    credspec::SpecName,
+    metrics::Metrics,
+};
+
+mod store;
+mod watch;
+mod wire;
+
+use store::{Entry, Store, Version};
+
+/// How long the watch may be silent, without an event or a bookmark, before memory is not believed any more. The API
+/// server sends a bookmark about once a minute.
+pub const SILENCE: Duration = Duration::from_secs(120);
+
+/// A [`Resolver`] that answers from memory where it can.
+pub struct Cache {
+    memory: Arc<Memory>,
+    ready: readiness::Receiver<bool>,
+}
+
+/// What readers and the watch share.
+struct Memory {
+    live: Live,
+    store: RwLock<Store>,
+    reads: Coalescer<SpecName, Resolved>,
+    metrics: Metrics,
+}
+
+impl Cache {
+    /// A cache that is still empty, and the watch that fills it, which never ends: whoever calls this drives it. Until then,
+    /// and whenever memory cannot be trusted, credential specs are read from the API server.
+    pub fn new(api: Arc<ApiServer>, metrics: Metrics) -> (Self, impl Future<Output = Infallible> + Send + 'static) {
+        let memory = Arc::new(Memory {
+            live: Live::new(Arc::clone(&api)),
+            store: RwLock::default(),
+            reads: Coalescer::default(),
+            metrics,
+        });
+        let (is_ready, ready) = readiness::channel(false);
+        let watch = watch::Watch::new(api, Arc::clone(&memory), is_ready);
+        (Self { memory, ready }, watch.run())
+    }
+
+    /// Becomes true, and stays it, once the cache can answer: it is up to date, or it is known that it will not be and
+    /// that credential specs are read from the API server instead.
+    #[must_use]
+    pub fn ready(&self) -> readiness::Receiver<bool> {
+        self.ready.clone()
+    }
+
+    async fn read(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
+        let asked = Instant::now();
+        let known = || if freshness == Freshness::Any { self.memory.known(name) } else { None };
+        let (memory, wanted) = (Arc::clone(&self.memory), name.clone());
+        let call = |deadline| async move { memory.read(&wanted, deadline).await };
+        match self.memory.reads.ask(name.clone(), deadline, known, call).await {
+            Some(answer) if answer.joined => Resolved { source: Source::Joined, ..answer.value },
+            Some(answer) => answer.value,
+            None => {
+                let failure = CallError::TimedOut(deadline - asked).into();
+                Resolved { fact: SpecFact::Failed(failure), source: Source::Api }
+            }
+        }
+    }
+}
+
+impl Resolver for Cache {
+    fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
+        let known = if freshness == Freshness::Any { self.memory.known(name) } else { None };
+        match known {
+            Some(resolved) => std::future::ready(resolved).boxed(),
+            None => self.read(name, freshness, deadline).boxed(),
+        }
+    }
+}
+
+impl Memory {
+    /// What memory says, where it can be believed and knows the credential spec.
+    fn known(&self, name: &SpecName) -> Option<Resolved> {
+        let contents = self.store().get(name)?.contents.clone();
+        Some(Resolved { fact: contents.map_or(SpecFact::Unusable, SpecFact::Contents), source: Source::Cache })
+    }
+
+    async fn read(&self, name: &SpecName, deadline: Instant) -> Resolved {
+        let before = self.store().before_read(name);
+        let read = self.live.read(name, deadline).await;
+        if let Ok(read) = &read {
+            self.change(|store| store.after_read(name, before, read));
+        }
+        Resolved { fact: read.map_or_else(SpecFact::Failed, super::live::Read::fact), source: Source::Api }
+    }
+
+    fn store(&self) -> RwLockReadGuard<'_, Store> {
+        // No change leaves the store half changed.
+        self.store.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Store) -> T) -> T {
+        let mut store = self.store.write().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut store);
+        self.metrics.specs_known(store.len());
+        result
+    }
+
+    /// What an event says of a credential spec: it is there like this, or gone.
+    fn event(&self, name: &SpecName, change: impl FnOnce(&mut Store)) {
+        // A read that began before may bring what was before.
+        self.reads.forget(name);
+        self.change(change);
+    }
+
+    /// What a list says of all of them.
+    fn replace(&self, version: Version, specs: impl IntoIterator<Item = (SpecName, Entry)>) {
+        self.reads.forget_all();
+        self.change(|store| store.replace(version, specs));
+    }
+}

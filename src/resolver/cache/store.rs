@@ -1,0 +1,156 @@
+//! The credential specs in memory, and the rules by which they change.
+//!
+//! What always holds: nothing older replaces what is newer, by resource version, which kube-apiserver counts upwards; what
+//! a read brings stays out where an object was deleted, or a list began anew, since the read began: the read may have
+//! seen what is gone; nothing is given out while the watch is not connected, or has been silent for too long.
+
+use std::{collections::HashMap, sync::Arc};
+
+use tokio::time::Instant;
+
+use super::SILENCE;
+use crate::{
+    credspec::{Contents, SpecName},
+    resolver::live::Read,
+};
+
+/// A credential spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// The object's resource version.
+    pub version: Version,
+    /// `None` where its `credspec` is missing or is not a JSON object.
+    pub contents: Option<Arc<Contents>>,
+}
+
+/// A resource version. One that is not a number is neither older nor newer than another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version(Option<u64>);
+
+impl Version {
+    pub fn parse(version: &str) -> Self {
+        Self(version.parse().ok())
+    }
+
+    fn is_newer_than(self, other: Self) -> bool {
+        matches!((self.0, other.0), (Some(a), Some(b)) if a > b)
+    }
+}
+
+/// What was known when a read began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BeforeRead {
+    removals: u64,
+    version: Option<Version>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    specs: HashMap<SpecName, Entry>,
+    /// How often something may have been removed.
+    removals: u64,
+    /// Whether a list has been read, and has not been given up since.
+    listed: bool,
+    connected: bool,
+    /// When the watch, or a list, last said something.
+    heard: Option<Instant>,
+}
+
+impl Store {
+    /// A credential spec, where memory can be believed.
+    pub fn get(&self, name: &SpecName) -> Option<&Entry> {
+        if self.is_trusted() { self.specs.get(name) } else { None }
+    }
+
+    /// A credential spec as it was last known, be it true or not.
+    pub fn last_known(&self, name: &SpecName) -> Option<&Entry> {
+        self.specs.get(name)
+    }
+
+    pub fn len(&self) -> usize {
+        self.specs.len()
+    }
+
+    /// Whether memory can be believed.
+    pub fn is_trusted(&self) -> bool {
+        self.connected && self.heard.is_some_and(|heard| heard.elapsed() < SILENCE)
+    }
+
+    /// The watch said something.
+    pub fn heard(&mut self) {
+        self.heard = Some(Instant::now());
+    }
+
+    /// The watch is connected, or not any more.
+    pub fn connected(&mut self, connected: bool) {
+        self.connected = connected;
+    }
+
+    /// An object was added or changed.
+    pub fn apply(&mut self, name: SpecName, entry: Entry) {
+        if !self.specs.get(&name).is_some_and(|known| known.version.is_newer_than(entry.version)) {
+            self.specs.insert(name, entry);
+        }
+    }
+
+    /// An object was deleted; `version` is that of its deletion.
+    pub fn remove(&mut self, name: &SpecName, version: Version) {
+        self.removals += 1;
+        // It may have been created anew, and read, before the event came.
+        if !self.specs.get(name).is_some_and(|known| known.version.is_newer_than(version)) {
+            self.specs.remove(name);
+        }
+    }
+
+    /// A list of all objects, which was made at `version`.
+    pub fn replace(&mut self, version: Version, specs: impl IntoIterator<Item = (SpecName, Entry)>) {
+        self.removals += 1;
+        // What was read since the list was made stays: its deletion would be an event that is still to come.
+        self.specs.retain(|_, known| known.version.is_newer_than(version));
+        for (name, entry) in specs {
+            self.apply(name, entry);
+        }
+        self.specs.shrink_to_fit();
+        self.listed = true;
+        self.heard();
+    }
+
+    /// There will be no events: nothing is kept that could not be brought up to date.
+    pub fn give_up(&mut self) {
+        *self = Self { removals: self.removals + 1, ..Self::default() };
+    }
+
+    pub fn before_read(&self, name: &SpecName) -> BeforeRead {
+        BeforeRead { removals: self.removals, version: self.specs.get(name).map(|entry| entry.version) }
+    }
+
+    /// What a read of `name` brought that began when `before` was the case.
+    pub fn after_read(&mut self, name: &SpecName, before: BeforeRead, read: &Read) {
+        if !self.listed {
+            return;
+        }
+        let known = self.specs.get(name).map(|entry| entry.version);
+        match read {
+            Read::Found { resource_version, contents } => {
+                let version = Version::parse(resource_version);
+                let is_news = match known {
+                    None => version.0.is_some() && self.removals == before.removals,
+                    Some(known) => version.is_newer_than(known),
+                };
+                if is_news {
+                    self.specs.insert(name.clone(), Entry { version, contents: contents.clone() });
+                }
+            }
+            Read::Missing => {
+                // What was known before the read, and has not changed since, is gone.
+                if known.is_some() && known == before.version {
+                    self.removals += 1;
+                    self.specs.remove(name);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

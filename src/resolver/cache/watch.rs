@@ -1,0 +1,252 @@
+//! The watch: lists the credential specs, then follows their events for ever.
+//!
+//! It speaks the list-and-watch protocol itself, since what it stands on are the bookmarks, which kube's own watcher keeps
+//! to itself: in a cluster where nothing happens they alone tell a quiet watch from a dead one.
+//!
+//! What always holds: whatever fails, memory is not believed until the watch is connected again, and each try waits longer
+//! than the one before; objects are turned into contents as they come, and nothing else of them is kept.
+
+use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
+
+use futures::StreamExt as _;
+use kube::core::{
+    Request, WatchEvent,
+    params::{ListParams, WatchParams},
+};
+use tokio::{
+    sync::watch as readiness,
+    time::{Instant, sleep, timeout, timeout_at},
+};
+
+use super::{
+    Memory, SILENCE,
+    store::{Entry, Store, Version},
+    wire::{Object, Page, PageMetadata, WatchError},
+};
+use crate::{
+    apiserver::{
+        ApiServer, CallError,
+        backoff::{Backoff, jittered},
+    },
+    credspec::SpecName,
+    metrics::WatchState,
+    resolver::live::collection,
+};
+
+/// Objects per page of a list.
+const PAGE: u32 = 250;
+/// How long a page of a list, or the head of a watch's answer, may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the events that were missed may take to come in when a watch goes on where an earlier one ended.
+const CATCHING_UP: Duration = Duration::from_millis(500);
+/// A watch that lasted so long has worked, even if nothing happened.
+const WORKED: Duration = Duration::from_secs(30);
+/// The first pause after a failure, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+/// How long to wait before asking again for a permission that was refused.
+const WHILE_REFUSED: Duration = Duration::from_secs(300);
+
+pub(super) struct Watch {
+    api: Arc<ApiServer>,
+    memory: Arc<Memory>,
+    ready: readiness::Sender<bool>,
+    /// The resource version to go on from; `None` where there must be a list first.
+    version: Option<String>,
+    state: WatchState,
+    backoff: Backoff,
+    /// Whether the last try failed.
+    failing: bool,
+}
+
+impl Watch {
+    pub fn new(api: Arc<ApiServer>, memory: Arc<Memory>, ready: readiness::Sender<bool>) -> Self {
+        let (first, longest) = PAUSES;
+        let backoff = Backoff::new(first, longest);
+        Self { api, memory, ready, version: None, state: WatchState::Starting, backoff, failing: false }
+    }
+
+    pub async fn run(mut self) -> Infallible {
+        self.memory.metrics.watch_state(self.state);
+        loop {
+            let ended = self.follow().await;
+            self.memory.change(|store| store.connected(false));
+            let pause = self.judge(ended);
+            sleep(pause).await;
+        }
+    }
+
+    /// Lists where that is needed, then watches until the watch ends.
+    async fn follow(&mut self) -> Result<(), WatchError> {
+        if let Some(version) = self.version.clone() {
+            return self.watch(&version, CATCHING_UP).await;
+        }
+        let version = self.list().await?;
+        self.version = Some(version.clone());
+        self.watch(&version, Duration::ZERO).await
+    }
+
+    /// Reads all objects, page by page, and gives the version that the list was made at.
+    async fn list(&self) -> Result<String, WatchError> {
+        let mut specs: Vec<(SpecName, Entry)> = Vec::new();
+        let mut params = ListParams::default().limit(PAGE);
+        loop {
+            let request =
+                Request::new(collection()).list(&params).map_err(|error| WatchError::Failed(error.to_string()))?;
+            let body = self.api.call(request, Instant::now() + PATIENCE).await?;
+            let page: Page = serde_json::from_slice(&body)
+                .map_err(|_| WatchError::Failed("the answer is not a list of credential specs".to_owned()))?;
+            specs.extend(page.items.into_iter().flatten().filter_map(|object| self.keep(object)));
+            let PageMetadata { resource_version, r#continue } = page.metadata;
+            if !r#continue.is_empty() {
+                params = params.continue_token(&r#continue);
+            } else if resource_version.is_empty() {
+                return Err(WatchError::Failed("the list has no resource version".to_owned()));
+            } else {
+                self.memory.replace(Version::parse(&resource_version), specs);
+                return Ok(resource_version);
+            }
+        }
+    }
+
+    /// What memory keeps of an object. Contents that it holds already are not held twice while a new list comes in.
+    fn keep(&self, object: Object) -> Option<(SpecName, Entry)> {
+        let name = SpecName::parse(&object.name)?;
+        let known = self.memory.store().last_known(&name).and_then(|known| known.contents.clone());
+        let contents = known.filter(|known| object.contents.as_ref() == Some(known)).or(object.contents);
+        let entry = Entry { version: Version::parse(&object.resource_version), contents };
+        Some((name, entry))
+    }
+
+    /// Follows the events after `version`. Memory is believed again once they have had the time `behind` to come in.
+    async fn watch(&mut self, version: &str, behind: Duration) -> Result<(), WatchError> {
+        let request = Request::new(collection())
+            .watch(&WatchParams::default(), version)
+            .map_err(|error| WatchError::Failed(error.to_string()))?;
+        let answer = timeout(PATIENCE, self.api.client().request_events::<Object>(request)).await;
+        let mut events = pin!(answer.map_err(|_| CallError::TimedOut(PATIENCE))??);
+        let began = Instant::now();
+        while let Ok(event) = timeout_at(began + behind, events.next()).await {
+            let Some(event) = event else { return Ok(()) };
+            self.take(event?)?;
+        }
+        self.memory.change(|store| store.connected(true));
+        self.synced();
+        loop {
+            let Ok(event) = timeout(SILENCE, events.next()).await else {
+                return Err(WatchError::Failed(format!("no event and no bookmark for {} s", SILENCE.as_secs())));
+            };
+            let Some(event) = event else {
+                if began.elapsed() >= WORKED {
+                    self.backoff.reset();
+                }
+                return Ok(());
+            };
+            self.take(event?)?;
+        }
+    }
+
+    fn take(&mut self, event: WatchEvent<Object>) -> Result<(), WatchError> {
+        let version = match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                let version = object.resource_version.clone();
+                if let Some((name, entry)) = self.keep(object) {
+                    self.memory.event(&name.clone(), |store| store.apply(name, entry));
+                }
+                version
+            }
+            WatchEvent::Deleted(object) => {
+                if let Some(name) = SpecName::parse(&object.name) {
+                    let version = Version::parse(&object.resource_version);
+                    self.memory.event(&name, |store| store.remove(&name, version));
+                }
+                object.resource_version
+            }
+            WatchEvent::Bookmark(bookmark) => bookmark.metadata.resource_version,
+            WatchEvent::Error(status) => return Err(status.into()),
+        };
+        if version.is_empty() {
+            return Err(WatchError::Failed("an event has no resource version".to_owned()));
+        }
+        self.version = Some(version);
+        self.memory.change(Store::heard);
+        self.memory.metrics.watch_event(std::time::SystemTime::now());
+        self.backoff.reset();
+        self.synced();
+        Ok(())
+    }
+
+    /// The watch is connected, or said something. One that was silent for too long must be heard first.
+    fn synced(&mut self) {
+        if !self.memory.store().is_trusted() {
+            return;
+        }
+        self.failing = false;
+        if self.enter(WatchState::Synced) {
+            tracing::info!(specs = self.memory.store().len(), "credential specs are answered from memory");
+        }
+        self.ready.send_replace(true);
+    }
+
+    /// What the end of a list or a watch means, and how long to wait before the next.
+    fn judge(&mut self, ended: Result<(), WatchError>) -> Duration {
+        // The API server ends every watch after some minutes.
+        let Err(error) = ended else { return self.backoff.pause() };
+        let is_news = !std::mem::replace(&mut self.failing, true);
+        match error {
+            WatchError::Refused(cause) => {
+                if self.live() {
+                    tracing::warn!(
+                        cause,
+                        "credential specs may not be listed and watched: each is read when it is needed"
+                    );
+                }
+                return jittered(WHILE_REFUSED);
+            }
+            WatchError::NoDefinition => {
+                if self.live() {
+                    tracing::error!("the CustomResourceDefinition of GMSACredentialSpec is not installed");
+                }
+            }
+            WatchError::Expired => {
+                self.stale();
+                self.version = None;
+                tracing::debug!("the watch of credential specs has expired: they are listed anew");
+            }
+            WatchError::Failed(cause) => {
+                self.stale();
+                if is_news {
+                    tracing::warn!(cause, "the watch of credential specs failed: each is read when it is needed");
+                } else {
+                    tracing::debug!(cause, "the watch of credential specs failed again");
+                }
+            }
+        }
+        self.backoff.pause()
+    }
+
+    /// There is no watch at the moment. If there was a list, the API server answers: reads will do.
+    fn stale(&mut self) {
+        if self.version.is_some() {
+            self.ready.send_replace(true);
+            self.enter(WatchState::Stale);
+        }
+    }
+
+    /// There is no watch, and there will be none soon. Says whether that is new.
+    fn live(&mut self) -> bool {
+        self.version = None;
+        self.memory.change(Store::give_up);
+        self.ready.send_replace(true);
+        self.enter(WatchState::Live)
+    }
+
+    /// Says whether the state is another than before.
+    fn enter(&mut self, state: WatchState) -> bool {
+        let is_new = self.state != state;
+        if is_new {
+            self.state = state;
+            self.memory.metrics.watch_state(state);
+        }
+        is_new
+    }
+}

@@ -1,0 +1,98 @@
+//! What lists and watches of credential specs bring over the wire, and the ways in which they fail.
+//!
+//! What always holds: of an object only its name, its version and its contents are kept, and the contents are made as it
+//! is parsed; what an error says never quotes an object.
+
+use std::sync::Arc;
+
+use kube::core::Status;
+use serde::Deserialize;
+
+use crate::{
+    apiserver::{CallError, bounded},
+    credspec::{Contents, CredentialSpec},
+};
+
+/// An object of a list or an event, with what memory keeps of it.
+#[derive(Clone, Deserialize)]
+#[serde(from = "CredentialSpec")]
+pub(super) struct Object {
+    pub name: String,
+    pub resource_version: String,
+    pub contents: Option<Arc<Contents>>,
+}
+
+impl From<CredentialSpec> for Object {
+    fn from(spec: CredentialSpec) -> Self {
+        let contents = spec.contents().map(Arc::new);
+        Self { name: spec.metadata.name, resource_version: spec.metadata.resource_version, contents }
+    }
+}
+
+/// A page of a list.
+#[derive(Deserialize)]
+pub(super) struct Page {
+    pub metadata: PageMetadata,
+    pub items: Option<Vec<Object>>,
+}
+
+/// The part of a list's metadata that says where it stands.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PageMetadata {
+    #[serde(default)]
+    pub resource_version: String,
+    #[serde(default)]
+    pub r#continue: String,
+}
+
+/// Why there is no watch.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WatchError {
+    /// Not permitted: it will stay so until somebody grants it.
+    #[error("listing and watching credential specs is not permitted")]
+    Refused(String),
+    /// The API server does not know the kind.
+    #[error("the CustomResourceDefinition is not installed")]
+    NoDefinition,
+    /// The past that the watch is to go on from is forgotten: there must be a new list.
+    #[error("the resource version is too old")]
+    Expired,
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl WatchError {
+    fn of(code: u16, cause: impl FnOnce() -> String) -> Self {
+        match code {
+            403 => Self::Refused(cause()),
+            404 => Self::NoDefinition,
+            410 => Self::Expired,
+            _ => Self::Failed(cause()),
+        }
+    }
+}
+
+impl From<CallError> for WatchError {
+    fn from(error: CallError) -> Self {
+        Self::of(error.code().unwrap_or_default(), || error.to_string())
+    }
+}
+
+impl From<Box<Status>> for WatchError {
+    fn from(status: Box<Status>) -> Self {
+        Self::of(status.code, || bounded(&status.message))
+    }
+}
+
+impl From<kube::Error> for WatchError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => status.into(),
+            // A line that is no event must not be quoted.
+            kube::Error::SerdeError(_) => Self::Failed("an event is not about a credential spec".to_owned()),
+            error => CallError::Unreachable(error).into(),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The decisions against their contract: golden cases, every combination of one slot, and properties of any pod.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that cannot go on must fail"
+)]
+
+#[path = "../support/hostile.rs"]
+mod hostile;
+#[path = "../support/oracle.rs"]
+mod oracle;
+
+mod exhaustive;
+mod golden;
+mod properties;
+mod world;

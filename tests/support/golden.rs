@@ -1,0 +1,133 @@
+//! The golden cases: reads tests/golden, makes four cases of one with a `$slot`, and compares whole answers.
+//!
+//! How a case is written stands in tests/golden/README.md.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Map, Value, json};
+
+/// A review, the cluster that it happens in, and what each webhook must answer.
+pub struct Case {
+    /// The folder, and the kind of slot where the case was made for one.
+    pub name: String,
+    /// The request body.
+    pub review: Vec<u8>,
+    /// A file of manifests.
+    pub cluster: PathBuf,
+    /// The webhooks' names, which are their paths without the `/`, and their answers, with the patch decoded.
+    pub answers: Vec<(String, Value)>,
+}
+
+/// The kinds of slot: the list that holds it, and how messages call it.
+const LEVELS: [(Option<&str>, &str); 4] = [
+    (None, "pod"),
+    (Some("containers"), "container"),
+    (Some("initContainers"), "init container"),
+    (Some("ephemeralContainers"), "ephemeral container"),
+];
+
+/// The name of the container whose slot a case is about.
+const SLOT: &str = "slot";
+
+/// Where the cases stand.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+/// All cases, in the order of their folders' names.
+pub fn cases() -> Vec<Case> {
+    let mut folders: Vec<_> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|path| path.is_dir());
+    folders.sort();
+    folders.iter().flat_map(|folder| read(folder)).collect()
+}
+
+/// Asks for the answer to every case and fails with all that differ. `ask` is given the case and the webhook's name.
+pub fn check(mut ask: impl FnMut(&Case, &str) -> Vec<u8>) {
+    let cases = cases();
+    assert!(cases.len() > 150, "only {} cases", cases.len());
+    let mut faults = Vec::new();
+    for case in &cases {
+        for (webhook, expected) in &case.answers {
+            let answered = readable(&ask(case, webhook), expected);
+            if answered != *expected {
+                faults.push(format!("{}, {webhook}:\nexpected {expected:#}\nanswered {answered:#}", case.name));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} answers differ\n\n{}", faults.len(), faults.join("\n\n"));
+}
+
+fn read(folder: &Path) -> Vec<Case> {
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let text = fs::read(folder.join("review.json")).unwrap();
+    let review: Value = serde_json::from_slice(&text).unwrap();
+    let answers: Value = serde_json::from_slice(&fs::read(folder.join("answer.json")).unwrap()).unwrap();
+    let own = folder.join("cluster.yaml");
+    let cluster = if own.exists() { own } else { folder.with_file_name("cluster.yaml") };
+    let case = |name: String, review: Vec<u8>, answers: &Value| {
+        let answers = answers.as_object().unwrap().clone().into_iter().collect();
+        Case { name, review, cluster: cluster.clone(), answers }
+    };
+    if !review.to_string().contains("\"$slot\":") {
+        // As it was captured, byte for byte.
+        return vec![case(name.to_owned(), text, &answers)];
+    }
+    let levels = LEVELS.iter().map(|(list, kind)| {
+        let (mut review, mut answers) = (review.clone(), answers.clone());
+        let mut place = (String::new(), String::new());
+        for object in ["oldObject", "object"].map(|field| format!("/request/{field}")) {
+            if let Some(pod) = review.pointer_mut(&object).filter(|pod| pod.is_object()) {
+                place = put_slot(pod, *list, kind);
+            }
+        }
+        replace(&mut answers, &[("$slot", &place.0), ("$path", &place.1)]);
+        case(format!("{name}, {kind}"), review.to_string().into_bytes(), &answers)
+    });
+    levels.collect()
+}
+
+/// Puts the pod's `$slot` where the kind has it; gives back how messages name it, and its place in a JSON Patch.
+fn put_slot(pod: &mut Value, list: Option<&str>, kind: &str) -> (String, String) {
+    let pod_name = pod["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let spec = pod["spec"].as_object_mut().unwrap();
+    let security_context = spec.remove("$slot");
+    let Some(list) = list else {
+        spec.extend(security_context.map(|value| ("securityContext".to_owned(), value)));
+        return (format!("{kind} {pod_name:?}"), "/spec".to_owned());
+    };
+    let containers = spec.entry(list).or_insert_with(|| json!([])).as_array_mut().unwrap();
+    containers
+        .extend(security_context.map(|value| json!({"name": SLOT, "image": "servercore", "securityContext": value})));
+    (format!("{kind} {SLOT:?}"), format!("/spec/{list}/{}", containers.len().saturating_sub(1)))
+}
+
+/// Replaces in every text of a value.
+fn replace(value: &mut Value, words: &[(&str, &str)]) {
+    match value {
+        Value::String(text) => *text = words.iter().fold(text.clone(), |text, (from, to)| text.replace(from, to)),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, words)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| replace(field, words)),
+        _ => {}
+    }
+}
+
+/// An answer as the cases write it: its patch decoded, as text where the expected one is text.
+fn readable(answer: &[u8], expected: &Value) -> Value {
+    let mut answer: Value = serde_json::from_slice(answer)
+        .unwrap_or_else(|error| Value::String(format!("{error} in {}", String::from_utf8_lossy(answer))));
+    let patch = answer
+        .get_mut("response")
+        .and_then(Value::as_object_mut)
+        .and_then(|response: &mut Map<_, _>| response.get_mut("patch"));
+    if let Some(patch) = patch {
+        let text = String::from_utf8(BASE64_STANDARD.decode(patch.as_str().unwrap()).unwrap()).unwrap();
+        let as_text = expected["response"]["patch"].is_string();
+        *patch = if as_text { Value::String(text) } else { serde_json::from_str(&text).unwrap() };
+    }
+    answer
+}

@@ -1,0 +1,151 @@
+//! The contract of both webhooks, written a second time and without the code under test: on `serde_json::Value`, slot by
+//! slot, from the table in the project's documentation.
+
+use serde_json::{Map, Value};
+
+/// What is known about the credential specs of an imagined cluster, and about the one service account in it.
+#[derive(Debug)]
+pub struct World {
+    /// The contents of each credential spec; no entry where there is none.
+    pub specs: Map<String, Value>,
+    /// The credential specs that the service account may use.
+    pub allowed: Vec<String>,
+    /// The credential specs about which nobody could say whether it may.
+    pub unknown: Vec<String>,
+}
+
+/// One place in a pod, read from JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    pub kind: &'static str,
+    pub owner: String,
+    /// The JSON Pointer of its security context.
+    pub pointer: String,
+    pub name: Option<String>,
+    pub contents: Option<String>,
+}
+
+/// The lists of containers, in the order in which the contract checks them.
+pub const LISTS: [(&str, &str); 3] =
+    [("containers", "container"), ("initContainers", "init container"), ("ephemeralContainers", "ephemeral container")];
+
+pub fn slots(pod: &Value) -> Vec<Slot> {
+    let at = |kind, owner: &Value, pointer: String| {
+        let options = pod.pointer(&format!("{pointer}/windowsOptions"));
+        let text =
+            |field: &str| options.and_then(|options| options.get(field)).and_then(Value::as_str).map(str::to_owned);
+        let owner = owner.as_str().unwrap_or_default().to_owned();
+        Slot { kind, owner, name: text("gmsaCredentialSpecName"), contents: text("gmsaCredentialSpec"), pointer }
+    };
+    let mut all = vec![at("pod", &pod["metadata"]["name"], "/spec/securityContext".to_owned())];
+    for (list, kind) in LISTS {
+        for (index, container) in pod["spec"][list].as_array().into_iter().flatten().enumerate() {
+            all.push(at(kind, &container["name"], format!("/spec/{list}/{index}/securityContext")));
+        }
+    }
+    all
+}
+
+/// The code of a denial and how its message begins, or nothing where the pod is allowed.
+pub type Outcome = Result<(), (u16, String)>;
+
+/// Section 3, the creation of a slot.
+pub fn created(slot: &Slot, world: &World) -> Outcome {
+    let place = format!("{} {:?}", slot.kind, slot.owner);
+    let deny = |code: u16, message: String| Err((code, message));
+    let Some(name) = &slot.name else {
+        return match slot.contents {
+            None => Ok(()),
+            Some(_) => deny(422, format!("{place} has a GMSA cred spec set, but does not define the name")),
+        };
+    };
+    if !is_valid_name(name) {
+        return deny(422, format!("GMSA cred spec name {name:?} of {place} is not a lower-case DNS subdomain"));
+    }
+    if world.unknown.contains(name) {
+        return deny(500, "unable to check whether service account \"default\" is authorized".to_owned());
+    }
+    if !world.allowed.contains(name) {
+        return deny(403, format!("service account \"default\" is not authorized to `use` GMSA cred spec {name:?}"));
+    }
+    let Some(contents) = &slot.contents else {
+        return deny(422, format!("{place} names GMSA cred spec {name:?} but does not carry its contents"));
+    };
+    let Some(spec) = world.specs.get(name) else { return deny(404, format!("cred spec {name} does not exist")) };
+    if has_duplicate_key(contents) {
+        return deny(422, differ(&place, name, "a key stands twice in them"));
+    }
+    match serde_json::from_str::<Value>(contents) {
+        Err(_) => deny(422, differ(&place, name, "they are not valid JSON")),
+        Ok(value) if value != *spec => deny(422, differ(&place, name, "they hold other values")),
+        Ok(_) => Ok(()),
+    }
+}
+
+fn differ(place: &str, name: &str, why: &str) -> String {
+    format!("the GMSA cred spec contents for {place} does not match the contents of GMSA resource {name:?}: {why}")
+}
+
+/// Section 3, an update: what may not change, and what is new.
+pub fn updated(old: &Value, new: &Value, world: &World) -> Outcome {
+    let (before, after) = (slots(old), slots(new));
+    let same_place = |a: &Slot, b: &Slot| a.kind == b.kind && (a.kind == "pod" || a.owner == b.owner);
+    let find = |all: &[Slot], one: &Slot| all.iter().find(|other| same_place(other, one)).cloned();
+    // First what is still there, in the order of the new pod, then what is gone.
+    let kept = after.iter().filter_map(|now| Some((find(&before, now)?, Some(now.clone()))));
+    let gone = before.iter().filter(|was| find(&after, was).is_none()).map(|was| (was.clone(), None));
+    for (was, now) in kept.chain(gone) {
+        let (name, contents) = now.map_or((None, None), |now| (now.name, now.contents));
+        let what = match (name == was.name, contents == was.contents) {
+            (true, true) => continue,
+            (false, true) => "name",
+            (true, false) => "contents",
+            (false, false) => "name and contents",
+        };
+        let place = format!("{} {:?}", was.kind, was.owner);
+        return Err((403, format!("cannot update an existing pod's GMSA settings (GMSA {what} modified on {place})")));
+    }
+    after.iter().filter(|now| !before.iter().any(|was| same_place(now, was))).try_for_each(|slot| created(slot, world))
+}
+
+/// RFC 1123, without the parser of the code under test.
+pub fn is_valid_name(name: &str) -> bool {
+    let plain = |c: char| matches!(c, 'a'..='z' | '0'..='9');
+    (1..=253).contains(&name.len())
+        && name.chars().all(|c| plain(c) || c == '-' || c == '.')
+        && name.split('.').all(|part| part.starts_with(plain) && part.ends_with(plain))
+}
+
+/// Whether some object of a JSON text holds a key twice: by a scan of its own, over texts without escapes in keys.
+pub fn has_duplicate_key(text: &str) -> bool {
+    let mut open: Vec<Vec<&str>> = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '{' => open.push(Vec::new()),
+            '}' => drop(open.pop()),
+            '"' => {
+                let mut escaped = false;
+                let end = rest.find(|c| {
+                    let closes = c == '"' && !escaped;
+                    escaped = c == '\\' && !escaped;
+                    closes
+                });
+                let Some(end) = end else { return false };
+                let string = &rest[..end];
+                rest = &rest[end + 1..];
+                if rest.trim_start().starts_with(':')
+                    && let Some(keys) = open.last_mut()
+                {
+                    if keys.contains(&string) {
+                        return true;
+                    }
+                    keys.push(string);
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
