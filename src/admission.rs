@@ -7,11 +7,15 @@ use std::sync::Arc;
 
 use crate::credspec::{Contents, SpecName};
 
+pub mod advice;
+mod credspec_review;
 pub mod denial;
 mod mutate;
 pub mod pod;
 pub mod review;
 mod validate;
+pub mod warning;
+pub mod workload;
 
 pub use denial::Denial;
 pub use mutate::Patch;
@@ -23,7 +27,7 @@ pub const MAX_SPECS_PER_POD: usize = 24;
 /// The largest JSON Patch in an answer, in bytes before base64.
 pub const MAX_PATCH_BYTES: usize = 2 * 1024 * 1024;
 
-/// Which of the two admission webhooks is asked.
+/// Which of the admission webhooks is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Webhook {
     /// `/mutate`: expands names into contents.
@@ -33,6 +37,13 @@ pub enum Webhook {
     },
     /// `/validate`: authorises names and compares contents.
     Validate,
+    /// `/validate-workload`: warns of what will happen to the pods of a workload.
+    ValidateWorkload,
+    /// `/validate-credspec`: lints a credential spec.
+    ValidateCredspec {
+        /// Whether a credential spec that cannot work is refused.
+        strict: bool,
+    },
 }
 
 /// Who a pod runs as: a service account in the namespace of the review.
@@ -206,6 +217,16 @@ pub enum Grounds {
     Unchanged,
     /// The subject may use every credential spec, and all contents match.
     Authorized,
+    /// A workload whose owner was looked at instead.
+    Controlled,
+    /// A workload that uses GMSA; what there is to say about it stands in the warnings.
+    Workload,
+    /// A credential spec is deleted.
+    Deletion,
+    /// A credential spec in which nothing was found.
+    Clean,
+    /// A credential spec in which something was found; it stands in the warnings.
+    Findings,
 }
 
 impl Grounds {
@@ -220,6 +241,11 @@ impl Grounds {
             Self::Expanded => "expanded",
             Self::Unchanged => "unchanged",
             Self::Authorized => "authorized",
+            Self::Controlled => "controlled",
+            Self::Workload => "workload",
+            Self::Deletion => "deletion",
+            Self::Clean => "clean",
+            Self::Findings => "findings",
         }
     }
 }
@@ -265,15 +291,35 @@ pub fn needs(webhook: Webhook, review: &Review<'_>) -> Needs {
     match webhook {
         Webhook::Mutate { random_hostname } => mutate::needs(review, random_hostname),
         Webhook::Validate => validate::needs(review),
+        Webhook::ValidateWorkload => workload::needs(review),
+        Webhook::ValidateCredspec { .. } => Needs::default(),
     }
 }
 
 /// Decides a review.
 #[must_use]
 pub fn decide(webhook: Webhook, review: &Review<'_>, facts: &Facts) -> Decision {
+    let mut warnings = Vec::new();
     let (outcome, [specs_key, decision_key]) = match webhook {
         Webhook::Mutate { .. } => (mutate::decide(review, facts), ["mutate-credential-specs", "mutate-decision"]),
-        Webhook::Validate => (validate::decide(review, facts), ["validate-credential-specs", "validate-decision"]),
+        Webhook::Validate => {
+            let outcome = validate::decide(review, facts);
+            // Of the two webhooks for pods this one sees the pod as it will be.
+            if outcome.is_ok() && review.operation == review::Operation::Create {
+                warnings = advice::on_pod(review);
+            }
+            (outcome, ["validate-credential-specs", "validate-decision"])
+        }
+        Webhook::ValidateWorkload => {
+            let (grounds, lines) = workload::decide(review, facts);
+            warnings = lines;
+            (Ok((grounds, None)), ["workload-credential-specs", "workload-decision"])
+        }
+        Webhook::ValidateCredspec { strict } => {
+            let (outcome, lines) = credspec_review::decide(review, strict);
+            warnings = lines;
+            (outcome.map(|grounds| (grounds, None)), ["credspec-credential-specs", "credspec-decision"])
+        }
     };
     let doubted = outcome.as_ref().err().and_then(|denial| match denial {
         Denial::ContentsDiffer { spec, .. } | Denial::SpecUnusable(spec) => {
@@ -294,7 +340,7 @@ pub fn decide(webhook: Webhook, review: &Review<'_>, facts: &Facts) -> Decision 
     } else {
         vec![(specs_key, facts.describe(&specs)), (decision_key, reason.to_owned())]
     };
-    Decision { verdict, reason, specs, warnings: Vec::new(), audit, doubted }
+    Decision { verdict, reason, specs, warnings, audit, doubted }
 }
 
 impl Facts {

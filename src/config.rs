@@ -101,6 +101,8 @@ pub struct Config {
     pub admin_listen: SocketAddr,
     /// Whether pods get random host names.
     pub random_hostname: bool,
+    /// Whether credential specs that cannot work are refused rather than warned of.
+    pub strict_credential_specs: bool,
     /// How long an allowed `use` is remembered.
     pub authorization_cache_ttl: Duration,
     /// Which events are logged.
@@ -165,6 +167,7 @@ impl Args {
             listen: args.listen.unwrap_or(SocketAddr::new(ip, args.https_port.flatten().unwrap_or(port))),
             admin_listen: args.admin_listen.unwrap_or(SocketAddr::new(ip, 9090)),
             random_hostname: args.random_hostname,
+            strict_credential_specs: args.strict_credential_specs,
             authorization_cache_ttl: args.authorization_cache_ttl,
             log_levels: args.log_level,
             log_format: args.log_format,

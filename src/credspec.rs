@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 pub mod compare;
+pub mod generate;
+pub mod lint;
 pub mod text;
 
 /// The API group of `GMSACredentialSpec`.

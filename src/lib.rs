@@ -21,6 +21,7 @@ pub mod admin;
 pub mod admission;
 pub mod apiserver;
 pub mod authorizer;
+pub mod cli;
 mod coalesce;
 pub mod config;
 pub mod credspec;

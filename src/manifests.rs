@@ -1,6 +1,6 @@
 //! Kubernetes manifests from files: what `serve --standalone` and `kubectl gmsa check` read instead of a cluster.
 //!
-//! What always holds: reading is all or nothing, and every broken file is reported, with the line of the file on which it
+//! What always holds: reading is all or nothing, save where the caller asks for each document alone, and every broken file is reported, with the line of the file on which it
 //! is broken; each [`Document`] knows its [`Origin`]; work and memory are bounded, whatever the folder holds. Nothing here
 //! knows a kind of object: users pick theirs and skip the others.
 
@@ -14,8 +14,8 @@ mod text;
 mod yaml;
 
 pub use field::Field;
-pub use folder::{MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, load};
-pub use text::parse;
+pub use folder::{Bounds, MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, load, load_each};
+pub use text::{parse, parse_each};
 
 /// Where a document stands.
 #[derive(Clone, Debug, PartialEq, Eq)]

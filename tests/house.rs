@@ -30,7 +30,7 @@ use Outside::{AllBut, Only};
 #[rustfmt::skip]
 const HOUSE: &[Room] = &[
     // The pure part.
-    Room { name: "credspec",   imports: &[],                                    outside: Only(&["serde", "serde_json"]) },
+    Room { name: "credspec",   imports: &[],                                    outside: Only(&["serde", "serde_json", "thiserror"]) },
     Room { name: "admission",  imports: &["credspec"],                          outside: Only(&["base64", "serde", "serde_json", "thiserror"]) },
     // What others build on: none of these sees a route or a decision being made.
     Room { name: "metrics",    imports: &[],                                    outside: AllBut(&["axum", "kube"]) },

@@ -86,7 +86,10 @@ async fn paths_methods_and_content_types() {
     assert_eq!((info.status, info.json()), (StatusCode::OK, json!({"version": env!("CARGO_PKG_VERSION")})));
     assert_eq!(
         server.get("/nothing?x=y").await,
-        refused(404, "there is no path \"/nothing\": this webhook serves /mutate, /validate, /health and /info")
+        refused(
+            404,
+            "there is no path \"/nothing\": this webhook serves /mutate, /validate, /validate-workload, /validate-credspec, /health and /info"
+        )
     );
     assert_eq!(server.get("/mutate").await, refused(405, "/mutate does not take GET"));
     assert_eq!(server.post("/health", "").await, refused(405, "/health does not take POST"));

@@ -37,6 +37,12 @@ pub enum Denial {
     /// The webhook is registered for something that is not a Pod.
     #[error("expected a Pod object, got a {0}")]
     UnexpectedKind(Quoted),
+    /// The webhook for credential specs is registered for something else.
+    #[error("expected a GMSACredentialSpec object, got a {0}")]
+    NotACredentialSpec(Quoted),
+    /// A credential spec that cannot work, where the operator asked for such to be refused.
+    #[error("the GMSA cred spec cannot work: {0}")]
+    CredentialSpecWrong(String),
     /// The webhook is registered for an operation that it does not judge.
     #[error("expected a CREATE or UPDATE operation, got {}", .0.as_str())]
     UnexpectedOperation(Operation),
@@ -146,13 +152,15 @@ impl Denial {
     pub fn code(&self) -> u16 {
         match self {
             Self::UnexpectedKind(_)
+            | Self::NotACredentialSpec(_)
             | Self::UnexpectedOperation(_)
             | Self::NoObject { .. }
             | Self::InvalidNamespace(_) => 400,
             Self::NotAuthorized { .. } | Self::Modified { .. } => 403,
             Self::SpecMissing(_) => 404,
             Self::SpecUnusable(_) => 417,
-            Self::InvalidSpecName { .. }
+            Self::CredentialSpecWrong(_)
+            | Self::InvalidSpecName { .. }
             | Self::InvalidServiceAccount(_)
             | Self::TooManySpecs
             | Self::PatchTooLarge
@@ -187,7 +195,8 @@ impl Denial {
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self {
-            Self::UnexpectedKind(_) => "unexpected-kind",
+            Self::UnexpectedKind(_) | Self::NotACredentialSpec(_) => "unexpected-kind",
+            Self::CredentialSpecWrong(_) => "credential-spec-wrong",
             Self::UnexpectedOperation(_) => "unexpected-operation",
             Self::NoObject { .. } => "no-object",
             Self::InvalidNamespace(_) => "invalid-namespace",

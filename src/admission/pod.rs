@@ -9,6 +9,10 @@ use serde::Deserialize;
 
 use super::review::{Object, Text, null_is_default};
 
+mod placement;
+
+use placement::{Affinity, NodeSelector};
+
 /// The parts of a `v1.Pod` that decisions rest on, borrowed from the request.
 #[derive(Debug, Default, Deserialize)]
 pub struct Pod<'a> {
@@ -32,6 +36,12 @@ struct Metadata<'a> {
 struct Spec<'a> {
     #[serde(borrow)]
     os: Option<Object<Os<'a>>>,
+    #[serde(borrow, default, deserialize_with = "null_is_default")]
+    node_selector: NodeSelector<'a>,
+    #[serde(borrow, default, deserialize_with = "null_is_default")]
+    affinity: Affinity<'a>,
+    #[serde(borrow)]
+    runtime_class_name: Option<Text<'a>>,
     #[serde(borrow)]
     hostname: Option<Text<'a>>,
     #[serde(borrow)]
@@ -77,6 +87,9 @@ struct WindowsOptions<'a> {
     gmsa_credential_spec_name: Option<Text<'a>>,
     #[serde(borrow)]
     gmsa_credential_spec: Option<Text<'a>>,
+    #[serde(borrow)]
+    run_as_user_name: Option<Text<'a>>,
+    host_process: Option<bool>,
 }
 
 /// What kind of place a slot is.
@@ -129,9 +142,22 @@ pub struct Slot<'p> {
     pub name: Option<&'p str>,
     /// `windowsOptions.gmsaCredentialSpec`. Not validated.
     pub contents: Option<&'p str>,
+    /// `windowsOptions.runAsUserName`. Not validated.
+    pub run_as_user: Option<&'p str>,
+    /// `windowsOptions.hostProcess`
+    pub host_process: Option<bool>,
 }
 
 impl<'p> Slot<'p> {
+    /// Where its `windowsOptions` stand in the Pod, as a JSON Pointer (RFC 6901).
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        match self.kind.field() {
+            None => "/spec/securityContext/windowsOptions".to_owned(),
+            Some(list) => format!("/spec/{list}/{}/securityContext/windowsOptions", self.index),
+        }
+    }
+
     fn new(
         kind: SlotKind,
         index: usize,
@@ -145,6 +171,8 @@ impl<'p> Slot<'p> {
             owner,
             name: options.and_then(|options| as_str(options.gmsa_credential_spec_name.as_ref())),
             contents: options.and_then(|options| as_str(options.gmsa_credential_spec.as_ref())),
+            run_as_user: options.and_then(|options| as_str(options.run_as_user_name.as_ref())),
+            host_process: options.and_then(|options| options.host_process),
         }
     }
 }
@@ -182,6 +210,23 @@ impl Pod<'_> {
     #[must_use]
     pub fn is_linux(&self) -> bool {
         self.spec.os.as_ref().and_then(|os| as_str(os.name.as_ref())) == Some("linux")
+    }
+
+    /// Whether the pod says in some way that it is for Windows nodes: a preference of the scheduler does not count.
+    #[must_use]
+    pub fn keeps_to_windows(&self) -> bool {
+        let spec = &self.spec;
+        spec.os.as_ref().and_then(|os| as_str(os.name.as_ref())) == Some("windows")
+            || spec.node_selector.is_windows()
+            || spec.affinity.is_windows()
+            || self.pins_build()
+    }
+
+    /// Whether the pod says which build of Windows it is for, or leaves that to a runtime class.
+    #[must_use]
+    pub fn pins_build(&self) -> bool {
+        let class = as_str(self.spec.runtime_class_name.as_ref()).is_some_and(|class| !class.is_empty());
+        class || self.spec.node_selector.has_build() || self.spec.affinity.has_build()
     }
 
     /// Whether the pod's author chose its host name.

@@ -12,7 +12,11 @@ use serde::{
     de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use super::{Decision, Verdict, pod::Pod};
+use super::{
+    Decision, Verdict, credspec_review,
+    pod::Pod,
+    workload::{self, Workload},
+};
 
 /// A JSON string: borrowed where it has no escapes. (A bare `Option<Cow<str>>` would always be copied.)
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +166,10 @@ pub struct Review<'a> {
     pub object: Option<Pod<'a>>,
     /// The object as it is stored, where the kind is Pod and there is one.
     pub old_object: Option<Pod<'a>>,
+    /// The new object, where its kind is one of [`workload::KINDS`] and there is one.
+    pub workload: Option<Workload<'a>>,
+    /// The new object, where the kind is `GMSACredentialSpec` and there is one.
+    pub credential_spec: Option<serde_json::Value>,
 }
 
 /// The longest uid that is given back, in bytes. The API server's are UUIDs of 36.
@@ -187,15 +195,24 @@ impl<'a> Review<'a> {
     /// # Errors
     /// Where the body is not an AdmissionReview request, or is one of a Pod with a field of the wrong type.
     pub fn parse(body: &'a [u8]) -> Result<Self, ParseError> {
-        // One pass in the usual case. An object of another kind may have other types in a Pod's places: it must still be
-        // named in the answer, so it is read again without its objects.
-        match read::<Object<Pod<'a>>>(body) {
-            Ok(envelope) => Self::from_envelope(envelope, |Object(pod)| Some(pod)),
+        // One pass for Pods, which are nearly all that comes. An object of another kind may have other types in a Pod's
+        // places: it must still be named in the answer, so it is read again without its objects.
+        let mut review = match read::<Object<Pod<'a>>>(body) {
+            Ok(envelope) => Self::from_envelope(envelope, |Object(pod)| Some(pod))?,
             Err(pod_error) => {
                 let review = Self::from_envelope(read::<IgnoredAny>(body)?, |_| None)?;
-                if review.is_pod() { Err(pod_error) } else { Ok(review) }
+                if review.is_pod() {
+                    return Err(pod_error);
+                }
+                review
             }
+        };
+        if workload::KINDS.contains(&&*review.kind) {
+            review.workload = object(body);
+        } else if review.kind == credspec_review::KIND {
+            review.credential_spec = object(body);
         }
+        Ok(review)
     }
 
     fn from_envelope<P>(envelope: Envelope<'a, P>, pod: impl Fn(P) -> Option<Pod<'a>>) -> Result<Self, ParseError> {
@@ -219,6 +236,8 @@ impl<'a> Review<'a> {
             namespace: or_empty(request.namespace),
             object: request.object.filter(|_| is_pod).and_then(&pod),
             old_object: request.old_object.filter(|_| is_pod).and_then(&pod),
+            workload: None,
+            credential_spec: None,
         })
     }
 
@@ -233,6 +252,13 @@ impl<'a> Review<'a> {
     pub fn answer(&self, decision: &Decision) -> Vec<u8> {
         answer(self.api_version, &self.uid, decision)
     }
+}
+
+/// Reads the new object alone, as what its kind says. `None` where it is something else: the webhooks for these kinds give
+/// advice, and have none then.
+fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Option<T> {
+    let Object(request) = read::<Object<T>>(body).ok()?.request;
+    request.object.map(|Object(object)| object)
 }
 
 fn read<'a, P: Deserialize<'a>>(body: &'a [u8]) -> Result<Envelope<'a, P>, ParseError> {

@@ -72,7 +72,7 @@ fn plan<'r>(review: &'r Review<'_>) -> Result<Plan<'r>, Denial> {
     Ok(plan)
 }
 
-fn subject(review: &Review<'_>, pod: &Pod<'_>) -> Result<Subject, Denial> {
+pub(super) fn subject(review: &Review<'_>, pod: &Pod<'_>) -> Result<Subject, Denial> {
     if !is_dns_label(&review.namespace) {
         return Err(Denial::InvalidNamespace(Quoted::new(&review.namespace)));
     }

@@ -1,12 +1,10 @@
-//! `kubectl gmsa`: the tool for the people who write the manifests.
+//! `kubectl gmsa`: the people's tool. Everything it does is in [`gmsa_webhook::cli`].
 
-use clap::Parser;
+use std::process::ExitCode;
 
-/// See the mistakes in GMSA manifests before a pod does.
-#[derive(Debug, Parser)]
-#[command(name = "kubectl-gmsa", version, arg_required_else_help = true)]
-struct Args {}
+use clap::Parser as _;
+use gmsa_webhook::cli::{Cli, run};
 
-fn main() {
-    Args::parse();
+fn main() -> ExitCode {
+    run(Cli::parse())
 }

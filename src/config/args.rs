@@ -56,6 +56,10 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "BOOL", env = "RANDOM_HOSTNAME", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
     pub(super) random_hostname: bool,
 
+    /// Refuse credential specs that cannot work, rather than warn of them.
+    #[arg(long, env = "STRICT_CREDENTIAL_SPECS", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
+    pub(super) strict_credential_specs: bool,
+
     /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(super) authorization_cache_ttl: Duration,

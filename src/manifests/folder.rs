@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Document, Error, Problem, parse, text};
+use super::{Document, Error, Problem, parse, parse_each, text};
 
 /// The largest file, in bytes.
 pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
@@ -28,30 +28,67 @@ pub const MAX_DEPTH: usize = 16;
 /// # Errors
 /// All that is wrong with the files. Nothing is loaded then.
 pub fn load(path: &Path) -> Result<Vec<Document>, Error> {
-    let mut walk = Walk::default();
+    let parse = |name: &str, text: &str| match parse(name, text) {
+        Ok(documents) => (documents, Vec::new()),
+        Err(error) => (Vec::new(), error.problems),
+    };
+    let (documents, problems) = read_all(path, &Bounds::default(), parse);
+    Error::unless_none(problems)?;
+    Ok(documents)
+}
+
+/// Reads manifests like [`load`], but gives what can be read beside what is wrong with the rest.
+#[must_use]
+pub fn load_each(path: &Path, bounds: &Bounds) -> (Vec<Document>, Vec<Problem>) {
+    read_all(path, bounds, parse_each)
+}
+
+/// How much is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// The largest file, in bytes.
+    pub file_bytes: usize,
+    /// The most files in a folder and the folders in it.
+    pub files: usize,
+    /// The most bytes in all files.
+    pub total_bytes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { file_bytes: MAX_FILE_BYTES, files: MAX_FILES, total_bytes: MAX_TOTAL_BYTES }
+    }
+}
+
+fn read_all(
+    path: &Path,
+    bounds: &Bounds,
+    parse: impl Fn(&str, &str) -> (Vec<Document>, Vec<Problem>),
+) -> (Vec<Document>, Vec<Problem>) {
+    let mut walk = Walk { max_files: bounds.files, ..Walk::default() };
     walk.start(path);
     let Walk { files, mut problems, .. } = walk;
     let mut documents = Vec::new();
     let mut total = 0;
     for file in files {
         let name = file.display().to_string();
-        match read(&file, &mut total)
+        match read(&file, bounds, &mut total)
             .and_then(|bytes| String::from_utf8(bytes).map_err(|e| Fault::Encoding(e.into_bytes())))
         {
-            Ok(text) => match parse(&name, &text) {
-                Ok(found) => documents.extend(found),
-                Err(error) => problems.extend(error.problems),
-            },
+            Ok(text) => {
+                let (found, wrong) = parse(&name, &text);
+                documents.extend(found);
+                problems.extend(wrong);
+            }
             Err(Fault::Encoding(bytes)) => problems.push(text::not_utf8(&name, &bytes)),
             Err(Fault::File(message)) => problems.push(about(&file, message)),
             Err(Fault::Total) => {
-                problems.push(about(path, format!("expected at most {MAX_TOTAL_BYTES} bytes in all manifests")));
+                problems.push(about(path, format!("expected at most {} bytes in all manifests", bounds.total_bytes)));
                 break;
             }
         }
     }
-    Error::unless_none(problems)?;
-    Ok(documents)
+    (documents, problems)
 }
 
 enum Fault {
@@ -60,18 +97,18 @@ enum Fault {
     Total,
 }
 
-fn read(path: &Path, total: &mut usize) -> Result<Vec<u8>, Fault> {
+fn read(path: &Path, bounds: &Bounds, total: &mut usize) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     // One byte more than is allowed, so that a file that is too large shows.
-    let limit = MAX_FILE_BYTES as u64 + 1;
+    let limit = bounds.file_bytes as u64 + 1;
     File::open(path)
         .and_then(|file| file.take(limit).read_to_end(&mut bytes))
         .map_err(|error| Fault::File(unreadable(&error)))?;
-    if bytes.len() > MAX_FILE_BYTES {
-        return Err(Fault::File(format!("expected at most {MAX_FILE_BYTES} bytes")));
+    if bytes.len() > bounds.file_bytes {
+        return Err(Fault::File(format!("expected at most {} bytes", bounds.file_bytes)));
     }
     *total += bytes.len();
-    if *total > MAX_TOTAL_BYTES { Err(Fault::Total) } else { Ok(bytes) }
+    if *total > bounds.total_bytes { Err(Fault::Total) } else { Ok(bytes) }
 }
 
 fn unreadable(error: &io::Error) -> String {
@@ -85,6 +122,7 @@ fn about(path: &Path, message: String) -> Problem {
 #[derive(Default)]
 struct Walk {
     files: Vec<PathBuf>,
+    max_files: usize,
     /// The real paths of files and folders that were reached.
     reached: BTreeSet<PathBuf>,
     problems: Vec<Problem>,
@@ -141,8 +179,8 @@ impl Walk {
     /// Whether a file or folder is to be looked at.
     fn is_new(&mut self, path: &Path) -> io::Result<bool> {
         let new = self.reached.insert(fs::canonicalize(path)?);
-        if new && self.reached.len() > MAX_FILES {
-            self.problems.push(about(path, format!("expected at most {MAX_FILES} manifests and folders")));
+        if new && self.reached.len() > self.max_files {
+            self.problems.push(about(path, format!("expected at most {} manifests and folders", self.max_files)));
             self.files.clear();
             self.stopped = true;
         }

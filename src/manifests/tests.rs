@@ -90,7 +90,7 @@ fn a_broken_text_says_where_and_what() {
         ("a: [1, 2\n", 1, "unclosed bracket '['"),
         ("a: b: c\n", 1, "mapping values are not allowed in this context"),
         ("a: *none\n", 1, "alias references unknown anchor"),
-        ("a: {{ .Values.name }}\n", 1, "expected string scalar"),
+        ("a: {{ .Values.name }}\n", 1, "expected string scalar (is this a template? It must be rendered first)"),
         ("\n~: b\n", 2, "expected a key, found null"),
         ("a: .inf\n", 1, "expected a finite number, found .inf"),
         ("a: 1e999\n", 1, "expected a finite number, found 1e999"),
@@ -232,4 +232,50 @@ fn fields_say_where_they_are_wrong() {
         "a.yaml, document 1, line 1: wrong",
     ];
     assert_eq!(problems.map(|problem| problem.to_string()), expected);
+}
+
+#[test]
+fn each_document_can_be_read_alone() {
+    let text = "\
+# head
+apiVersion: v1
+kind: A
+---
+a: [
+---
+kind: {{ .Values.kind }}
+---
+apiVersion: v1
+kind: B
+spec:
+  field: x
+...
+---
+kind: C
+";
+    let (documents, problems) = parse_each("a.yaml", text);
+    let kinds: Vec<_> = documents.iter().map(|found| (found.kind(), found.origin().to_string())).collect();
+    assert_eq!(kinds, [("A", "a.yaml, document 1, line 2".to_owned()), ("B", "a.yaml, document 4, line 9".to_owned())]);
+    assert_eq!(documents[1].line_of("/spec/field"), 12);
+    let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "a.yaml, document 2, line 5: unclosed bracket '['",
+            "a.yaml, document 3, line 7: expected string scalar (is this a template? It must be rendered first)",
+            "a.yaml, document 5, line 15: expected a Kubernetes object with `apiVersion` and `kind`, found no `apiVersion`",
+        ]
+    );
+}
+
+#[test]
+fn read_alone_or_together_good_documents_are_the_same() {
+    let text =
+        "%YAML 1.2\n---\napiVersion: v1\nkind: A\n...\n%YAML 1.2\n---\napiVersion: v1\nkind: B\n---\n# nothing\n";
+    let (alone, problems) = parse_each("a.yaml", text);
+    assert_eq!(problems, []);
+    let seen = |documents: &[Document]| -> Vec<_> {
+        documents.iter().map(|found| (found.origin().clone(), found.value().clone(), found.line_of("/kind"))).collect()
+    };
+    assert_eq!(seen(&alone), seen(&documents(text)));
 }

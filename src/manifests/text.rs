@@ -20,17 +20,48 @@ const MAX_LISTS: usize = 4;
 /// # Errors
 /// What is wrong with the text: the first fault of its syntax, or every document that is not a Kubernetes object.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Error> {
-    let mut reader =
-        Reader { file: Arc::from(name), starts: starts(text), documents: Vec::new(), problems: Vec::new() };
-    match yaml::read(text, &yaml::LIMITS) {
-        Ok(nodes) => nodes.into_iter().for_each(|node| reader.object(node, None, 0)),
-        Err((line, message)) => {
-            let position = line.map(|line| (reader.number(line), line));
-            reader.problems.push(Problem { file: Arc::clone(&reader.file), position, message });
-        }
-    }
+    let mut reader = Reader::new(name, text);
+    reader.take(yaml::read(text, &yaml::LIMITS));
     Error::unless_none(reader.problems)?;
     Ok(reader.documents)
+}
+
+/// Reads the documents of a text like [`parse`], each for itself: what is wrong with one keeps none of the others back, and
+/// the bounds on a text hold for each document.
+#[must_use]
+pub fn parse_each(name: &str, text: &str) -> (Vec<Document>, Vec<Problem>) {
+    let mut reader = Reader::new(name, text);
+    match yaml::read_each(&split(text, &reader.starts), &yaml::LIMITS) {
+        Ok(results) => results.into_iter().for_each(|result| reader.take(result)),
+        Err(fault) => reader.take(Err(fault)),
+    }
+    (reader.documents, reader.problems)
+}
+
+/// Cuts away what follows a `...`: at most comments, and directives for the next document, which say nothing that a manifest
+/// could need.
+fn without_directives(part: &str) -> &str {
+    match part.find("\n...") {
+        Some(end) if matches!(part.as_bytes().get(end + 4), None | Some(b'\n' | b'\r' | b' ' | b'\t')) => {
+            part.get(..=end).unwrap_or(part)
+        }
+        _ => part,
+    }
+}
+
+/// Cuts a text where its documents start, each part with the number of lines in front of it.
+fn split<'t>(text: &'t str, starts: &[u64]) -> Vec<(u64, &'t str)> {
+    let mut parts = Vec::with_capacity(starts.len());
+    let (mut rest, mut line) = (text, 1);
+    for start in starts.iter().skip(1) {
+        let wanted = usize::try_from(start - line).unwrap_or(usize::MAX);
+        let end = rest.split_inclusive('\n').take(wanted).map(str::len).sum();
+        let (part, below) = rest.split_at(end);
+        parts.push((line - 1, without_directives(part)));
+        (rest, line) = (below, *start);
+    }
+    parts.push((line - 1, rest));
+    parts
 }
 
 /// The problem of a file that is not text: which line of which document is not.
@@ -49,6 +80,20 @@ struct Reader {
 }
 
 impl Reader {
+    fn new(name: &str, text: &str) -> Self {
+        Self { file: Arc::from(name), starts: starts(text), documents: Vec::new(), problems: Vec::new() }
+    }
+
+    fn take(&mut self, result: Result<Vec<Node>, (Option<u64>, String)>) {
+        match result {
+            Ok(nodes) => nodes.into_iter().for_each(|node| self.object(node, None, 0)),
+            Err((line, message)) => {
+                let position = line.map(|line| (self.number(line), line));
+                self.problems.push(Problem { file: Arc::clone(&self.file), position, message });
+            }
+        }
+    }
+
     /// The number of the document to which a line belongs, counted from 1.
     fn number(&self, line: u64) -> usize {
         self.starts.partition_point(|start| *start <= line).max(1)

@@ -73,6 +73,21 @@ impl Lines {
     }
 }
 
+impl Lines {
+    /// Moves all lines down, for a text that stands further down in a file.
+    fn shift(&mut self, by: u64) {
+        self.line += by;
+        match &mut self.below {
+            Below::Nothing => {}
+            Below::Items(items) => items.iter_mut().for_each(|lines| lines.shift(by)),
+            Below::Fields(fields) => fields.values_mut().for_each(|lines| lines.shift(by)),
+        }
+    }
+}
+
+/// The line of a fault, where it is known, and what is wrong there.
+type Fault = (Option<u64>, String);
+
 /// The stack of the thread that parses: the parser recurses, some 40 KiB for each level without optimisation, and its
 /// callers may be small threads.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -80,18 +95,42 @@ const STACK_BYTES: usize = 16 * 1024 * 1024;
 /// Reads the documents of a text; empty ones are skipped.
 ///
 /// # Errors
-/// The line of the first fault, where it is known, and what is wrong there.
-pub(super) fn read(text: &str, limits: &Limits) -> Result<Vec<Node>, (Option<u64>, String)> {
-    let parse = || {
-        serde_saphyr::from_multiple_with_options(text, options(text, limits)).map_err(|error| {
-            let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
-            (line, describe(&error, text, limits))
-        })
+/// The first fault.
+pub(super) fn read(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
+    on_large_stack(|| documents(text, limits))?
+}
+
+/// Reads texts that stand in one file, each with the number of lines in front of it: a fault in one is no fault of the
+/// others.
+///
+/// # Errors
+/// Nothing could be read at all. The faults of the texts stand in the result.
+pub(super) fn read_each(texts: &[(u64, &str)], limits: &Limits) -> Result<Vec<Result<Vec<Node>, Fault>>, Fault> {
+    let read = |(above, text): &(u64, &str)| {
+        let mut nodes = documents(text, limits).map_err(|(line, message)| (line.map(|line| line + above), message))?;
+        for node in &mut nodes {
+            node.lines.shift(*above);
+        }
+        Ok(nodes)
     };
+    on_large_stack(|| texts.iter().map(read).collect())
+}
+
+fn documents(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
+    serde_saphyr::from_multiple_with_options(text, options(text, limits)).map_err(|error| {
+        let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+        let message = describe(&error, text, limits);
+        let is_template = text.contains("{{") && text.contains("}}");
+        let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
+        (line, message + hint)
+    })
+}
+
+fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Fault> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("manifests".to_owned()).stack_size(STACK_BYTES);
         match thread.spawn_scoped(scope, parse) {
-            Ok(parser) => parser.join().unwrap_or_else(|_| Err((None, "the YAML parser failed".to_owned()))),
+            Ok(parser) => parser.join().map_err(|_| (None, "the YAML parser failed".to_owned())),
             Err(error) => Err((None, format!("cannot start a thread for the YAML parser: {error}"))),
         }
     })

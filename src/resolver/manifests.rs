@@ -41,10 +41,19 @@ impl CredentialSpecs {
     /// Every credential spec that the API server would refuse: of an unknown version, without a valid name, or with a name
     /// that another one has.
     pub fn from_documents(documents: &[Document]) -> Result<Self, Error> {
+        let (specs, problems) = Self::from_each(documents);
+        Error::unless_none(problems)?;
+        Ok(specs)
+    }
+
+    /// Takes the credential specs among `documents` like [`Self::from_documents`], but leaves out what the API server would
+    /// refuse, as a cluster would, and gives it beside the rest.
+    #[must_use]
+    pub fn from_each(documents: &[Document]) -> (Self, Vec<Problem>) {
         let mut specs = Self::default();
         let ours = documents.iter().filter(|document| document.group() == GROUP && document.kind() == KIND);
-        Error::unless_none(ours.filter_map(|document| specs.add(document).err()).collect())?;
-        Ok(specs)
+        let problems = ours.filter_map(|document| specs.add(document).err()).collect();
+        (specs, problems)
     }
 
     fn add(&mut self, document: &Document) -> Result<(), Problem> {

@@ -22,6 +22,7 @@ pub struct Reviewer {
     resolver: Arc<dyn Resolver>,
     authorizer: Arc<dyn Authorizer>,
     random_hostname: bool,
+    strict_credential_specs: bool,
     metrics: Metrics,
 }
 
@@ -33,13 +34,26 @@ impl Reviewer {
         random_hostname: bool,
         metrics: Metrics,
     ) -> Self {
-        Self { resolver, authorizer, random_hostname, metrics }
+        Self { resolver, authorizer, random_hostname, strict_credential_specs: false, metrics }
+    }
+
+    /// Whether credential specs that cannot work are refused rather than warned of.
+    #[must_use]
+    pub fn strict_credential_specs(mut self, strict: bool) -> Self {
+        self.strict_credential_specs = strict;
+        self
     }
 
     /// What it records into.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// What `/validate-credspec` asks.
+    #[must_use]
+    pub fn validate_credspec(&self) -> Webhook {
+        Webhook::ValidateCredspec { strict: self.strict_credential_specs }
     }
 
     /// What `/mutate` asks.
@@ -130,6 +144,8 @@ fn path(webhook: Webhook) -> metrics::Path {
     match webhook {
         Webhook::Mutate { .. } => metrics::Path::Mutate,
         Webhook::Validate => metrics::Path::Validate,
+        Webhook::ValidateWorkload => metrics::Path::ValidateWorkload,
+        Webhook::ValidateCredspec { .. } => metrics::Path::ValidateCredspec,
     }
 }
 

@@ -40,6 +40,8 @@ pub fn router(reviewer: Reviewer, reviews: Reviews) -> Router {
     Router::new()
         .route("/mutate", post(mutate))
         .route("/validate", post(validate))
+        .route("/validate-workload", post(validate_workload))
+        .route("/validate-credspec", post(validate_credspec))
         .route("/health", get(async || StatusCode::NO_CONTENT))
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
         .fallback(async |State(shared): State<Shared>, uri: Uri| {
@@ -58,6 +60,15 @@ async fn mutate(State(shared): State<Shared>, request: Request) -> Response {
 
 async fn validate(State(shared): State<Shared>, request: Request) -> Response {
     shared.review(Webhook::Validate, request).await
+}
+
+async fn validate_workload(State(shared): State<Shared>, request: Request) -> Response {
+    shared.review(Webhook::ValidateWorkload, request).await
+}
+
+async fn validate_credspec(State(shared): State<Shared>, request: Request) -> Response {
+    let webhook = shared.reviewer.validate_credspec();
+    shared.review(webhook, request).await
 }
 
 impl Shared {
@@ -136,7 +147,7 @@ impl Refusal {
             Self::NoSuchPath(path) => (
                 StatusCode::NOT_FOUND,
                 format!(
-                    "there is no path {:?}: this webhook serves /mutate, /validate, /health and /info",
+                    "there is no path {:?}: this webhook serves /mutate, /validate, /validate-workload, /validate-credspec, /health and /info",
                     shorten(path)
                 ),
             ),

@@ -22,7 +22,9 @@ pub fn of(values: &str) -> String {
     for Entry { path, comment } in &entries {
         let default = path.iter().fold(&defaults, |value, key| &value[key]);
         let default = match default {
-            Value::Object(map) if entries.iter().any(|entry| entry.path.len() > path.len() && entry.path.starts_with(path)) => {
+            Value::Object(map)
+                if entries.iter().any(|entry| entry.path.len() > path.len() && entry.path.starts_with(path)) =>
+            {
                 assert!(!map.is_empty());
                 String::new()
             }

@@ -4,13 +4,16 @@ use crate::helm::{CHART, Helm};
 
 /// What `helm template` complains of, without the frame that Helm puts around it.
 fn complaint(args: &[&str]) -> String {
-    let complaint = Helm::new().refuses(["template", "gmsa", CHART, "--namespace", "windows"].iter().chain(args).copied());
+    let complaint =
+        Helm::new().refuses(["template", "gmsa", CHART, "--namespace", "windows"].iter().chain(args).copied());
     let complaint = complaint.replace("\nUse --debug flag to render out invalid YAML\n", "");
     let complaint = complaint.trim();
     match complaint.split_once("(gmsa-webhook/templates/") {
         Some((_, rest)) => rest.split_once("): ").unwrap().1.to_owned(),
         None => complaint
-            .trim_start_matches("Error: values don't meet the specifications of the schema(s) in the following chart(s):\n")
+            .trim_start_matches(
+                "Error: values don't meet the specifications of the schema(s) in the following chart(s):\n",
+            )
             .trim_start_matches("gmsa-webhook:\n")
             .to_owned(),
     }
@@ -81,7 +84,10 @@ fn texts_of_the_wrong_form_are_refused_in_words() {
             &["--set", "image.digest=sha256:12"],
             r#"image.digest "sha256:12" is not a digest: sha256: and 64 hexadecimal digits"#,
         ),
-        (&["--set", "certificates.secretName=My_Secret"], r#"certificates.secretName "My_Secret" is not a Secret's name"#),
+        (
+            &["--set", "certificates.secretName=My_Secret"],
+            r#"certificates.secretName "My_Secret" is not a Secret's name"#,
+        ),
         (
             &["--set", "credential.domainJoinConfig.guid={0-1}"],
             "- at '/credential/domainJoinConfig/guid': got array, want string",
@@ -119,7 +125,10 @@ fn texts_of_the_wrong_form_are_refused_in_words() {
             r#"podDisruptionBudget.maxUnavailable "1.5" is not a number or a percentage"#,
         ),
         (&["--set", "clientCa.configMapName=a/b"], r#"clientCa.configMapName "a/b" is not a ConfigMap's name"#),
-        (&["--set", "serviceMonitor.interval=soon"], r#"serviceMonitor.interval "soon" is not a duration with units, such as 30s"#),
+        (
+            &["--set", "serviceMonitor.interval=soon"],
+            r#"serviceMonitor.interval "soon" is not a duration with units, such as 30s"#,
+        ),
         (
             &["--set", "networkPolicy.apiServerCidrs={10.0.0.1}"],
             r#"networkPolicy.apiServerCidrs "10.0.0.1" is not a CIDR, such as 10.0.0.1/32"#,

@@ -29,10 +29,19 @@ impl Rbac {
     /// # Errors
     /// Every one that the API server would refuse, or whose name another one has.
     pub fn from_documents(documents: &[Document]) -> Result<Self, Error> {
+        let (rbac, problems) = Self::from_each(documents);
+        Error::unless_none(problems)?;
+        Ok(rbac)
+    }
+
+    /// Takes the roles and bindings among `documents` like [`Self::from_documents`], but leaves out what the API server
+    /// would refuse, as a cluster would, and gives it beside the rest.
+    #[must_use]
+    pub fn from_each(documents: &[Document]) -> (Self, Vec<Problem>) {
         let mut objects = Objects::default();
         let ours = documents.iter().filter(|document| document.group() == GROUP);
-        Error::unless_none(ours.filter_map(|document| objects.add(document).err()).collect())?;
-        Ok(objects.link())
+        let problems = ours.filter_map(|document| objects.add(document).err()).collect();
+        (objects.link(), problems)
     }
 }
 

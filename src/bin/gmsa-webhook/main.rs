@@ -78,7 +78,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let anchor = certificates::serve(config, api.as_ref(), &served, trusted, &mut tasks)?;
     let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set TLS up")?;
 
-    let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone());
+    let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone())
+        .strict_credential_specs(config.strict_credential_specs);
     let webhook = Bound::bind(config.listen, tls, config.limits, reviewer)
         .with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS)

@@ -114,8 +114,10 @@ fn sizes_and_numbers_are_bounded() {
 
     let dir = folder(&[("a.yaml", POD)]);
     let mut total = MAX_TOTAL_BYTES - POD.len();
-    assert!(matches!(read(&dir.path().join("a.yaml"), &mut total), Ok(bytes) if bytes == POD.as_bytes()));
-    assert!(matches!(read(&dir.path().join("a.yaml"), &mut total), Err(Fault::Total)));
+    assert!(
+        matches!(read(&dir.path().join("a.yaml"), &Bounds::default(), &mut total), Ok(bytes) if bytes == POD.as_bytes())
+    );
+    assert!(matches!(read(&dir.path().join("a.yaml"), &Bounds::default(), &mut total), Err(Fault::Total)));
 
     let deepest = "d/".repeat(MAX_DEPTH - 1);
     let dir = folder(&[(&format!("{deepest}a.yaml"), POD)]);

@@ -1,0 +1,151 @@
+//! What is said about a pod, seen through `/validate`.
+
+use serde_json::{Value, json};
+
+use crate::{
+    admission::{Facts, Review, Source, SpecFact, UseFact, Webhook, decide, needs},
+    credspec::CredentialSpec,
+};
+
+const BUILD: &str = "node.kubernetes.io/windows-build";
+
+/// The warnings of `/validate` on a pod whose credential spec `web` is as it should be.
+fn warnings(operation: &str, pod: &Value) -> Vec<String> {
+    let body = json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "1", "operation": operation, "namespace": "shop", "kind": {"group": "", "kind": "Pod"},
+            "object": pod, "oldObject": if operation == "UPDATE" { pod.clone() } else { Value::Null },
+        },
+    })
+    .to_string();
+    let review = Review::parse(body.as_bytes()).unwrap();
+    let spec: CredentialSpec = serde_json::from_value(json!({"credspec": {}})).unwrap();
+    let contents = std::sync::Arc::new(spec.contents().unwrap());
+    let needs = needs(Webhook::Validate, &review);
+    let facts = Facts {
+        specs: needs.specs.iter().map(|n| (n.clone(), SpecFact::Contents(contents.clone()), Source::Api)).collect(),
+        uses: needs.uses.iter().map(|name| (name.clone(), UseFact::Allowed, Source::Api)).collect(),
+        hostname: None,
+    };
+    let decision = decide(Webhook::Validate, &review, &facts);
+    assert!(decision.is_allowed(), "{decision:?}");
+    decision.warnings
+}
+
+fn gmsa(more: &Value) -> Value {
+    let mut options = json!({"gmsaCredentialSpecName": "web", "gmsaCredentialSpec": "{}"});
+    options.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"windowsOptions": options})
+}
+
+/// A pod that uses GMSA, with these fields more in its spec.
+fn pod(more: &Value) -> Value {
+    let mut spec = json!({"securityContext": gmsa(&json!({})), "containers": [{"name": "iis"}]});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"metadata": {"name": "web"}, "spec": spec})
+}
+
+fn on_windows(more: &Value) -> Value {
+    let mut pod = pod(more);
+    pod["spec"]["nodeSelector"] = json!({"kubernetes.io/os": "windows"});
+    pod
+}
+
+const LINUX: &str =
+    "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows";
+
+#[test]
+fn a_pod_that_may_land_anywhere_is_warned_of() {
+    let preferred = json!({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 1, "preference": {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["windows"]}]}},
+    ]}});
+    let either = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["windows"]}]},
+        {"matchExpressions": [{"key": "disk", "operator": "Exists"}]},
+    ]}}});
+    let both = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["windows", "linux"]}]},
+    ]}}});
+    for spec in [
+        json!({}),
+        json!({"nodeSelector": {"kubernetes.io/os": "linux"}}),
+        json!({"nodeSelector": null, "affinity": null, "runtimeClassName": ""}),
+        json!({"affinity": preferred}),
+        json!({"affinity": either}),
+        json!({"affinity": both}),
+    ] {
+        assert_eq!(warnings("CREATE", &pod(&spec)), [LINUX], "{spec}");
+    }
+}
+
+#[test]
+fn a_pod_that_keeps_to_windows_is_not() {
+    let required = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [
+            {"key": "disk", "operator": "Exists"},
+            {"key": "kubernetes.io/os", "operator": "In", "values": ["windows"]},
+        ]},
+    ]}}});
+    for spec in [
+        json!({"os": {"name": "windows"}}),
+        json!({"nodeSelector": {"kubernetes.io/os": "windows", "disk": "ssd"}}),
+        json!({"nodeSelector": {BUILD: "10.0.20348"}}),
+        json!({"runtimeClassName": "windows-2022"}),
+        json!({"affinity": required}),
+    ] {
+        assert_eq!(warnings("CREATE", &pod(&spec)), [""; 0], "{spec}");
+    }
+}
+
+#[test]
+fn only_system_and_network_service_act_as_the_account() {
+    for user in ["SYSTEM", "NT AUTHORITY\\SYSTEM", "nt authority\\network service", "NetworkService", "LocalSystem"] {
+        let spec =
+            json!({"containers": [{"name": "iis", "securityContext": {"windowsOptions": {"runAsUserName": user}}}]});
+        assert_eq!(warnings("CREATE", &on_windows(&spec)), [""; 0], "{user}");
+    }
+    let spec = json!({
+        "securityContext": gmsa(&json!({"runAsUserName": "ContainerUser"})),
+        "containers": [
+            {"name": "inherits"},
+            {"name": "own", "securityContext": {"windowsOptions": {"runAsUserName": "SYSTEM"}}},
+        ],
+        "initContainers": [{"name": "setup", "securityContext": {"windowsOptions": {"runAsUserName": "CONTOSO\\me"}}}],
+    });
+    assert_eq!(
+        warnings("CREATE", &on_windows(&spec)),
+        [
+            "container \"inherits\" runs as \"ContainerUser\": only SYSTEM and NETWORK SERVICE act as the gMSA",
+            "init container \"setup\" runs as \"CONTOSO\\\\me\": only SYSTEM and NETWORK SERVICE act as the gMSA",
+        ]
+    );
+}
+
+#[test]
+fn a_host_process_is_not_the_account() {
+    let spec = json!({"securityContext": gmsa(&json!({"hostProcess": true, "runAsUserName": "x"}))});
+    assert_eq!(
+        warnings("CREATE", &on_windows(&spec)),
+        ["container \"iis\" is a hostProcess: it acts as the host's account, not as the gMSA"]
+    );
+}
+
+#[test]
+fn containers_without_gmsa_are_left_alone() {
+    let spec = json!({
+        "securityContext": null,
+        "containers": [
+            {"name": "iis", "securityContext": gmsa(&json!({}))},
+            {"name": "logs", "securityContext": {"windowsOptions": {"runAsUserName": "ContainerUser"}}},
+        ],
+    });
+    assert_eq!(warnings("CREATE", &on_windows(&spec)), [""; 0]);
+    assert_eq!(warnings("CREATE", &json!({"spec": {"containers": [{"name": "iis"}]}})), [""; 0]);
+}
+
+#[test]
+fn updates_are_not_advised_on() {
+    assert_eq!(warnings("UPDATE", &pod(&json!({}))), [""; 0]);
+}

@@ -1,0 +1,122 @@
+//! The lines that `kubectl` shows to whoever sent a request.
+//!
+//! What always holds: a line has at most 120 characters, for the API server and its clients cut longer ones; names from a
+//! request are quoted, escaped, and cut rather than the sentence around them; the number of lines is bounded, and no line
+//! stands twice.
+
+/// The most characters of a warning that clients are asked to show (`k8s.io/api/admission/v1`).
+pub const MAX_CHARS: usize = 120;
+
+/// The most lines for one request.
+const MAX_LINES: usize = 16;
+
+/// The lines for one request.
+#[derive(Debug, Default)]
+pub(super) struct Warnings {
+    lines: Vec<String>,
+    left_out: usize,
+}
+
+impl Warnings {
+    /// Adds a line: `sentence`, in which each `{}` stands for the next of `names`.
+    pub(super) fn add(&mut self, sentence: &str, names: &[&str]) {
+        self.push(line(sentence, names));
+    }
+
+    /// Adds a line that is made already.
+    pub(super) fn push(&mut self, line: String) {
+        if self.lines.contains(&line) {
+            return;
+        }
+        if self.lines.len() < MAX_LINES {
+            self.lines.push(line);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    pub(super) fn into_lines(mut self) -> Vec<String> {
+        if self.left_out > 0 {
+            self.lines.push(format!("{} more GMSA warnings are left out", self.left_out));
+        }
+        self.lines
+    }
+}
+
+/// Makes a line: `sentence`, in which each `{}` stands for the next of `names`.
+pub(super) fn line(sentence: &str, names: &[&str]) -> String {
+    let bare = sentence.replace("{}", "");
+    // Two quotes around each name.
+    let room = MAX_CHARS.saturating_sub(bare.chars().count() + 2 * names.len());
+    let mut names = share(names, room).into_iter();
+    let mut line = String::with_capacity(MAX_CHARS);
+    for (position, part) in sentence.split("{}").enumerate() {
+        if position > 0 {
+            line.push('"');
+            line.push_str(&names.next().unwrap_or_default());
+            line.push('"');
+        }
+        line.push_str(part);
+    }
+    cut(&line, MAX_CHARS)
+}
+
+/// The names, escaped and cut to `room` characters together: what a short one leaves goes to the longer ones.
+fn share(names: &[&str], mut room: usize) -> Vec<String> {
+    let escape = |name: &&str| name.chars().take(MAX_CHARS).flat_map(char::escape_debug).collect::<String>();
+    let mut names: Vec<String> = names.iter().map(escape).collect();
+    let mut left = names.len();
+    let mut by_length: Vec<&mut String> = names.iter_mut().collect();
+    by_length.sort_by_key(|name| name.chars().count());
+    for name in by_length {
+        *name = cut(name, room / left.max(1));
+        room = room.saturating_sub(name.chars().count());
+        left -= 1;
+    }
+    names
+}
+
+fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{MAX_CHARS, MAX_LINES, Warnings, line};
+
+    #[test]
+    fn names_are_cut_and_the_sentence_is_not() {
+        let long = "a".repeat(300);
+        let text = line("service account {} may not use GMSA cred spec {}: its pods will be refused", &[&long, "web"]);
+        assert_eq!(
+            text,
+            "service account \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\" may not use GMSA cred spec \"web\": its pods will be refused"
+        );
+    }
+
+    #[test]
+    fn equal_lines_stand_once_and_many_are_counted() {
+        let mut warnings = Warnings::default();
+        for n in 0..20 {
+            warnings.add("{} is odd", &[&n.to_string()]);
+            warnings.add("{} is odd", &["0"]);
+        }
+        let lines = warnings.into_lines();
+        assert_eq!(lines.len(), MAX_LINES + 1);
+        assert_eq!(lines[MAX_LINES], "4 more GMSA warnings are left out");
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_never_too_long(name in any::<String>(), other in ".{0,400}") {
+            let text = line("{} and {}: who knows what this is good for", &[&name, &other]);
+            prop_assert!(text.chars().count() <= MAX_CHARS);
+            prop_assert!(!text.contains('\n'));
+        }
+    }
+}

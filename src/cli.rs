@@ -1,0 +1,142 @@
+//! `kubectl gmsa`: sees the mistake before the pod does.
+//!
+//! What always holds: what is typed is not what holds (clap's structs end here); nothing is written to a cluster without
+//! `--apply`, and no file is overwritten without `--force`; the exit code is 0 for clean, 1 for findings, 2 for what could
+//! not be done.
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+
+pub mod check;
+mod connect;
+pub mod credspec;
+pub mod grant;
+mod input;
+pub mod output;
+mod reference;
+pub mod who_can;
+
+pub use connect::Connection;
+
+/// Group Managed Service Accounts in Kubernetes: make credential specs, grant them, and find what is wrong before a pod
+/// does.
+#[derive(Debug, Parser)]
+#[command(name = "kubectl-gmsa", bin_name = "kubectl gmsa", version, propagate_version = true)]
+pub struct Cli {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check manifests: what the webhook will do to each pod, and what it will refuse
+    Check(check::Options),
+    /// Make and lint credential specs
+    #[command(subcommand)]
+    Credspec(credspec::Command),
+    /// Let a service account use a credential spec
+    Grant(grant::Options),
+    /// List who may use a credential spec, and why
+    WhoCan(who_can::Options),
+    /// Print a completion script for a shell
+    Completion(CompletionOptions),
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+    /// Print this reference as Markdown
+    #[command(hide = true)]
+    Reference,
+}
+
+#[derive(Debug, Args)]
+struct CompletionOptions {
+    /// The shell
+    #[arg(value_enum)]
+    shell: clap_complete::Shell,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// There is nothing to find fault with.
+    Clean,
+    /// There are findings.
+    Findings,
+    /// A part could not be looked at.
+    Incomplete,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        Self::from(match outcome {
+            Outcome::Clean => 0,
+            Outcome::Findings => 1,
+            Outcome::Incomplete => 2,
+        })
+    }
+}
+
+/// Runs what was typed, and says on standard error what could not be done.
+#[must_use]
+pub fn run(cli: Cli) -> ExitCode {
+    match dispatch(cli) {
+        Ok(outcome) => outcome.into(),
+        // Whoever reads the output has seen enough (`| head`).
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
+            let _ = writeln!(io::stderr(), "error: {}", output::printable(&chain.join(": ")));
+            Outcome::Incomplete.into()
+        }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
+    let Cli { connection, command } = cli;
+    match command {
+        Command::Check(options) => check::run(&options, &connection),
+        Command::Credspec(command) => credspec::run(&command),
+        Command::Grant(options) => grant::run(&options, &connection),
+        Command::WhoCan(options) => who_can::run(&options, &connection),
+        Command::Completion(options) => {
+            let mut script = Vec::new();
+            // The name of the program: kubectl completes a plugin by a program of its own.
+            clap_complete::generate(options.shell, &mut Cli::command(), "kubectl-gmsa", &mut script);
+            print(&script)
+        }
+        Command::Man => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            print(&page)
+        }
+        Command::Reference => print(reference::reference(&Cli::command()).as_bytes()),
+    }
+}
+
+/// Writes to standard output.
+fn print(bytes: &[u8]) -> anyhow::Result<Outcome> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()?;
+    Ok(Outcome::Clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,78 @@
+//! The cluster that the user means: `--context`, `--kubeconfig`, `--as` and `--namespace`, as `kubectl` has them.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use clap::Args;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::apiserver::ApiServer;
+
+/// How long one call to the API server may take.
+pub(super) const CALL: Duration = Duration::from_secs(15);
+
+/// Which cluster, and as whom.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub struct Connection {
+    /// The kubeconfig file [default: $KUBECONFIG, or ~/.kube/config]
+    #[arg(long, global = true, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig [default: its current one]
+    #[arg(long, global = true, value_name = "NAME")]
+    context: Option<String>,
+    /// The namespace of objects that name none [default: the context's where the cluster is asked, otherwise default]
+    #[arg(long, short, global = true, value_name = "NAME")]
+    namespace: Option<String>,
+    /// The user to act as
+    #[arg(long = "as", global = true, value_name = "USER")]
+    impersonate: Option<String>,
+    /// A group to act as; repeatable
+    #[arg(long = "as-group", global = true, value_name = "GROUP", requires = "impersonate")]
+    impersonate_groups: Vec<String>,
+}
+
+/// A cluster, and the namespace to use where an object names none.
+pub(super) struct Cluster {
+    pub api: Arc<ApiServer>,
+    pub namespace: String,
+}
+
+impl Connection {
+    /// The namespace that was asked for, or `default`, for commands that ask no cluster.
+    pub(super) fn offline_namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("default")
+    }
+
+    /// The namespace that was asked for.
+    pub(super) fn asked_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// Makes a client. Must be called within a tokio runtime.
+    pub(super) async fn cluster(&self) -> anyhow::Result<Cluster> {
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let mut config = match &self.kubeconfig {
+            Some(path) => {
+                let file = Kubeconfig::read_from(path)
+                    .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
+                kube::Config::from_custom_kubeconfig(file, &options).await
+            }
+            None => kube::Config::from_kubeconfig(&options).await,
+        }
+        .context("the kubeconfig does not lead to a cluster")?;
+        config.auth_info.impersonate.clone_from(&self.impersonate);
+        if !self.impersonate_groups.is_empty() {
+            config.auth_info.impersonate_groups = Some(self.impersonate_groups.clone());
+        }
+        let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        Ok(Cluster { api: Arc::new(ApiServer::new(config)?), namespace })
+    }
+}
+
+/// Runs what asks a cluster.
+pub(super) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+    runtime.block_on(future)
+}

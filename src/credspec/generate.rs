@@ -1,0 +1,260 @@
+//! A `GMSACredentialSpec` from what an administrator has at hand: facts about the domain, the JSON that `Get-ADDomain`
+//! prints, or the JSON that the `CredentialSpec` PowerShell module writes for Docker.
+//!
+//! Pure. What always holds: the YAML that is printed reads back as the object that was checked, whatever characters the
+//! facts hold; nothing is guessed that could be another domain's.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::{Value, json};
+
+use super::{GROUP, KIND, VERSION};
+
+/// The domain, as `DomainJoinConfig` wants to know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// Its DNS name.
+    pub dns: String,
+    /// The DNS name of its forest's root.
+    pub forest: String,
+    /// Its NetBIOS name.
+    pub netbios: String,
+    /// Its SID.
+    pub sid: String,
+    /// Its object GUID, without braces.
+    pub guid: String,
+}
+
+/// An entry of `GroupManagedServiceAccounts`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Account {
+    /// The account's SAM name.
+    pub name: String,
+    /// The domain's DNS or NetBIOS name.
+    pub scope: String,
+}
+
+/// `HostAccountConfig`: the plugin that fetches the account on a host that is not joined to the domain.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Plugin {
+    /// The plugin's GUID, in braces.
+    #[serde(rename = "PluginGUID")]
+    pub guid: String,
+    /// What the plugin is given.
+    #[serde(rename = "PluginInput", default)]
+    pub input: String,
+}
+
+/// Everything that a credential spec says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The object's name.
+    pub name: String,
+    /// The account that the container logs on with.
+    pub account: String,
+    /// The domain.
+    pub domain: Domain,
+    /// The accounts that the host may fetch.
+    pub accounts: Vec<Account>,
+    /// The plugin, where hosts are not joined to the domain.
+    pub plugin: Option<Plugin>,
+}
+
+/// Why a file is not what it was said to be.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Not the output of `Get-ADDomain | ConvertTo-Json`.
+    #[error("not the output of `Get-ADDomain | ConvertTo-Json`")]
+    Directory(#[source] serde_json::Error),
+    /// Not a credential spec for Docker.
+    #[error("not a credential spec as `New-CredentialSpec` writes one")]
+    Docker(#[source] serde_json::Error),
+}
+
+impl Domain {
+    /// Reads what `Get-ADDomain | ConvertTo-Json` prints.
+    ///
+    /// # Errors
+    /// Where the text is not JSON of that shape.
+    pub fn from_directory(json: &str) -> Result<Self, ReadError> {
+        #[derive(Deserialize)]
+        struct Printed {
+            #[serde(rename = "DNSRoot")]
+            dns: String,
+            #[serde(rename = "Forest")]
+            forest: String,
+            #[serde(rename = "NetBIOSName")]
+            netbios: String,
+            #[serde(rename = "DomainSID", deserialize_with = "sid")]
+            sid: String,
+            #[serde(rename = "ObjectGUID")]
+            guid: String,
+        }
+        let Printed { dns, forest, netbios, sid, guid } = serde_json::from_str(json).map_err(ReadError::Directory)?;
+        Ok(Self { dns, forest, netbios, sid, guid })
+    }
+}
+
+/// `ConvertTo-Json` prints a `SecurityIdentifier` as an object with its text in `Value`, `Select-Object` may have made it
+/// the text itself.
+fn sid<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    match Value::deserialize(input)? {
+        Value::String(text) => Ok(text),
+        Value::Object(mut object) => match object.remove("Value") {
+            Some(Value::String(text)) => Ok(text),
+            _ => Err(D::Error::custom("DomainSID has no Value")),
+        },
+        _ => Err(D::Error::custom("DomainSID is neither a text nor an object")),
+    }
+}
+
+impl Plan {
+    /// A credential spec for one account of a domain, and others that the host may fetch too.
+    #[must_use]
+    pub fn new(name: String, account: String, domain: Domain, additional: &[String], plugin: Option<Plugin>) -> Self {
+        let both = |name: &String| {
+            [&domain.dns, &domain.netbios].map(|scope| Account { name: name.clone(), scope: scope.clone() })
+        };
+        let accounts = std::iter::once(&account).chain(additional).flat_map(both).collect();
+        Self { name, account, domain, accounts, plugin }
+    }
+
+    /// Reads the JSON that `New-CredentialSpec` writes.
+    ///
+    /// # Errors
+    /// Where the text is not JSON of that shape.
+    pub fn from_docker(name: Option<String>, json: &str) -> Result<Self, ReadError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Written {
+            domain_join_config: Join,
+            active_directory_config: Directory,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Join {
+            dns_name: String,
+            dns_tree_name: String,
+            guid: String,
+            machine_account_name: String,
+            net_bios_name: String,
+            sid: String,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Directory {
+            group_managed_service_accounts: Vec<Account>,
+            host_account_config: Option<Plugin>,
+        }
+        let Written { domain_join_config: join, active_directory_config: directory } =
+            serde_json::from_str(json).map_err(ReadError::Docker)?;
+        Ok(Self {
+            name: name.unwrap_or_else(|| super::lint::suggest_name(&join.machine_account_name)),
+            account: join.machine_account_name,
+            domain: Domain {
+                dns: join.dns_name,
+                forest: join.dns_tree_name,
+                netbios: join.net_bios_name,
+                sid: join.sid,
+                guid: join.guid,
+            },
+            accounts: directory.group_managed_service_accounts,
+            plugin: directory.host_account_config,
+        })
+    }
+
+    /// The whole object, for the linter.
+    #[must_use]
+    pub fn object(&self) -> Value {
+        let accounts: Vec<_> =
+            self.accounts.iter().map(|account| json!({"Name": account.name, "Scope": account.scope})).collect();
+        let mut directory = json!({"GroupManagedServiceAccounts": accounts});
+        if let (Some(plugin), Some(directory)) = (&self.plugin, directory.as_object_mut()) {
+            let host = json!({"PluginGUID": plugin.guid, "PluginInput": plugin.input, "PortableCcgVersion": "1"});
+            directory.insert("HostAccountConfig".to_owned(), host);
+        }
+        json!({
+            "apiVersion": format!("{GROUP}/{VERSION}"),
+            "kind": KIND,
+            "metadata": {"name": self.name},
+            "credspec": {
+                "ActiveDirectoryConfig": directory,
+                "CmsPlugins": ["ActiveDirectory"],
+                "DomainJoinConfig": {
+                    "DnsName": self.domain.dns,
+                    "DnsTreeName": self.domain.forest,
+                    "Guid": self.domain.guid,
+                    "MachineAccountName": self.account,
+                    "NetBiosName": self.domain.netbios,
+                    "Sid": self.domain.sid,
+                },
+            },
+        })
+    }
+
+    /// The manifest: sorted, and each field with a word on what it is.
+    #[must_use]
+    pub fn yaml(&self) -> String {
+        let mut yaml = format!(
+            "apiVersion: {GROUP}/{VERSION}\nkind: {KIND}\nmetadata:\n  name: {}\n\
+             # Not secret, but whoever may change it decides as whom pods log on.\ncredspec:\n  \
+             ActiveDirectoryConfig:\n    \
+             # What the host may fetch: each account under the domain's DNS and NetBIOS names.\n    \
+             GroupManagedServiceAccounts:\n",
+            scalar(&self.name)
+        );
+        let line = |yaml: &mut String, indent: &str, key: &str, value: &str, comment: &str| {
+            let comment = if comment.is_empty() { String::new() } else { format!("  # {comment}") };
+            // Writing into a String cannot fail.
+            let _ = writeln!(yaml, "{indent}{key}: {}{comment}", scalar(value));
+        };
+        for account in &self.accounts {
+            line(&mut yaml, "    - ", "Name", &account.name, "");
+            line(&mut yaml, "      ", "Scope", &account.scope, "");
+        }
+        if let Some(plugin) = &self.plugin {
+            yaml.push_str("    # How a host that is not joined to the domain fetches them.\n    HostAccountConfig:\n");
+            line(&mut yaml, "      ", "PluginGUID", &plugin.guid, "in braces");
+            line(&mut yaml, "      ", "PluginInput", &plugin.input, "no passwords: it can be read in every pod");
+            line(&mut yaml, "      ", "PortableCcgVersion", "1", "a text, not a number");
+        }
+        yaml.push_str("  CmsPlugins:\n  - ActiveDirectory\n  # The domain, and the account that the container logs on with.\n  DomainJoinConfig:\n");
+        let indent = "    ";
+        line(&mut yaml, indent, "DnsName", &self.domain.dns, "(Get-ADDomain).DNSRoot");
+        line(&mut yaml, indent, "DnsTreeName", &self.domain.forest, "(Get-ADDomain).Forest");
+        line(
+            &mut yaml,
+            indent,
+            "Guid",
+            &self.domain.guid,
+            "(Get-ADDomain).ObjectGUID: the domain's, not the account's",
+        );
+        line(&mut yaml, indent, "MachineAccountName", &self.account, "the account's SAM name, without $ and domain");
+        line(&mut yaml, indent, "NetBiosName", &self.domain.netbios, "(Get-ADDomain).NetBIOSName");
+        line(
+            &mut yaml,
+            indent,
+            "Sid",
+            &self.domain.sid,
+            "(Get-ADDomain).DomainSID.Value: the domain's, not the account's",
+        );
+        yaml
+    }
+}
+
+/// A text as a YAML scalar: plain where no YAML reader could take it for something else, else as a JSON string, which is
+/// a YAML one too.
+#[must_use]
+pub fn scalar(text: &str) -> String {
+    const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
+    let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'))
+        && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
+    if plain { text.to_owned() } else { Value::from(text).to_string() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! What makes a credential spec wrong, before a container fails to start with it: one rule book for the linter, the
+//! generator and the webhook.
+//!
+//! Pure. What always holds: a finding names the field, says what is wrong, what happens at run time and how to get the
+//! right value; no finding quotes a plugin's input, which may hold what should have been a secret; whatever is quoted is
+//! escaped and cut.
+
+use serde_json::{Map, Value};
+
+use super::{Contents, GROUP, is_dns_subdomain};
+
+mod accounts;
+mod domain;
+mod plugin;
+
+pub use plugin::KNOWN_PLUGINS;
+
+/// The longest contents text that the API server takes in `gmsaCredentialSpec`, in bytes.
+pub const MAX_CONTENTS_BYTES: usize = 64 * 1024;
+
+/// The most findings on one credential spec: enough for any honest mistake, a bound for a hostile object.
+const MAX_FINDINGS: usize = 64;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// It may be meant so, but rarely is.
+    Warning,
+    /// It cannot work.
+    Error,
+}
+
+impl Severity {
+    /// The word for output.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// One thing that is wrong with a credential spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The rule's name: a static word, fit for a machine.
+    pub rule: &'static str,
+    /// The field, from the object's root, as `kubectl explain` writes it: `credspec.DomainJoinConfig.Sid`.
+    pub field: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// What happens because of it.
+    pub consequence: &'static str,
+    /// How to get the right value.
+    pub remedy: String,
+}
+
+/// Checks a whole `GMSACredentialSpec` object. The findings come in the order of the fields that they are about.
+#[must_use]
+pub fn object(object: &Value) -> Vec<Finding> {
+    let mut report = Report::default();
+    let Some(object) = object.as_object() else {
+        report.add(Severity::Error, "object", "", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
+        return report.findings;
+    };
+    api_version(&mut report, object);
+    name(&mut report, object.get("metadata"));
+    report.unknown_keys("", object, &["apiVersion", "kind", "metadata", "credspec"]);
+    match object.get("credspec") {
+        None | Some(Value::Null) => {
+            report.add(Severity::Error, "credspec", "credspec", "is missing", NOTHING_TO_EXPAND, WRITE_NEW);
+        }
+        Some(Value::Object(credspec)) => contents(&mut report, credspec),
+        Some(_) => {
+            report.add(Severity::Error, "credspec", "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
+        }
+    }
+    report.findings
+}
+
+const NOTHING_TO_EXPAND: &str = "pods that name this credential spec are refused, for it has nothing to give them";
+const WRITE_NEW: &str =
+    "kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json";
+
+fn api_version(report: &mut Report, object: &Map<String, Value>) {
+    if object.get("apiVersion").and_then(Value::as_str) == Some("windows.k8s.io/v1alpha1") {
+        let (problem, why) = ("is deprecated", "a later version of the custom resource may no longer serve it");
+        report.add(Severity::Warning, "api-version", "apiVersion", problem, why, format!("apiVersion: {GROUP}/v1"));
+    }
+}
+
+fn name(report: &mut Report, metadata: Option<&Value>) {
+    let field = |name| metadata.and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default();
+    let name = field("name");
+    if is_dns_subdomain(name) || (name.is_empty() && !field("generateName").is_empty()) {
+        return;
+    }
+    let (problem, remedy) = if name.is_empty() {
+        ("is missing".to_owned(), "any lower-case DNS name".to_owned())
+    } else {
+        (format!("{} is not a lower-case DNS subdomain", quote(name)), format!("name: {}", suggest_name(name)))
+    };
+    let why = "the API server refuses to create an object of this name";
+    report.add(Severity::Error, "name", "metadata.name", problem, why, remedy);
+}
+
+/// The nearest name that Kubernetes takes: what the generator calls a credential spec after its account.
+#[must_use]
+pub fn suggest_name(name: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c.to_ascii_lowercase() } else { '-' };
+    let lower: String = name.chars().take(253).map(fit).collect();
+    let edge = |c: char| !c.is_ascii_alphanumeric();
+    let labels: Vec<_> = lower.split('.').map(|label| label.trim_matches(edge)).filter(|l| !l.is_empty()).collect();
+    if labels.is_empty() { "gmsa".to_owned() } else { labels.join(".") }
+}
+
+fn contents(report: &mut Report, credspec: &Map<String, Value>) {
+    const ROOT: &str = "credspec";
+    if Contents::of(credspec).text().len() > MAX_CONTENTS_BYTES {
+        let problem = format!("is longer than {} KiB when printed as JSON", MAX_CONTENTS_BYTES / 1024);
+        let why = "the API server refuses every pod that carries it";
+        report.add(Severity::Error, "size", ROOT, problem, why, "fewer accounts, a shorter PluginInput");
+    }
+    report.unknown_keys(ROOT, credspec, &["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig"]);
+    cms_plugins(report, credspec.get("CmsPlugins"));
+    let join = report.section("credspec.DomainJoinConfig", credspec.get("DomainJoinConfig"));
+    let join = domain::check(report, join);
+    let directory = report.section("credspec.ActiveDirectoryConfig", credspec.get("ActiveDirectoryConfig"));
+    if let Some(directory) = directory {
+        report.unknown_keys(
+            "credspec.ActiveDirectoryConfig",
+            directory,
+            &["GroupManagedServiceAccounts", "HostAccountConfig"],
+        );
+        accounts::check(report, directory.get("GroupManagedServiceAccounts"), &join);
+        plugin::check(report, directory.get("HostAccountConfig"));
+    }
+}
+
+fn cms_plugins(report: &mut Report, plugins: Option<&Value>) {
+    let problem = match plugins {
+        None | Some(Value::Null) => "is missing",
+        Some(Value::Array(plugins)) if plugins.iter().any(|plugin| plugin == "ActiveDirectory") => return,
+        Some(Value::Array(_)) => "does not hold ActiveDirectory",
+        Some(_) => "is not a list",
+    };
+    let why = "Windows ignores the rest of the credential spec and the container starts without the account";
+    report.add(Severity::Error, "cms-plugins", "credspec.CmsPlugins", problem, why, "CmsPlugins: [ActiveDirectory]");
+}
+
+/// The findings so far.
+#[derive(Default)]
+struct Report {
+    findings: Vec<Finding>,
+}
+
+const CANNOT_START: &str = "Windows cannot read the credential spec: the container does not start";
+const PRUNED: &str = "the API server drops it without a word when the object is stored";
+
+impl Report {
+    fn add(
+        &mut self,
+        severity: Severity,
+        rule: &'static str,
+        field: &str,
+        problem: impl Into<String>,
+        consequence: &'static str,
+        remedy: impl Into<String>,
+    ) {
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(Finding {
+                severity,
+                rule,
+                field: field.to_owned(),
+                problem: problem.into(),
+                consequence,
+                remedy: remedy.into(),
+            });
+        }
+    }
+
+    /// A part of the credential spec that must be there and be an object.
+    fn section<'v>(&mut self, field: &str, value: Option<&'v Value>) -> Option<&'v Map<String, Value>> {
+        let problem = match value {
+            Some(Value::Object(section)) => return Some(section),
+            None | Some(Value::Null) => "is missing",
+            Some(_) => "is not an object",
+        };
+        self.add(Severity::Error, "section", field, problem, CANNOT_START, WRITE_NEW);
+        None
+    }
+
+    /// A text that must be there; the finding says what it should have been.
+    fn text<'v>(
+        &mut self,
+        rule: &'static str,
+        field: &str,
+        value: Option<&'v Value>,
+        consequence: &'static str,
+        remedy: &str,
+    ) -> Option<&'v str> {
+        let problem = match value {
+            Some(Value::String(text)) if !text.is_empty() => return Some(text),
+            None | Some(Value::Null) => "is missing",
+            Some(Value::String(_)) => "is empty",
+            Some(_) => "is not a string",
+        };
+        self.add(Severity::Error, rule, field, problem, consequence, remedy);
+        None
+    }
+
+    fn unknown_keys(&mut self, parent: &str, object: &Map<String, Value>, known: &[&str]) {
+        for key in object.keys().filter(|key| !known.contains(&key.as_str())) {
+            let field = if parent.is_empty() { bare(key) } else { format!("{parent}.{}", bare(key)) };
+            let meant = known.iter().find(|known| is_typo(key, known));
+            let remedy =
+                meant.map_or_else(|| format!("remove it; known are: {}", known.join(", ")), |k| format!("{k}:"));
+            self.add(Severity::Warning, "unknown-key", &field, "is not a field of a credential spec", PRUNED, remedy);
+        }
+    }
+}
+
+/// Whether `key` is `known` in other letters, with one letter more, less, other or two swapped.
+fn is_typo(key: &str, known: &str) -> bool {
+    let (a, b) = (key.to_ascii_lowercase().into_bytes(), known.to_ascii_lowercase().into_bytes());
+    let head = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+    let rest = |bytes: &[u8]| bytes.len().saturating_sub(head + tail);
+    rest(&a) <= 2 && rest(&b) <= 2 && a.len().abs_diff(b.len()) <= 1
+}
+
+/// A value from the object, fit for a message: quoted, escaped, at most 60 characters.
+fn quote(text: &str) -> String {
+    format!("{:?}{}", text.chars().take(60).collect::<String>(), if text.chars().nth(60).is_some() { "…" } else { "" })
+}
+
+/// A key from the object, fit for a field's path: escaped, at most 60 characters.
+fn bare(text: &str) -> String {
+    text.chars().take(60).flat_map(char::escape_debug).collect()
+}
+
+#[cfg(test)]
+mod tests;

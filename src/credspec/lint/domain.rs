@@ -1,0 +1,156 @@
+//! `DomainJoinConfig`: the domain, in its five spellings, and the account in one.
+
+use serde_json::{Map, Value};
+
+use super::{CANNOT_START, Report, Severity, bare, quote};
+
+const PATH: &str = "credspec.DomainJoinConfig";
+const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
+
+/// What other parts are compared with: the names that are there and have no fault of their own.
+#[derive(Default)]
+pub(super) struct Join<'v> {
+    /// `DnsName`
+    pub dns: Option<&'v str>,
+    /// `NetBiosName`
+    pub netbios: Option<&'v str>,
+    /// `MachineAccountName`
+    pub account: Option<&'v str>,
+}
+
+pub(super) fn check<'v>(report: &mut Report, join: Option<&'v Map<String, Value>>) -> Join<'v> {
+    let Some(join) = join else { return Join::default() };
+    let known = ["DnsName", "DnsTreeName", "Guid", "MachineAccountName", "NetBiosName", "Sid"];
+    report.unknown_keys(PATH, join, &known);
+    sid(report, join.get("Sid"));
+    guid(report, join.get("Guid"));
+    let account = machine_account(report, join.get("MachineAccountName"));
+    let dns = dns_name(report, "DnsName", join.get("DnsName"), "(Get-ADDomain).DNSRoot");
+    let tree = dns_name(report, "DnsTreeName", join.get("DnsTreeName"), "(Get-ADDomain).Forest");
+    if let (Some(dns), Some(tree)) = (dns, tree)
+        && is_below(tree, dns)
+    {
+        let problem = format!("{} lies below DnsName: the forest root never lies below a domain", quote(tree));
+        let remedy = "(Get-ADDomain).Forest, and (Get-ADDomain).DNSRoot for DnsName";
+        report.add(Severity::Error, "dns-tree-name", &format!("{PATH}.DnsTreeName"), problem, WRONG_DOMAIN, remedy);
+    }
+    let netbios = netbios_name(report, join.get("NetBiosName"));
+    Join { dns, netbios, account }
+}
+
+fn is_below(child: &str, parent: &str) -> bool {
+    let (child, parent) = (child.to_ascii_lowercase(), parent.to_ascii_lowercase());
+    child.strip_suffix(&parent).is_some_and(|rest| rest.ends_with('.'))
+}
+
+fn sid(report: &mut Report, value: Option<&Value>) {
+    const REMEDY: &str = "(Get-ADDomain).DomainSID.Value";
+    let field = format!("{PATH}.Sid");
+    let Some(sid) = report.text("sid", &field, value, CANNOT_START, REMEDY) else { return };
+    let numbers: Option<Vec<u32>> =
+        sid.strip_prefix("S-1-5-21-").and_then(|rest| rest.split('-').map(number).collect());
+    match numbers.as_deref() {
+        Some([_, _, _]) => {}
+        Some([a, b, c, _]) => {
+            let problem = format!("{} is the SID of an account: it has one number more than its domain's", quote(sid));
+            let remedy = format!("S-1-5-21-{a}-{b}-{c}, to be compared with {REMEDY}");
+            report.add(Severity::Error, "sid", &field, problem, WRONG_DOMAIN, remedy);
+        }
+        _ => {
+            let problem = format!("{} is not a domain's SID, which reads S-1-5-21-a-b-c", quote(sid));
+            report.add(Severity::Error, "sid", &field, problem, WRONG_DOMAIN, REMEDY);
+        }
+    }
+}
+
+fn number(text: &str) -> Option<u32> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+fn guid(report: &mut Report, value: Option<&Value>) {
+    const REMEDY: &str = "(Get-ADDomain).ObjectGUID (of the domain, not of the account)";
+    let field = format!("{PATH}.Guid");
+    let Some(guid) = report.text("guid", &field, value, CANNOT_START, REMEDY) else { return };
+    if is_guid(guid, |b| b.is_ascii_hexdigit()) {
+        return;
+    }
+    let inner = guid.trim_start_matches('{').trim_end_matches('}');
+    let (problem, remedy) = if inner != guid && is_guid(inner, |b| b.is_ascii_hexdigit()) {
+        (format!("{} stands in braces", quote(guid)), inner.to_owned())
+    } else {
+        (format!("{} is not a GUID", quote(guid)), REMEDY.to_owned())
+    };
+    report.add(Severity::Error, "guid", &field, problem, CANNOT_START, remedy);
+}
+
+/// Whether a text has the shape 8-4-4-4-12, of characters that `digit` takes.
+pub(super) fn is_guid(text: &str, digit: impl Fn(u8) -> bool) -> bool {
+    let groups: Vec<_> = text.split('-').collect();
+    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.concat().bytes().all(digit)
+}
+
+fn machine_account<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v str> {
+    let field = format!("{PATH}.MachineAccountName");
+    let name = report.text("account", &field, value, CANNOT_START, ACCOUNT_REMEDY)?;
+    account_name(report, &field, name).then_some(name)
+}
+
+const ACCOUNT_REMEDY: &str = "(Get-ADServiceAccount NAME).SamAccountName.TrimEnd('$')";
+
+/// The name of an account: the SAM name alone. Says whether it is one.
+pub(super) fn account_name(report: &mut Report, field: &str, name: &str) -> bool {
+    const WHY: &str =
+        "the host asks the domain for an account of this name and finds none: the container does not start";
+    let sam = name.rsplit(['\\', '/']).next().unwrap_or(name);
+    let sam = sam.split(['@', '.']).next().unwrap_or(sam).trim_end_matches('$');
+    let what = if name.contains(['\\', '/']) {
+        "carries its domain in front"
+    } else if name.contains(['@', '.']) {
+        "carries its domain behind"
+    } else if name.ends_with('$') {
+        "ends with $, which Windows adds itself"
+    } else {
+        return true;
+    };
+    let remedy = if sam.is_empty() { ACCOUNT_REMEDY.to_owned() } else { bare(sam) };
+    report.add(Severity::Error, "account", field, format!("{} {what}", quote(name)), WHY, remedy);
+    false
+}
+
+fn dns_name<'v>(report: &mut Report, key: &str, value: Option<&'v Value>, remedy: &str) -> Option<&'v str> {
+    let rule = if key == "DnsName" { "dns-name" } else { "dns-tree-name" };
+    let field = format!("{PATH}.{key}");
+    let name = report.text(rule, &field, value, CANNOT_START, remedy)?;
+    let label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_') || !b.is_ascii())
+    };
+    let problem = if !name.split('.').all(label) {
+        "is not a DNS name"
+    } else if !name.contains('.') {
+        "has no dot: it looks like the NetBIOS name"
+    } else {
+        return Some(name);
+    };
+    report.add(Severity::Error, rule, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, remedy);
+    None
+}
+
+fn netbios_name<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v str> {
+    const REMEDY: &str = "(Get-ADDomain).NetBIOSName";
+    const RULE: &str = "netbios-name";
+    let field = format!("{PATH}.NetBiosName");
+    let name = report.text(RULE, &field, value, CANNOT_START, REMEDY)?;
+    let (severity, problem) = if name.contains(['\\', '/', ':', '*', '?', '"', '<', '>', '|']) {
+        (Severity::Error, r#"holds one of \/:*?"<>|"#)
+    } else if name.chars().count() > 15 {
+        (Severity::Error, "is longer than 15 characters")
+    } else if name.contains('.') {
+        (Severity::Warning, "has a dot: it looks like the DNS name")
+    } else {
+        return Some(name);
+    };
+    report.add(severity, RULE, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, REMEDY);
+    None
+}
