@@ -16,6 +16,7 @@ mod connect;
 pub mod credspec;
 pub mod grant;
 mod input;
+pub mod install_test;
 pub mod output;
 mod reference;
 pub mod who_can;
