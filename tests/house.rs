@@ -43,7 +43,7 @@ const HOUSE: &[Room] = &[
     Room { name: "resolver",   imports: &["admission", "apiserver", "credspec", "manifests"], outside: AllBut(&["axum"]) },
     Room { name: "authorizer", imports: &["admission", "apiserver", "credspec", "manifests"], outside: AllBut(&["axum"]) },
     Room { name: "standalone", imports: &["admission", "authorizer", "credspec", "manifests", "resolver"], outside: AllBut(&["axum", "kube"]) },
-    Room { name: "tls",        imports: &["apiserver"],                         outside: AllBut(&["axum"]) },
+    Room { name: "tls",        imports: &["apiserver", "credspec"],             outside: AllBut(&["axum"]) },
     // What answers.
     Room { name: "admin",      imports: &["metrics", "shutdown"],               outside: AllBut(&["kube"]) },
     Room { name: "server",     imports: &["admission", "authorizer", "config", "credspec", "metrics", "resolver"], outside: AllBut(&["kube"]) },

@@ -1,0 +1,1 @@
+//! Handshakes that must not succeed, and what they do to those that must.
