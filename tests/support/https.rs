@@ -1,4 +1,5 @@
 //! A webhook server of the library's own on a free port, and a client that trusts it.
+#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::{
     net::SocketAddr,

@@ -9,7 +9,7 @@ use http_body_util::Full;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::{
-    ClientConfig, RootCertStore,
+    ClientConfig, HandshakeKind, RootCertStore,
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
     time_provider::TimeProvider,
 };
@@ -37,6 +37,12 @@ impl TimeProvider for Time {
 pub struct Client(Arc<ClientConfig>);
 
 impl Client {
+    /// Resumes its sessions where the server lets it.
+    pub fn resuming(mut self) -> Self {
+        Arc::make_mut(&mut self.0).resumption = rustls::client::Resumption::default();
+        self
+    }
+
     /// Trusts the authorities in `bundle`, which is PEM.
     pub fn trusting(bundle: &str) -> Self {
         Self::new(&CaBundle::salvage(bundle.as_bytes()), Clock::system(), None)
@@ -92,6 +98,17 @@ impl Client {
     /// Posts a review on a connection of its own; gives back when it was not answered as it should be.
     pub async fn review(&self, address: SocketAddr) -> io::Result<()> {
         KeepAlive::Http1(self.http1(address).await?).review().await
+    }
+
+    /// Posts a review, and says how its connection began.
+    pub async fn handshake(&self, address: SocketAddr) -> io::Result<HandshakeKind> {
+        let stream = self.connect(address, "http/1.1").await?;
+        let kind = stream.get_ref().1.handshake_kind().unwrap();
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+        tokio::spawn(connection);
+        // With the answer comes what the client needs to resume.
+        answer(sender.send_request(review_request("/mutate", review())).await.map_err(io::Error::other)?).await;
+        Ok(kind)
     }
 
     async fn http1(&self, address: SocketAddr) -> io::Result<http1::SendRequest<Full<Bytes>>> {

@@ -97,8 +97,8 @@ async fn two_hundred_swaps_under_load_fail_nothing() {
     let served = Served::new();
     let _keeper = Keeper::start(mounted.files(), &served, NEVER);
     until_served(&served, &serial(&first)).await;
-    let server = webhook(&served, None);
-    let address = server.address;
+    let running = webhook(&served, None);
+    let address = running.address;
     let client = Client::trusting(ca.cert_pem());
     let stop = Arc::new(AtomicBool::new(false));
     let answered = Arc::new(AtomicUsize::new(0));
@@ -142,8 +142,8 @@ async fn whatever_is_wrong_with_the_files_the_old_pair_serves_on() {
     let served = Served::new();
     let _keeper = Keeper::start(mounted.files(), &served, NEVER);
     until_served(&served, &serial(&good)).await;
-    let server = webhook(&served, None);
-    let address = server.address;
+    let running = webhook(&served, None);
+    let address = running.address;
     let client = Client::trusting(ca.cert_pem());
 
     let (cert, key) = (mounted.path("tls.crt"), mounted.path("tls.key"));
@@ -228,8 +228,8 @@ async fn files_that_come_later_are_served_when_they_come() {
     let files = Files { cert: folder.join("tls.crt"), key: folder.join("tls.key") };
     let _keeper = Keeper::start(files, &served, Duration::from_millis(50));
     eventually("it is missed", || served.status().refused == 1).await;
-    let server = webhook(&served, None);
-    let address = server.address;
+    let running = webhook(&served, None);
+    let address = running.address;
     let client = Client::trusting(ca.cert_pem());
     client.serial(address).await.unwrap_err();
     fs::create_dir(&folder).unwrap();

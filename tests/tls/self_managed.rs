@@ -82,9 +82,9 @@ impl Cluster {
         let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
         let managed = SelfManaged::new(api, settings.clone(), served.clone(), self.clock());
         let progress = managed.progress();
-        let server = webhook(&served, None);
+        let webhook = webhook(&served, None);
         let task = tokio::spawn(async move { match managed.run().await {} });
-        Replica { served, progress, server, task }
+        Replica { served, progress, webhook, task }
     }
 
     /// The bundle of every webhook in a configuration, which must all be the same.
@@ -129,7 +129,7 @@ impl Cluster {
 struct Replica {
     served: Served,
     progress: Arc<Progress>,
-    server: Server,
+    webhook: Server,
     task: JoinHandle<()>,
 }
 
@@ -208,7 +208,7 @@ async fn three_replicas_at_once_make_one_authority_and_one_leaf() {
     for plural in CONFIGURATIONS {
         assert_eq!(cluster.bundle(plural), authority, "{plural}");
         for replica in &replicas {
-            cluster.client(plural).review(replica.server.address).await.unwrap();
+            cluster.client(plural).review(replica.webhook.address).await.unwrap();
         }
     }
     assert_eq!(certificates(&cluster.secret_value("ca.crt")), authority);
@@ -232,7 +232,7 @@ impl Load {
         let mut load =
             Self { stop: Arc::default(), answered: Arc::default(), failures: Arc::default(), lanes: JoinSet::new() };
         for (lane, replica) in replicas.iter().enumerate() {
-            let (cluster, address) = (Arc::clone(cluster), replica.server.address);
+            let (cluster, address) = (Arc::clone(cluster), replica.webhook.address);
             let (stop, answered, failures) =
                 (Arc::clone(&load.stop), Arc::clone(&load.answered), Arc::clone(&load.failures));
             load.lanes.spawn(async move {
@@ -344,7 +344,7 @@ async fn a_rotation_can_be_asked_for_and_drops_nothing_that_is_served() {
     let late = cluster.replica();
     late.progress.until_ready().await;
     assert_eq!(late.serial(), Some(leaf_in(&cluster)));
-    cluster.client(CONFIGURATIONS[0]).review(late.server.address).await.unwrap();
+    cluster.client(CONFIGURATIONS[0]).review(late.webhook.address).await.unwrap();
     load.finish().await;
 }
 
@@ -359,7 +359,7 @@ async fn while_the_api_server_is_away_memory_serves_and_the_renewal_comes_after(
     let failed = replica.progress.counts().failed;
     eventually("it is noticed", || replica.progress.counts().failed > failed + 1).await;
     assert_eq!(replica.serial(), serial);
-    client.review(replica.server.address).await.unwrap();
+    client.review(replica.webhook.address).await.unwrap();
     assert!(replica.progress.is_ready());
     cluster.api.resume().await;
     eventually("it is renewed", || replica.serial().is_some() && replica.serial() != serial).await;
@@ -405,11 +405,11 @@ async fn a_deleted_secret_is_reported_and_not_created() {
     let failed = replica.progress.counts().failed;
     eventually("it is counted", || replica.progress.counts().failed > failed + 1).await;
     assert_eq!(cluster.api.count(Verb::Create, "/secrets"), 0);
-    client.review(replica.server.address).await.unwrap();
+    client.review(replica.webhook.address).await.unwrap();
     // Somebody installs it again, empty: a new authority, which is served once everybody trusts it.
     cluster.api.apply(secret(&json!({})));
     eventually("the new one is served", || replica.serial() != serial).await;
-    cluster.client(CONFIGURATIONS[1]).review(replica.server.address).await.unwrap();
+    cluster.client(CONFIGURATIONS[1]).review(replica.webhook.address).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
