@@ -67,7 +67,9 @@ impl Cluster {
         let separator = if path.contains('?') { '&' } else { '?' };
         let (mut items, mut more) = (Vec::new(), String::new());
         loop {
-            let mut page = self.get(&format!("{path}{separator}limit={PAGE}&continue={more}")).await?;
+            // The token is made of letters, digits, `-` and `_`.
+            let from = if more.is_empty() { String::new() } else { format!("&continue={more}") };
+            let mut page = self.get(&format!("{path}{separator}limit={PAGE}{from}")).await?;
             page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().clone_into(&mut more);
             if let Some(Value::Array(found)) = page.get_mut("items").map(Value::take) {
                 items.extend(found);

@@ -3,7 +3,7 @@
 //! What always holds: it answers a real `kube::Client` in the words of kube-apiserver (messages, codes, `details`), and
 //! every request is recorded before anything else happens to it, so that tests can count calls. It knows nothing of the
 //! webhook. It keeps no schema: objects are JSON.
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
