@@ -9,144 +9,19 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
+use crate::{
+    telemetry::{Format, Levels},
+    tls::{
+        configurations::Configuration,
+        files::Files,
+        self_managed::{self, Terms},
+    },
+};
 
-use crate::telemetry::{Format, Levels};
+mod args;
 
-/// Admission webhook for Windows Group Managed Service Accounts (GMSA) in Kubernetes.
-#[derive(Debug, Parser)]
-#[command(name = "gmsa-webhook", version, args_conflicts_with_subcommands = true)]
-pub struct Args {
-    #[command(subcommand)]
-    command: Option<Command>,
-    #[command(flatten)]
-    serve: ServeArgs,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Serve the webhook (also what happens without a subcommand).
-    Serve(ServeArgs),
-}
-
-/// What `serve` takes.
-#[derive(Debug, ClapArgs)]
-struct ServeArgs {
-    /// Answer from the YAML files under DIR (credential specs, roles, role bindings) instead of a cluster.
-    #[arg(long, value_name = "DIR")]
-    standalone: Option<PathBuf>,
-
-    /// Address of the webhook. [default: [::]:443; with --standalone 127.0.0.1:8443]
-    #[arg(long, value_name = "ADDR:PORT")]
-    listen: Option<SocketAddr>,
-
-    /// Port of the webhook on the default address; --listen goes before it.
-    #[arg(long, value_name = "PORT", env = "HTTPS_PORT", value_parser = optional_port)]
-    https_port: Option<OptionalPort>,
-
-    /// Address of /livez and /readyz, in plain HTTP. [default: [::]:9090; with --standalone 127.0.0.1:9090]
-    #[arg(long, value_name = "ADDR:PORT", env = "ADMIN_LISTEN")]
-    admin_listen: Option<SocketAddr>,
-
-    /// Serving certificate: a PEM file, the leaf first.
-    #[arg(long, value_name = "FILE", env = "TLS_CRT", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-
-    /// Private key of the serving certificate: a PEM file.
-    #[arg(long, value_name = "FILE", env = "TLS_KEY", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-
-    /// How often certificate files are compared with what is served, besides when their folder changes.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
-    tls_reload_interval: Duration,
-
-    /// Only serve clients whose certificate comes from an authority in this PEM file.
-    #[arg(long, value_name = "FILE")]
-    client_ca: Option<PathBuf>,
-
-    /// Only serve clients whose certificate has this common name or DNS name; may be given several times.
-    #[arg(long, value_name = "NAME", requires = "client_ca")]
-    client_name: Vec<String>,
-
-    /// Accepted for compatibility: certificate files are always reloaded.
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go_bool)]
-    cert_reload: Option<bool>,
-
-    /// Give pods that use GMSA and have no host name a random one.
-    #[arg(long, value_name = "BOOL", env = "RANDOM_HOSTNAME", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
-    random_hostname: bool,
-
-    /// Refuse credential specs that cannot work, rather than warn of them.
-    #[arg(long, env = "STRICT_CREDENTIAL_SPECS", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
-    strict_credential_specs: bool,
-
-    /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
-    authorization_cache_ttl: Duration,
-
-    /// Which events are logged: error, warn, info, debug, trace.
-    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
-    log_level: Levels,
-
-    /// Shape of a log line.
-    #[arg(long, value_enum, env = "LOG_FORMAT", default_value = "text")]
-    log_format: Format,
-
-    /// Open connections at once; over it, none is accepted until one ends.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().connections, value_parser = at_least_one)]
-    max_connections: usize,
-
-    /// Reviews in flight at once; over it, a review is answered with 503.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().reviews, value_parser = at_least_one)]
-    max_reviews: usize,
-
-    /// How long to go on serving after SIGTERM, until no endpoint names this replica. [default: 5s; with --standalone 0s]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    shutdown_delay: Option<Duration>,
-
-    /// How long requests in flight may take after that.
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
-    drain_timeout: Duration,
-
-    /// Accepted for compatibility: there is no client-side throttling.
-    #[arg(long, env = "QPS", hide = true)]
-    qps: Option<String>,
-
-    /// Accepted for compatibility: there is no client-side throttling.
-    #[arg(long, env = "BURST", hide = true)]
-    burst: Option<String>,
-}
-
-/// An empty variable counts as one that is not set.
-type OptionalPort = Option<u16>;
-
-fn optional_port(text: &str) -> Result<OptionalPort, String> {
-    if text.is_empty() {
-        return Ok(None);
-    }
-    text.parse().map(Some).map_err(|_| "expected a port: a number from 0 to 65535".to_owned())
-}
-
-/// The spellings of Go's `strconv.ParseBool`; empty is false, as an unset variable is.
-fn go_bool(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
-        "0" | "f" | "F" | "FALSE" | "false" | "False" | "" => Ok(false),
-        _ => Err("expected true or false".to_owned()),
-    }
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    // tokio's semaphores count to usize::MAX / 8; a million is more than a process has file descriptors.
-    match text.parse() {
-        Ok(number @ 1..=1_000_000) => Ok(number),
-        _ => Err("expected a number from 1 to 1000000".to_owned()),
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    go_duration(text).ok_or_else(|| "expected a duration with units, such as 10s, 1m30s or 500ms".to_owned())
-}
+pub use args::Args;
+use args::{CertificateArgs, Command, ServiceNames};
 
 /// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit.
 pub(crate) fn go_duration(text: &str) -> Option<Duration> {
@@ -192,15 +67,17 @@ pub enum Backend {
 }
 
 /// Where the serving certificate comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Certificate {
     /// A pair of PEM files.
     Files {
-        /// The chain, the leaf first.
-        cert: PathBuf,
-        /// The leaf's key.
-        key: PathBuf,
+        /// The chain and the key of its leaf.
+        files: Files,
+        /// The file whose CAs are written into these webhook configurations.
+        publish: Option<(PathBuf, Vec<Configuration>)>,
     },
+    /// A Secret that the replicas fill and renew.
+    SelfManaged(Box<self_managed::Settings>),
     /// Made at start, signed by a CA that is written to a folder: for standalone use.
     SelfSigned,
 }
@@ -212,8 +89,10 @@ pub struct Config {
     pub backend: Backend,
     /// Where the serving certificate comes from.
     pub certificate: Certificate,
-    /// How often certificate files are compared with what is served.
+    /// How often certificate files and webhook configurations are looked at, besides when they are seen to change.
     pub tls_reload_interval: Duration,
+    /// How long CAs of others are kept in webhook configurations.
+    pub foreign_ca_grace: Duration,
     /// The authorities of the clients that may call, and the names that they must have; all clients may where it is `None`.
     pub clients: Option<(PathBuf, Vec<String>)>,
     /// The webhook's address.
@@ -245,9 +124,15 @@ pub struct Config {
 pub enum ConfigError {
     /// A webhook in a cluster needs a certificate that the API server trusts.
     #[error(
-        "no serving certificate: set --tls-cert and --tls-key (or TLS_CRT and TLS_KEY) to PEM files, or run with --standalone DIR"
+        "no serving certificate: set --tls-cert and --tls-key (or TLS_CRT and TLS_KEY) to PEM files, or --self-managed-secret and --self-managed-service, or run with --standalone DIR"
     )]
     NoCertificate,
+    /// A CA that nobody trusts serves nobody.
+    #[error("--self-managed-secret needs the webhook configurations that are to trust its CA: --webhook-configuration")]
+    NoConfiguration,
+    /// Configurations to write into, and nothing to write.
+    #[error("--webhook-configuration needs a CA to write into it: --self-managed-secret or --publish-ca")]
+    NothingToPublish,
 }
 
 impl Args {
@@ -263,21 +148,22 @@ impl Args {
         let standalone = args.standalone.is_some();
         let (ip, port) =
             if standalone { (IpAddr::V4(Ipv4Addr::LOCALHOST), 8443) } else { (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 443) };
-        let certificate = match (args.tls_cert, args.tls_key) {
-            (Some(cert), Some(key)) => Certificate::Files { cert, key },
-            _ if standalone => Certificate::SelfSigned,
-            _ => return Err(ConfigError::NoCertificate),
-        };
+        let tls = args.certificates;
+        let reload = tls.tls_reload_interval;
+        let clients = tls.client_ca.clone().map(|file| (file, tls.client_name.clone()));
+        let (foreign_ca_grace, cert_reload) = (tls.foreign_ca_grace, tls.cert_reload.is_some());
+        let certificate = tls.resolve(standalone)?;
         let given = [
-            ("--cert-reload", args.cert_reload.is_some()),
+            ("--cert-reload", cert_reload),
             ("QPS", args.qps.is_some_and(|qps| !qps.is_empty())),
             ("BURST", args.burst.is_some_and(|burst| !burst.is_empty())),
         ];
         Ok(Config {
             backend: args.standalone.map_or(Backend::Cluster, Backend::Standalone),
             certificate,
-            tls_reload_interval: args.tls_reload_interval,
-            clients: args.client_ca.map(|file| (file, args.client_name)),
+            tls_reload_interval: reload,
+            foreign_ca_grace,
+            clients,
             listen: args.listen.unwrap_or(SocketAddr::new(ip, args.https_port.flatten().unwrap_or(port))),
             admin_listen: args.admin_listen.unwrap_or(SocketAddr::new(ip, 9090)),
             random_hostname: args.random_hostname,
@@ -292,3 +178,42 @@ impl Args {
         })
     }
 }
+
+impl CertificateArgs {
+    fn resolve(self, standalone: bool) -> Result<Certificate, ConfigError> {
+        let configurations = self.webhook_configuration;
+        if let (Some(secret), Some(ServiceNames(names))) = (self.self_managed_secret, self.self_managed_service) {
+            if configurations.is_empty() {
+                return Err(ConfigError::NoConfiguration);
+            }
+            let terms = Terms {
+                names,
+                ca_lifetime: self.ca_lifetime,
+                leaf_lifetime: self.leaf_lifetime,
+                renewal: self.renewal_point,
+                bundle_standing: self.bundle_standing,
+            };
+            return Ok(Certificate::SelfManaged(Box::new(self_managed::Settings {
+                secret,
+                configurations,
+                terms,
+                foreign_grace: self.foreign_ca_grace,
+                check_interval: self.tls_reload_interval,
+            })));
+        }
+        if self.publish_ca.is_none() && !configurations.is_empty() {
+            return Err(ConfigError::NothingToPublish);
+        }
+        match (self.tls_cert, self.tls_key) {
+            (Some(cert), Some(key)) => {
+                let publish = self.publish_ca.map(|file| (file, configurations));
+                Ok(Certificate::Files { files: Files { cert, key }, publish })
+            }
+            _ if standalone => Ok(Certificate::SelfSigned),
+            _ => Err(ConfigError::NoCertificate),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -36,7 +36,7 @@ const HOUSE: &[Room] = &[
     Room { name: "metrics",    imports: &[],                                    outside: AllBut(&["axum", "kube"]) },
     Room { name: "shutdown",   imports: &[],                                    outside: AllBut(&["axum", "kube"]) },
     Room { name: "telemetry",  imports: &[],                                    outside: AllBut(&["axum", "kube"]) },
-    Room { name: "config",     imports: &["telemetry"],                         outside: AllBut(&["axum", "kube"]) },
+    Room { name: "config",     imports: &["credspec", "telemetry", "tls"],      outside: AllBut(&["axum", "kube"]) },
     Room { name: "manifests",  imports: &[],                                    outside: AllBut(&["axum", "kube"]) },
     Room { name: "apiserver",  imports: &["admission"],                         outside: AllBut(&["axum"]) },
     Room { name: "coalesce",   imports: &[],                                    outside: AllBut(&["axum", "kube"]) },
@@ -44,7 +44,7 @@ const HOUSE: &[Room] = &[
     Room { name: "resolver",   imports: &["admission", "apiserver", "coalesce", "credspec", "manifests", "metrics"], outside: AllBut(&["axum"]) },
     Room { name: "authorizer", imports: &["admission", "apiserver", "coalesce", "credspec", "manifests"], outside: AllBut(&["axum"]) },
     Room { name: "standalone", imports: &["admission", "authorizer", "credspec", "manifests", "resolver"], outside: AllBut(&["axum", "kube"]) },
-    Room { name: "tls",        imports: &["apiserver"],                         outside: AllBut(&["axum"]) },
+    Room { name: "tls",        imports: &["apiserver", "credspec"],                         outside: AllBut(&["axum"]) },
     // What answers.
     Room { name: "admin",      imports: &["metrics", "shutdown"],               outside: AllBut(&["kube"]) },
     Room { name: "server",     imports: &["admission", "authorizer", "config", "credspec", "metrics", "resolver"], outside: AllBut(&["kube"]) },

@@ -181,7 +181,7 @@ fn what_cannot_be_started_says_why_and_exits_with_2() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         stderr(&output),
-        "error: no serving certificate: set --tls-cert and --tls-key (or TLS_CRT and TLS_KEY) to PEM files, or run with --standalone DIR\n"
+        "error: no serving certificate: set --tls-cert and --tls-key (or TLS_CRT and TLS_KEY) to PEM files, or --self-managed-secret and --self-managed-service, or run with --standalone DIR\n"
     );
     for (args, message) in [
         (

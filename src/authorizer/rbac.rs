@@ -106,7 +106,7 @@ pub struct Binding {
     /// To whom.
     pub holders: Vec<Holder>,
     /// The role's rules; `None` where there is no such role.
-    rules: Option<Arc<[Rule]>>,
+    rules: Option<Arc<[Arc<Rule>]>>,
 }
 
 impl Binding {

@@ -18,7 +18,7 @@ pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// The most manifests and folders, all in all.
 pub const MAX_FILES: usize = 4096;
 /// The most bytes in all files.
-pub const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
+pub const MAX_TOTAL_BYTES: usize = 32 * 1024 * 1024;
 /// The deepest nesting of folders; the one that is asked for counts as the first.
 pub const MAX_DEPTH: usize = 16;
 

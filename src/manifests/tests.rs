@@ -158,7 +158,11 @@ fn what_a_text_may_hold_is_bounded() {
         let below = format!("*a{}", level - 1);
         writeln!(bomb, "a{level}: &a{level} [{}]", [below.as_str(); 9].join(", ")).unwrap();
     }
-    assert_eq!(first(&bomb), "a.yaml, document 1, line 5: expected aliases to repeat at most 50000 values");
+    assert_eq!(first(&bomb), "a.yaml, document 1, line 4: expected aliases to repeat at most 5000 values");
+
+    // One long text, many times.
+    let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), ["*a"; 5].join(", "));
+    assert_eq!(first(&long), "a.yaml, document 1, line 2: expected at most 362175 bytes of text in all values");
 
     let lists = |depth: usize| {
         let open = "{apiVersion: v1, kind: List, items: [".repeat(depth);

@@ -21,12 +21,15 @@ pub(super) struct Limits {
     pub nodes: usize,
     /// Parser events that aliases repeat.
     pub repeated: usize,
+    /// Bytes of text by which aliases make all values longer than the text itself.
+    pub repeated_bytes: usize,
     /// Documents, empty ones included.
     pub documents: usize,
 }
 
 /// More than any honest manifest holds.
-pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated: 50_000, documents: 10_000 };
+pub(super) const LIMITS: Limits =
+    Limits { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024, documents: 10_000 };
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
@@ -114,9 +117,9 @@ pub(super) fn read_each(texts: &[(u64, &str)], limits: &Limits) -> Result<Vec<Re
 }
 
 fn documents(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
-    serde_saphyr::from_multiple_with_options(text, options(limits)).map_err(|error| {
+    serde_saphyr::from_multiple_with_options(text, options(text, limits)).map_err(|error| {
         let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
-        let message = describe(&error, limits);
+        let message = describe(&error, text, limits);
         let is_template = text.contains("{{") && text.contains("}}");
         let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
         (line, message + hint)
@@ -133,12 +136,13 @@ fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Fault>
     })
 }
 
-fn options(limits: &Limits) -> Options {
+fn options(text: &str, limits: &Limits) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: limits.levels,
             max_documents: limits.documents,
             max_nodes: limits.nodes,
+            max_total_scalar_bytes: text.len() + limits.repeated_bytes,
         },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: limits.repeated },
         duplicate_keys: DuplicateKeyPolicy::Error,
@@ -149,7 +153,7 @@ fn options(limits: &Limits) -> Options {
     }
 }
 
-fn describe(error: &Error, limits: &Limits) -> String {
+fn describe(error: &Error, text: &str, limits: &Limits) -> String {
     match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands twice"),
         Error::DuplicateMappingKey { key: None, .. } => "a key stands twice".to_owned(),
@@ -162,9 +166,12 @@ fn describe(error: &Error, limits: &Limits) -> String {
             BudgetBreach::Depth { .. } => format!("expected at most {} levels of mappings and lists", limits.levels),
             BudgetBreach::Nodes { .. } => format!("expected at most {} values", limits.nodes),
             BudgetBreach::Documents { .. } => format!("expected at most {} documents", limits.documents),
+            BudgetBreach::ScalarBytes { .. } => {
+                format!("expected at most {} bytes of text in all values", text.len() + limits.repeated_bytes)
+            }
             _ => "expected a smaller or simpler text".to_owned(),
         },
-        Error::AliasError { error, .. } => describe(error, limits),
+        Error::AliasError { error, .. } => describe(error, text, limits),
         _ => DefaultMessageFormatter.format_message(error).into_owned(),
     }
 }

@@ -19,7 +19,9 @@ use tokio::time::Instant;
 
 mod access;
 mod cache;
+mod counted;
 mod live;
+mod memory;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -141,7 +141,13 @@ async fn route(
     }
 }
 
-fn change(world: &World, verb: Verb, head: &http::request::Parts, key: &Key, body: &Value) -> Result<Value, Refusal> {
+fn change(
+    world: &World,
+    verb: Verb,
+    head: &http::request::Parts,
+    key: &Key,
+    body: &Value,
+) -> Result<Arc<Value>, Refusal> {
     let mut store = world.store();
     let stored =
         |store: &super::store::Store| store.object(&key.plural, &key.namespace, &key.name).ok_or(Refusal::NotFound);
@@ -163,7 +169,7 @@ fn change(world: &World, verb: Verb, head: &http::request::Parts, key: &Key, bod
             }
             store.update(key, object)
         }
-        Verb::Get | Verb::List | Verb::Watch => stored(&store),
+        Verb::Get | Verb::List | Verb::Watch => stored(&store).map(Arc::new),
     }
 }
 

@@ -1,6 +1,9 @@
 //! The objects, their resource versions and what happened to them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 
@@ -53,7 +56,7 @@ pub struct Change {
     pub version: u64,
     pub what: ChangeKind,
     pub key: Key,
-    pub object: Value,
+    pub object: Arc<Value>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,12 +76,12 @@ pub enum Refusal {
 
 pub struct Store {
     kinds: Vec<Kind>,
-    objects: BTreeMap<Key, Value>,
+    objects: BTreeMap<Key, Arc<Value>>,
     version: u64,
     pub history: Vec<Change>,
     pub compacted: u64,
     /// The rest of a list that was given in part, by its continue token.
-    rests: HashMap<String, (u64, Vec<Value>)>,
+    rests: HashMap<String, (u64, Vec<Arc<Value>>)>,
 }
 
 impl Default for Store {
@@ -111,7 +114,7 @@ impl Store {
     }
 
     pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Value> {
-        self.objects.get(&key(plural, namespace, name)).cloned()
+        self.objects.get(&key(plural, namespace, name)).map(|object| Value::clone(object))
     }
 
     pub fn version(&self) -> u64 {
@@ -128,15 +131,12 @@ impl Store {
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.remove("resourceVersion");
         }
-        let written = match self.update(&key, object.clone()) {
-            Err(Refusal::NotFound) => self.create(&key, object),
-            written => written,
-        };
-        let written = written.unwrap();
-        written["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+        let is_known = self.objects.contains_key(&key);
+        let written = if is_known { self.update(&key, object) } else { self.create(&key, object) };
+        written.unwrap()["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
     }
 
-    pub fn create(&mut self, key: &Key, mut object: Value) -> Result<Value, Refusal> {
+    pub fn create(&mut self, key: &Key, mut object: Value) -> Result<Arc<Value>, Refusal> {
         if self.objects.contains_key(key) {
             return Err(Refusal::AlreadyExists);
         }
@@ -146,7 +146,7 @@ impl Store {
     }
 
     /// Replaces; an object that carries a resource version must carry the current one.
-    pub fn update(&mut self, key: &Key, mut object: Value) -> Result<Value, Refusal> {
+    pub fn update(&mut self, key: &Key, mut object: Value) -> Result<Arc<Value>, Refusal> {
         let old = self.objects.get(key).ok_or(Refusal::NotFound)?;
         let based_on = object["metadata"]["resourceVersion"].as_str();
         if based_on.is_some_and(|version| old["metadata"]["resourceVersion"] != version) {
@@ -156,19 +156,21 @@ impl Store {
         Ok(self.write(key, object, ChangeKind::Modified))
     }
 
-    fn write(&mut self, key: &Key, mut object: Value, what: ChangeKind) -> Value {
+    fn write(&mut self, key: &Key, mut object: Value, what: ChangeKind) -> Arc<Value> {
         self.version += 1;
         object["metadata"]["resourceVersion"] = Value::from(self.version.to_string());
-        self.objects.insert(key.clone(), object.clone());
-        self.record(what, key.clone(), object.clone());
+        let object = Arc::new(object);
+        self.objects.insert(key.clone(), Arc::clone(&object));
+        self.record(what, key.clone(), Arc::clone(&object));
         object
     }
 
-    pub fn remove(&mut self, key: &Key) -> Result<Value, Refusal> {
-        let mut object = self.objects.remove(key).ok_or(Refusal::NotFound)?;
+    pub fn remove(&mut self, key: &Key) -> Result<Arc<Value>, Refusal> {
+        let mut object = Value::clone(&*self.objects.remove(key).ok_or(Refusal::NotFound)?);
         self.version += 1;
         object["metadata"]["resourceVersion"] = Value::from(self.version.to_string());
-        self.record(ChangeKind::Deleted, key.clone(), object.clone());
+        let object = Arc::new(object);
+        self.record(ChangeKind::Deleted, key.clone(), Arc::clone(&object));
         Ok(object)
     }
 
@@ -177,10 +179,10 @@ impl Store {
     }
 
     pub fn bookmark(&mut self) {
-        self.record(ChangeKind::Bookmark, Key::default(), Value::Null);
+        self.record(ChangeKind::Bookmark, Key::default(), Arc::new(Value::Null));
     }
 
-    fn record(&mut self, what: ChangeKind, key: Key, object: Value) {
+    fn record(&mut self, what: ChangeKind, key: Key, object: Arc<Value>) {
         self.history.push(Change { version: self.version, what, key, object });
     }
 
@@ -203,14 +205,16 @@ impl Store {
             self.rests.insert(token, (version, rest));
         }
         let list_kind = format!("{}List", kind.kind);
-        Some(json!({"apiVersion": kind.api_version, "kind": list_kind, "metadata": metadata, "items": items}))
+        let mut list = json!({"apiVersion": kind.api_version, "kind": list_kind, "metadata": metadata});
+        list["items"] = items.iter().map(|object| Value::clone(object)).collect();
+        Some(list)
     }
 
-    fn matching(&self, kind: &Kind, namespace: Option<&str>) -> Vec<Value> {
+    fn matching(&self, kind: &Kind, namespace: Option<&str>) -> Vec<Arc<Value>> {
         let objects = self.objects.iter().filter(|(key, _)| {
             key.plural == kind.plural && namespace.is_none_or(|namespace| key.namespace == namespace)
         });
-        objects.map(|(_, object)| object.clone()).collect()
+        objects.map(|(_, object)| Arc::clone(object)).collect()
     }
 }
 

@@ -96,7 +96,7 @@ impl Watch {
         };
         let wanted = change.key.plural == self.kind.plural
             && self.namespace.as_ref().is_none_or(|namespace| *namespace == change.key.namespace);
-        wanted.then(|| json!({"type": what, "object": change.object}))
+        wanted.then(|| json!({"type": what, "object": *change.object}))
     }
 }
 

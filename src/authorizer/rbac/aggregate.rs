@@ -22,13 +22,13 @@ pub(super) struct ClusterRole {
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Its own rules.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<Arc<Rule>>,
     /// Where it is aggregated: the roles whose rules it has instead are those that any selector matches.
     pub selectors: Option<Vec<Selector>>,
 }
 
 /// The rules of every `ClusterRole`, by name.
-pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, Arc<[Rule]>> {
+pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, Arc<[Arc<Rule>]>> {
     let own = |name: &str| roles.get(name).into_iter().flat_map(|role| &role.rules).cloned();
     let sources = sources(roles);
     let all = |name: &str| match sources.get(name) {

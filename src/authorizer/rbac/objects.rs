@@ -49,7 +49,7 @@ impl Rbac {
 #[derive(Default)]
 struct Objects {
     seen: BTreeMap<(String, Option<String>, String), Origin>,
-    roles: BTreeMap<(String, String), Vec<Rule>>,
+    roles: BTreeMap<(String, String), Vec<Arc<Rule>>>,
     cluster_roles: BTreeMap<String, ClusterRole>,
     aggregated: usize,
     bindings: Vec<Binding>,
@@ -111,7 +111,7 @@ impl Objects {
         self.cluster_roles.entry("cluster-admin".to_owned()).or_insert_with(cluster_admin);
         let cluster_roles = aggregate::rules(&self.cluster_roles);
         let roles: BTreeMap<_, _> =
-            self.roles.into_iter().map(|(key, rules)| (key, Arc::<[Rule]>::from(rules))).collect();
+            self.roles.into_iter().map(|(key, rules)| (key, Arc::<[Arc<Rule>]>::from(rules))).collect();
         let mut rbac = Rbac { roles: written, ..Rbac::default() };
         for mut binding in self.bindings {
             binding.rules = match (&binding.namespace, binding.role_kind) {
@@ -143,7 +143,7 @@ fn cluster_admin() -> ClusterRole {
     let all = || vec!["*".to_owned()];
     ClusterRole {
         labels: BTreeMap::from([("kubernetes.io/bootstrapping".to_owned(), "rbac-defaults".to_owned())]),
-        rules: vec![Rule { verbs: all(), groups: all(), resources: all(), names: Vec::new() }],
+        rules: vec![Arc::new(Rule { verbs: all(), groups: all(), resources: all(), names: Vec::new() })],
         selectors: None,
     }
 }
@@ -167,7 +167,7 @@ fn cluster_role(root: &Field<'_>) -> Result<ClusterRole, Problem> {
     Ok(ClusterRole { labels, rules: rules(&root.get("rules"), false)?, selectors })
 }
 
-fn rules(field: &Field<'_>, namespaced: bool) -> Result<Vec<Rule>, Problem> {
+fn rules(field: &Field<'_>, namespaced: bool) -> Result<Vec<Arc<Rule>>, Problem> {
     let mut rules = Vec::new();
     for item in field.items()? {
         item.expect_only(&["apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"])?;
@@ -190,15 +190,12 @@ fn rules(field: &Field<'_>, namespaced: bool) -> Result<Vec<Rule>, Problem> {
             if !(rule.groups.is_empty() && rule.resources.is_empty() && rule.names.is_empty()) {
                 return Err(urls.problem("expected either these or apiGroups and resources in one rule, found both"));
             }
-            continue;
-        }
-        if rule.groups.is_empty() {
+        } else if rule.groups.is_empty() {
             return Err(at_least_one("apiGroups"));
-        }
-        if rule.resources.is_empty() {
+        } else if rule.resources.is_empty() {
             return Err(at_least_one("resources"));
         }
-        rules.push(rule);
+        rules.push(Arc::new(rule));
     }
     Ok(rules)
 }

@@ -25,7 +25,7 @@ impl<'a> Access<'a> {
     }
 }
 
-/// One rule of a role. Rules for `nonResourceURLs` are none here: no access to an object can match them.
+/// One rule of a role. One for `nonResourceURLs` names no group and no resource here, and so covers no object.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     /// The verbs; `*` is all of them.

@@ -260,6 +260,7 @@ fn own_rules_of_aggregated_roles_stay_where_the_selectors_bring_none() {
     assert!(allowed(&own(&uses("Role", "{name: part, namespace: prod, labels: {a: x}}"))));
     assert!(allowed(&own(&part(""))));
     assert!(!allowed(&own(&part("{apiGroups: [''], resources: [pods], verbs: [get]}"))));
+    assert!(!allowed(&own(&part("{nonResourceURLs: [/metrics], verbs: [get]}"))));
 }
 
 #[test]

@@ -1,0 +1,139 @@
+{{/*
+The longer parts of the pod: arguments, environment, volumes, spread. Lists come out as YAML, or empty.
+*/}}
+
+{{- define "gmsa-webhook.args" -}}
+- serve
+- --authorization-cache-ttl={{ .Values.authorizationCacheTtl }}
+{{- $mode := include "gmsa-webhook.mode" . }}
+{{- if eq $mode "self-managed" }}
+- --self-managed-secret={{ .Release.Namespace }}/{{ .Release.Name }}-tls
+- --self-managed-service={{ .Release.Name }}.{{ .Release.Namespace }}
+{{- end }}
+{{- if include "gmsa-webhook.publishesCa" . }}
+{{- if eq $mode "secret" }}
+- --publish-ca=/tls/ca.crt
+{{- end }}
+- --webhook-configuration={{ .Release.Name }}
+{{- if include "gmsa-webhook.hasLast" . }}
+- --webhook-configuration={{ include "gmsa-webhook.last" . }}
+{{- end }}
+{{- end }}
+{{- if .Values.webhooks.credentialSpecs.strict }}
+- --strict-credential-specs
+{{- end }}
+{{- if .Values.clientCa.configMapName }}
+- --client-ca=/client-ca/{{ .Values.clientCa.key }}
+{{- range .Values.clientCa.names }}
+- --client-name={{ . }}
+{{- end }}
+{{- end }}
+{{- range .Values.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "gmsa-webhook.env" -}}
+- name: HTTPS_PORT
+  value: {{ int .Values.containerPort | quote }}
+- name: ADMIN_LISTEN
+  value: "[::]:{{ int .Values.adminPort }}"
+- name: LOG_LEVEL
+  value: {{ .Values.logLevel }}
+- name: LOG_FORMAT
+  value: {{ .Values.logFormat }}
+- name: RANDOM_HOSTNAME
+  value: {{ .Values.randomHostname | quote }}
+{{- if ne (include "gmsa-webhook.mode" .) "self-managed" }}
+- name: TLS_CRT
+  value: /tls/tls.crt
+- name: TLS_KEY
+  value: /tls/tls.key
+{{- end }}
+{{- range $name, $value := dict "QPS" .Values.qps "BURST" .Values.burst }}
+{{- if not (kindIs "invalid" $value) }}
+- name: {{ $name }}
+  value: {{ $value | toString | quote }}
+{{- end }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "gmsa-webhook.volumes" -}}
+{{- if ne (include "gmsa-webhook.mode" .) "self-managed" }}
+- name: tls
+  secret:
+    secretName: {{ .Values.certificates.secretName }}
+    items:
+      {{- if include "gmsa-webhook.publishesCa" . }}
+      - key: ca.crt
+        path: ca.crt
+      {{- end }}
+      - key: tls.crt
+        path: tls.crt
+      - key: tls.key
+        path: tls.key
+{{- end }}
+{{- if .Values.clientCa.configMapName }}
+- name: client-ca
+  configMap:
+    name: {{ .Values.clientCa.configMapName }}
+{{- end }}
+{{- end -}}
+
+{{- define "gmsa-webhook.volumeMounts" -}}
+{{- if ne (include "gmsa-webhook.mode" .) "self-managed" }}
+- name: tls
+  mountPath: /tls
+  readOnly: true
+{{- end }}
+{{- if .Values.clientCa.configMapName }}
+- name: client-ca
+  mountPath: /client-ca
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{/* Over zones and nodes, but never at the price of a pod that does not start. */}}
+{{- define "gmsa-webhook.spread" -}}
+{{- if .Values.topologySpreadConstraints -}}
+{{ toYaml .Values.topologySpreadConstraints }}
+{{- else -}}
+{{- range $index, $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+- topologyKey: {{ $key }}
+  maxSkew: 1
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      {{- include "gmsa-webhook.selector" $ | nindent 6 }}
+  {{- if semverCompare ">=1.27-0" $.Capabilities.KubeVersion.Version }}
+  matchLabelKeys: [pod-template-hash]
+  {{- end }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* The pods' security context, with the sysctl that lets an unprivileged user bind a low port. */}}
+{{- define "gmsa-webhook.podSecurityContext" -}}
+{{- $context := deepCopy (.Values.podSecurityContext | default dict) -}}
+{{- $port := int .Values.containerPort -}}
+{{- if lt $port 1024 -}}
+{{- $sysctl := dict "name" "net.ipv4.ip_unprivileged_port_start" "value" (toString $port) -}}
+{{- $_ := set $context "sysctls" (append (get $context "sysctls" | default list) $sysctl) -}}
+{{- end -}}
+{{ toYaml $context }}
+{{- end -}}
+
+{{/* With hostNetwork two pods cannot share a node's port, so an old one must go before a new one comes. */}}
+{{- define "gmsa-webhook.updateStrategy" -}}
+{{- if .Values.updateStrategy -}}
+{{ toYaml .Values.updateStrategy }}
+{{- else -}}
+type: RollingUpdate
+rollingUpdate:
+  maxSurge: {{ ternary 0 1 .Values.hostNetwork }}
+  maxUnavailable: {{ ternary 1 0 .Values.hostNetwork }}
+{{- end -}}
+{{- end -}}

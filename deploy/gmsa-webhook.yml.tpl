@@ -1,0 +1,608 @@
+## Made from charts/gmsa-webhook by UPDATE_SNAPSHOTS=1 cargo test --test chart; deploy-gmsa-webhook.sh fills it in.
+## An object marked "when:" is for that kind of certificate only; the namespace, for one that the script made.
+---
+# when: namespace
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: ${NAMESPACE}
+  labels:
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    pod-security.kubernetes.io/enforce: restricted
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: ${NAME}
+  namespace: ${NAMESPACE}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+spec:
+  maxUnavailable: 1
+  # A pod that is not ready serves nobody: it never stands in the way of a drain.
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      app: ${NAME}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: ${NAME}
+  namespace: ${NAMESPACE}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+# The pods mount the token themselves; nothing else needs it.
+automountServiceAccountToken: false
+---
+# when: self-managed
+# Filled in by the webhook. There is no key "data" here, so that nothing that applies this again touches what is inside.
+apiVersion: v1
+kind: Secret
+metadata:
+  name: ${NAME}-tls
+  namespace: ${NAMESPACE}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+type: Opaque
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: ${NAME}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+rules:
+  - apiGroups: [windows.k8s.io]
+    resources: [gmsacredentialspecs]
+    verbs: [get, list, watch]
+  - apiGroups: [authorization.k8s.io]
+    resources: [localsubjectaccessreviews]
+    verbs: [create]
+  # To write its CA into its own configurations, and to see when somebody else overwrites it.
+  - apiGroups: [admissionregistration.k8s.io]
+    resources: [mutatingwebhookconfigurations]
+    resourceNames: [${NAME}, zz-${NAME}]
+    verbs: [get, list, watch, patch]
+  - apiGroups: [admissionregistration.k8s.io]
+    resources: [validatingwebhookconfigurations]
+    resourceNames: [${NAME}]
+    verbs: [get, list, watch, patch]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: ${NAME}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: ${NAME}
+subjects:
+  - kind: ServiceAccount
+    name: ${NAME}
+    namespace: ${NAMESPACE}
+---
+# when: self-managed
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: ${NAME}
+  namespace: ${NAMESPACE}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+rules:
+  - apiGroups: [""]
+    resources: [secrets]
+    resourceNames: [${NAME}-tls]
+    verbs: [get, list, watch, update]
+---
+# when: self-managed
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: ${NAME}
+  namespace: ${NAMESPACE}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: ${NAME}
+subjects:
+  - kind: ServiceAccount
+    name: ${NAME}
+    namespace: ${NAMESPACE}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: ${NAME}
+  namespace: ${NAMESPACE}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+spec:
+  ports:
+    - name: https
+      port: 443
+      # By name, a change of containerPort leaves the old pods reachable while the new ones start. By number at 443: the pods of
+      # the Go webhook's chart have no named port, and they must stay reachable while this chart's replace them.
+      targetPort: https
+  selector:
+    app: ${NAME}
+---
+# when: self-managed
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: ${NAME}
+  namespace: ${NAMESPACE}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+spec:
+  replicas: 2
+  selector:
+    matchLabels:
+      app: ${NAME}
+  strategy:
+    type: RollingUpdate
+    rollingUpdate:
+      maxSurge: 1
+      maxUnavailable: 0
+  template:
+    metadata:
+      labels:
+        app: ${NAME}
+        app.kubernetes.io/instance: ${NAME}
+        app.kubernetes.io/name: gmsa-webhook
+      annotations:
+        kubectl.kubernetes.io/default-container: ${NAME}
+    spec:
+      serviceAccountName: ${NAME}
+      automountServiceAccountToken: true
+      enableServiceLinks: false
+      os:
+        name: linux
+      nodeSelector:
+        kubernetes.io/os: linux
+      ${TOLERATIONS}
+      topologySpreadConstraints:
+        - topologyKey: topology.kubernetes.io/zone
+          maxSkew: 1
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels:
+              app: ${NAME}
+          matchLabelKeys: [pod-template-hash]
+        - topologyKey: kubernetes.io/hostname
+          maxSkew: 1
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels:
+              app: ${NAME}
+          matchLabelKeys: [pod-template-hash]
+      terminationGracePeriodSeconds: 30
+      securityContext:
+        runAsNonRoot: true
+        seccompProfile:
+          type: RuntimeDefault
+      containers:
+        - name: ${NAME}
+          image: "${IMAGE}"
+          imagePullPolicy: IfNotPresent
+          args:
+            - serve
+            - --authorization-cache-ttl=10s
+            - --self-managed-secret=${NAMESPACE}/${NAME}-tls
+            - --self-managed-service=${NAME}.${NAMESPACE}
+            - --webhook-configuration=${NAME}
+            - --webhook-configuration=zz-${NAME}
+          env:
+            - name: HTTPS_PORT
+              value: "10250"
+            - name: ADMIN_LISTEN
+              value: "[::]:9090"
+            - name: LOG_LEVEL
+              value: info
+            - name: LOG_FORMAT
+              value: json
+            - name: RANDOM_HOSTNAME
+              value: "false"
+          ports:
+            - name: https
+              containerPort: 10250
+            - name: admin
+              containerPort: 9090
+          # The start is quick; what takes longer, such as the first certificate, is the readiness probe's.
+          startupProbe:
+            httpGet:
+              path: /livez
+              port: admin
+            periodSeconds: 1
+            failureThreshold: 60
+          livenessProbe:
+            httpGet:
+              path: /livez
+              port: admin
+            periodSeconds: 10
+            timeoutSeconds: 5
+            failureThreshold: 6
+          readinessProbe:
+            httpGet:
+              path: /readyz
+              port: admin
+            periodSeconds: 3
+            timeoutSeconds: 2
+            failureThreshold: 2
+          resources:
+            limits:
+              memory: 128Mi
+            requests:
+              cpu: 50m
+              memory: 64Mi
+          securityContext:
+            allowPrivilegeEscalation: false
+            capabilities:
+              drop:
+              - ALL
+            readOnlyRootFilesystem: true
+            runAsNonRoot: true
+---
+# when: secret
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: ${NAME}
+  namespace: ${NAMESPACE}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+spec:
+  replicas: 2
+  selector:
+    matchLabels:
+      app: ${NAME}
+  strategy:
+    type: RollingUpdate
+    rollingUpdate:
+      maxSurge: 1
+      maxUnavailable: 0
+  template:
+    metadata:
+      labels:
+        app: ${NAME}
+        app.kubernetes.io/instance: ${NAME}
+        app.kubernetes.io/name: gmsa-webhook
+      annotations:
+        kubectl.kubernetes.io/default-container: ${NAME}
+    spec:
+      serviceAccountName: ${NAME}
+      automountServiceAccountToken: true
+      enableServiceLinks: false
+      os:
+        name: linux
+      nodeSelector:
+        kubernetes.io/os: linux
+      ${TOLERATIONS}
+      topologySpreadConstraints:
+        - topologyKey: topology.kubernetes.io/zone
+          maxSkew: 1
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels:
+              app: ${NAME}
+          matchLabelKeys: [pod-template-hash]
+        - topologyKey: kubernetes.io/hostname
+          maxSkew: 1
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels:
+              app: ${NAME}
+          matchLabelKeys: [pod-template-hash]
+      terminationGracePeriodSeconds: 30
+      securityContext:
+        runAsNonRoot: true
+        seccompProfile:
+          type: RuntimeDefault
+      containers:
+        - name: ${NAME}
+          image: "${IMAGE}"
+          imagePullPolicy: IfNotPresent
+          args:
+            - serve
+            - --authorization-cache-ttl=10s
+            - --publish-ca=/tls/ca.crt
+            - --webhook-configuration=${NAME}
+            - --webhook-configuration=zz-${NAME}
+          env:
+            - name: HTTPS_PORT
+              value: "10250"
+            - name: ADMIN_LISTEN
+              value: "[::]:9090"
+            - name: LOG_LEVEL
+              value: info
+            - name: LOG_FORMAT
+              value: json
+            - name: RANDOM_HOSTNAME
+              value: "false"
+            - name: TLS_CRT
+              value: /tls/tls.crt
+            - name: TLS_KEY
+              value: /tls/tls.key
+          ports:
+            - name: https
+              containerPort: 10250
+            - name: admin
+              containerPort: 9090
+          # The start is quick; what takes longer, such as the first certificate, is the readiness probe's.
+          startupProbe:
+            httpGet:
+              path: /livez
+              port: admin
+            periodSeconds: 1
+            failureThreshold: 60
+          livenessProbe:
+            httpGet:
+              path: /livez
+              port: admin
+            periodSeconds: 10
+            timeoutSeconds: 5
+            failureThreshold: 6
+          readinessProbe:
+            httpGet:
+              path: /readyz
+              port: admin
+            periodSeconds: 3
+            timeoutSeconds: 2
+            failureThreshold: 2
+          resources:
+            limits:
+              memory: 128Mi
+            requests:
+              cpu: 50m
+              memory: 64Mi
+          securityContext:
+            allowPrivilegeEscalation: false
+            capabilities:
+              drop:
+              - ALL
+            readOnlyRootFilesystem: true
+            runAsNonRoot: true
+          volumeMounts:
+            - name: tls
+              mountPath: /tls
+              readOnly: true
+      volumes:
+        - name: tls
+          secret:
+            secretName: ${NAME}-cert
+            items:
+              - key: ca.crt
+                path: ca.crt
+              - key: tls.crt
+                path: tls.crt
+              - key: tls.key
+                path: tls.key
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata:
+  name: ${NAME}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+webhooks:
+  - name: admission-webhook.windows-gmsa.sigs.k8s.io
+    clientConfig:
+      service:
+        name: ${NAME}
+        namespace: ${NAMESPACE}
+        port: 443
+        path: /mutate
+    rules:
+      - operations: [CREATE]
+        apiGroups: [""]
+        apiVersions: ["*"]
+        resources: [pods]
+        scope: Namespaced
+      - operations: [UPDATE]
+        apiGroups: [""]
+        apiVersions: ["*"]
+        resources: [pods/ephemeralcontainers]
+        scope: Namespaced
+    matchConditions:
+      - name: uses-gmsa
+        expression: |-
+          [object, oldObject].exists(pod, pod != null &&
+            ([pod.spec] + optional.ofNonZeroValue(pod.spec.?containers.orValue([])).orValue([])
+              + pod.spec.?initContainers.orValue([]) + pod.spec.?ephemeralContainers.orValue([]))
+              .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
+                || s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue()))
+    failurePolicy: Fail
+    matchPolicy: Equivalent
+    reinvocationPolicy: IfNeeded
+    sideEffects: None
+    timeoutSeconds: 5
+    admissionReviewVersions: [v1, v1beta1]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata:
+  name: zz-${NAME}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+webhooks:
+  - name: last.windows-gmsa.sigs.k8s.io
+    clientConfig:
+      service:
+        name: ${NAME}
+        namespace: ${NAMESPACE}
+        port: 443
+        path: /mutate
+    rules:
+      - operations: [CREATE]
+        apiGroups: [""]
+        apiVersions: ["*"]
+        resources: [pods]
+        scope: Namespaced
+      - operations: [UPDATE]
+        apiGroups: [""]
+        apiVersions: ["*"]
+        resources: [pods/ephemeralcontainers]
+        scope: Namespaced
+    matchConditions:
+      - name: has-name-without-contents
+        expression: |-
+          ([object.spec] + optional.ofNonZeroValue(object.spec.?containers.orValue([])).orValue([])
+            + object.spec.?initContainers.orValue([]) + object.spec.?ephemeralContainers.orValue([]))
+            .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
+              && !s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue())
+    failurePolicy: Fail
+    matchPolicy: Equivalent
+    reinvocationPolicy: IfNeeded
+    sideEffects: None
+    timeoutSeconds: 5
+    admissionReviewVersions: [v1, v1beta1]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata:
+  name: ${NAME}
+  labels:
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/instance: ${NAME}
+    app.kubernetes.io/version: "0.1.0"
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+webhooks:
+  - name: admission-webhook.windows-gmsa.sigs.k8s.io
+    clientConfig:
+      service:
+        name: ${NAME}
+        namespace: ${NAMESPACE}
+        port: 443
+        path: /validate
+    rules:
+      - operations: [CREATE, UPDATE]
+        apiGroups: [""]
+        apiVersions: ["*"]
+        resources: [pods]
+        scope: Namespaced
+      - operations: [UPDATE]
+        apiGroups: [""]
+        apiVersions: ["*"]
+        resources: [pods/ephemeralcontainers]
+        scope: Namespaced
+    matchConditions:
+      - name: uses-gmsa
+        expression: |-
+          [object, oldObject].exists(pod, pod != null &&
+            ([pod.spec] + optional.ofNonZeroValue(pod.spec.?containers.orValue([])).orValue([])
+              + pod.spec.?initContainers.orValue([]) + pod.spec.?ephemeralContainers.orValue([]))
+              .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
+                || s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue()))
+      - name: spec-changes
+        expression: |-
+          request.operation == 'CREATE' || object.spec != oldObject.spec
+    failurePolicy: Fail
+    matchPolicy: Equivalent
+    sideEffects: None
+    timeoutSeconds: 5
+    admissionReviewVersions: [v1, v1beta1]
+  # Only with match conditions: it would be called for every workload of the cluster.
+  - name: workloads.windows-gmsa.sigs.k8s.io
+    clientConfig:
+      service:
+        name: ${NAME}
+        namespace: ${NAMESPACE}
+        port: 443
+        path: /validate-workload
+    rules:
+      - operations: [CREATE, UPDATE]
+        apiGroups: [apps]
+        apiVersions: ["*"]
+        resources: [deployments, statefulsets, daemonsets, replicasets]
+        scope: Namespaced
+      - operations: [CREATE, UPDATE]
+        apiGroups: [batch]
+        apiVersions: ["*"]
+        resources: [jobs, cronjobs]
+        scope: Namespaced
+      - operations: [CREATE, UPDATE]
+        apiGroups: [""]
+        apiVersions: ["*"]
+        resources: [replicationcontrollers]
+        scope: Namespaced
+    matchConditions:
+      - name: uses-gmsa
+        expression: |-
+          [object.spec.?jobTemplate.?spec.?template.?spec.or(object.spec.?template.?spec).orValue({})]
+            .exists(spec,
+              ([spec] + optional.ofNonZeroValue(spec.?containers.orValue([])).orValue([])
+                + spec.?initContainers.orValue([]) + spec.?ephemeralContainers.orValue([]))
+                .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue()
+                  || s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue()))
+      - name: has-no-controller
+        expression: |-
+          !object.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false))
+      - name: spec-changes
+        expression: |-
+          request.operation == 'CREATE' || object.spec != oldObject.spec
+    failurePolicy: Ignore
+    matchPolicy: Equivalent
+    sideEffects: None
+    timeoutSeconds: 2
+    admissionReviewVersions: [v1, v1beta1]
+  - name: credentialspecs.windows-gmsa.sigs.k8s.io
+    clientConfig:
+      service:
+        name: ${NAME}
+        namespace: ${NAMESPACE}
+        port: 443
+        path: /validate-credspec
+    rules:
+      # A DELETE is never refused, so a webhook that is down must not stop one either.
+      - operations: [CREATE, UPDATE, DELETE]
+        apiGroups: [windows.k8s.io]
+        apiVersions: ["*"]
+        resources: [gmsacredentialspecs]
+        scope: Cluster
+    failurePolicy: Ignore
+    matchPolicy: Equivalent
+    sideEffects: None
+    timeoutSeconds: 2
+    admissionReviewVersions: [v1, v1beta1]

@@ -1,0 +1,119 @@
+//! The server: reads its settings, puts the parts together, and owns every task.
+//!
+//! What always holds: a task that ends unexpectedly ends the process. Exit codes: 0 after a signal, 2 where it could not
+//! start or a part of it failed.
+
+mod certificates;
+mod curl;
+mod sources;
+
+use std::{process::ExitCode, sync::Arc};
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use gmsa_webhook::{
+    admin::{self, Readiness, Scrape},
+    apiserver::ApiServer,
+    config::{Args, Backend, Config},
+    metrics::Metrics,
+    server::{Bound, Reviewer, listener::Listener},
+    shutdown::{Shutdown, Signals},
+    telemetry,
+    tls::{self, Served},
+};
+use tokio::{sync::watch, task::JoinSet};
+
+fn main() -> ExitCode {
+    let config = match Args::parse().resolve() {
+        Ok(config) => config,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    telemetry::init(config.log_levels.clone(), config.log_format);
+    let served = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+        .and_then(|runtime| runtime.block_on(serve(&config)));
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The tasks of the process. None of them ends on its own.
+type Tasks = JoinSet<()>;
+
+async fn serve(config: &Config) -> anyhow::Result<()> {
+    for name in &config.without_effect {
+        tracing::info!("{name} is accepted for compatibility and is no longer needed");
+    }
+    let mut signals = Signals::install().context("cannot handle signals")?;
+    let shutdown = Shutdown::default();
+    let mut readiness = Readiness::new(shutdown.clone());
+    let mut tasks = Tasks::new();
+    let (metrics, registry) = Metrics::new(env!("CARGO_PKG_VERSION"));
+
+    let answers = readiness.expect("credential specs cannot be looked up yet");
+    let trusted = readiness.expect("no certificate to serve with yet, or none that the webhook configurations trust");
+    let (api, (resolver, authorizer)) = match &config.backend {
+        Backend::Standalone(folder) => {
+            answers.set();
+            (None, sources::offline(folder)?)
+        }
+        Backend::Cluster => {
+            let api =
+                ApiServer::from_environment().await.context("no cluster to work for (--standalone DIR needs none)")?;
+            let api = Arc::new(api);
+            let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
+            (Some(api), sources)
+        }
+    };
+    let served = Served::new();
+    let anchor = certificates::serve(config, api.as_ref(), &served, trusted, &mut tasks)?;
+    let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set TLS up")?;
+
+    let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone())
+        .strict_credential_specs(config.strict_credential_specs);
+    let webhook = Bound::bind(config.listen, tls, config.limits, reviewer)
+        .with_context(|| format!("cannot listen on {}", config.listen))?;
+    let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS)
+        .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
+    tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
+    if let (Backend::Standalone(folder), Some(anchor)) = (&config.backend, &anchor) {
+        tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, anchor.path()));
+    }
+
+    let scrape = Scrape::new(registry, move || {
+        let status = served.status();
+        metrics.certificate(status.current.map(|current| current.not_after), status.published, status.refused);
+    });
+    let drain = config.drain_timeout;
+    // Probes are answered until the process ends.
+    let (_open, never) = watch::channel(false);
+    let probes = probes.serve(admin::router(readiness, scrape), never, drain);
+    tasks.spawn(async move {
+        probes.await;
+    });
+    let closing = shutdown.closing();
+    let mut webhook = tokio::spawn(webhook.serve(closing, drain));
+    tokio::select! {
+        signal = signals.next() => tracing::info!(signal, "ending"),
+        _ = tasks.join_next() => anyhow::bail!("a part of the server ended unexpectedly"),
+        _ = &mut webhook => anyhow::bail!("the webhook's listener ended unexpectedly"),
+    }
+    let ending = async {
+        shutdown.begin(config.shutdown_delay).await;
+        webhook.await
+    };
+    tokio::select! {
+        dropped = ending => tracing::info!(dropped_connections = dropped.unwrap_or_default(), "ended"),
+        signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
+    }
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! What was typed: flags, environment variables, and their words in `--help`.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
+
+use super::{Limits, go_duration};
+use crate::{
+    credspec::is_dns_subdomain,
+    telemetry::{Format, Levels},
+    tls::{
+        configurations::Configuration,
+        self_managed::{self, RenewalPoint, SecretName},
+    },
+};
+
+/// Admission webhook for Windows Group Managed Service Accounts (GMSA) in Kubernetes.
+#[derive(Debug, Parser)]
+#[command(name = "gmsa-webhook", version, args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    #[command(flatten)]
+    pub(super) serve: ServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Serve the webhook (also what happens without a subcommand).
+    Serve(ServeArgs),
+}
+
+/// What `serve` takes.
+#[derive(Debug, ClapArgs)]
+pub(super) struct ServeArgs {
+    /// Answer from the YAML files under DIR (credential specs, roles, role bindings) instead of a cluster.
+    #[arg(long, value_name = "DIR")]
+    pub(super) standalone: Option<PathBuf>,
+
+    /// Address of the webhook. [default: [::]:443; with --standalone 127.0.0.1:8443]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(super) listen: Option<SocketAddr>,
+
+    /// Port of the webhook on the default address; --listen goes before it.
+    #[arg(long, value_name = "PORT", env = "HTTPS_PORT", value_parser = optional_port)]
+    pub(super) https_port: Option<OptionalPort>,
+
+    /// Address of /livez and /readyz, in plain HTTP. [default: [::]:9090; with --standalone 127.0.0.1:9090]
+    #[arg(long, value_name = "ADDR:PORT", env = "ADMIN_LISTEN")]
+    pub(super) admin_listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(super) certificates: CertificateArgs,
+
+    /// Give pods that use GMSA and have no host name a random one.
+    #[arg(long, value_name = "BOOL", env = "RANDOM_HOSTNAME", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
+    pub(super) random_hostname: bool,
+
+    /// Refuse credential specs that cannot work, rather than warn of them.
+    #[arg(long, env = "STRICT_CREDENTIAL_SPECS", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
+    pub(super) strict_credential_specs: bool,
+
+    /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub(super) authorization_cache_ttl: Duration,
+
+    /// Which events are logged: error, warn, info, debug, trace.
+    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
+    pub(super) log_level: Levels,
+
+    /// Shape of a log line.
+    #[arg(long, value_enum, env = "LOG_FORMAT", default_value = "text")]
+    pub(super) log_format: Format,
+
+    /// Open connections at once; over it, none is accepted until one ends.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().connections, value_parser = at_least_one)]
+    pub(super) max_connections: usize,
+
+    /// Reviews in flight at once; over it, a review is answered with 503.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().reviews, value_parser = at_least_one)]
+    pub(super) max_reviews: usize,
+
+    /// How long to go on serving after SIGTERM, until no endpoint names this replica. [default: 5s; with --standalone 0s]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(super) shutdown_delay: Option<Duration>,
+
+    /// How long requests in flight may take after that.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
+    pub(super) drain_timeout: Duration,
+
+    /// Accepted for compatibility: there is no client-side throttling.
+    #[arg(long, env = "QPS", hide = true)]
+    pub(super) qps: Option<String>,
+
+    /// Accepted for compatibility: there is no client-side throttling.
+    #[arg(long, env = "BURST", hide = true)]
+    pub(super) burst: Option<String>,
+}
+
+/// Where the serving certificate comes from, and who may connect.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Certificates")]
+pub(super) struct CertificateArgs {
+    /// Serving certificate: a PEM file, the leaf first.
+    #[arg(long, value_name = "FILE", env = "TLS_CRT", requires = "tls_key")]
+    pub(super) tls_cert: Option<PathBuf>,
+
+    /// Private key of the serving certificate: a PEM file.
+    #[arg(long, value_name = "FILE", env = "TLS_KEY", requires = "tls_cert")]
+    pub(super) tls_key: Option<PathBuf>,
+
+    /// Secret that the replicas fill with a CA and a serving certificate, and renew; it must be there, and may be empty.
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = secret_name, conflicts_with_all = ["tls_cert", "standalone"], requires = "self_managed_service")]
+    pub(super) self_managed_secret: Option<SecretName>,
+
+    /// Service whose names the self-managed certificate is for.
+    #[arg(long, value_name = "NAME.NAMESPACE", value_parser = service_names, requires = "self_managed_secret")]
+    pub(super) self_managed_service: Option<ServiceNames>,
+
+    /// Webhook configuration whose caBundle is to carry the CA: mutating/NAME or validating/NAME; may be given several times.
+    #[arg(long, value_name = "KIND/NAME")]
+    pub(super) webhook_configuration: Vec<Configuration>,
+
+    /// PEM file with the CA of --tls-cert, to be written into the webhook configurations.
+    #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "webhook_configuration"])]
+    pub(super) publish_ca: Option<PathBuf>,
+
+    /// How long a self-managed CA lives.
+    #[arg(long, value_name = "DURATION", default_value = "17520h", value_parser = duration)]
+    pub(super) ca_lifetime: Duration,
+
+    /// How long a self-managed serving certificate lives.
+    #[arg(long, value_name = "DURATION", default_value = "2160h", value_parser = duration)]
+    pub(super) leaf_lifetime: Duration,
+
+    /// How much of its lifetime, in hundredths, a self-managed certificate has behind it when it is renewed.
+    #[arg(long, value_name = "1-99", default_value = "66")]
+    pub(super) renewal_point: RenewalPoint,
+
+    /// How long a new CA stands in the webhook configurations before it signs: API servers learn of it by watching.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    pub(super) bundle_standing: Duration,
+
+    /// How long CAs of others are kept in the webhook configurations: until the pods that they are for are gone.
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = duration)]
+    pub(super) foreign_ca_grace: Duration,
+
+    /// How often certificates, CAs and webhook configurations are looked at, besides when they are seen to change.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    pub(super) tls_reload_interval: Duration,
+
+    /// Only serve clients whose certificate comes from an authority in this PEM file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) client_ca: Option<PathBuf>,
+
+    /// Only serve clients whose certificate has this common name or DNS name; may be given several times.
+    #[arg(long, value_name = "NAME", requires = "client_ca")]
+    pub(super) client_name: Vec<String>,
+
+    /// Accepted for compatibility: certificate files are always reloaded.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go_bool)]
+    pub(super) cert_reload: Option<bool>,
+}
+
+/// An empty variable counts as one that is not set.
+pub(super) type OptionalPort = Option<u16>;
+
+fn optional_port(text: &str) -> Result<OptionalPort, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| "expected a port: a number from 0 to 65535".to_owned())
+}
+
+/// The spellings of Go's `strconv.ParseBool`; empty is false, as an unset variable is.
+fn go_bool(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" | "" => Ok(false),
+        _ => Err("expected true or false".to_owned()),
+    }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    // tokio's semaphores count to usize::MAX / 8; a million is more than a process has file descriptors.
+    match text.parse() {
+        Ok(number @ 1..=1_000_000) => Ok(number),
+        _ => Err("expected a number from 1 to 1000000".to_owned()),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    go_duration(text).ok_or_else(|| "expected a duration with units, such as 10s, 1m30s or 500ms".to_owned())
+}
+
+fn secret_name(text: &str) -> Result<SecretName, String> {
+    const EXPECTED: &str = "expected NAMESPACE/NAME, both lower-case DNS names";
+    let (namespace, name) = text.split_once('/').ok_or(EXPECTED)?;
+    SecretName::new(namespace, name).map_err(|_| EXPECTED.to_owned())
+}
+
+/// The names by which a Service is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ServiceNames(pub Vec<String>);
+
+fn service_names(text: &str) -> Result<ServiceNames, String> {
+    match text.split_once('.') {
+        Some((name, namespace)) if is_dns_subdomain(name) && is_dns_subdomain(namespace) => {
+            Ok(ServiceNames(self_managed::service_names(name, namespace)))
+        }
+        _ => Err("expected NAME.NAMESPACE, both lower-case DNS names".to_owned()),
+    }
+}

@@ -1,0 +1,71 @@
+//! From what was typed to what holds.
+
+use std::net::SocketAddr;
+
+use clap::Parser as _;
+
+use super::*;
+
+fn resolve(args: &[&str]) -> Result<Config, ConfigError> {
+    Args::try_parse_from([&["gmsa-webhook"], args].concat()).unwrap().resolve()
+}
+
+#[test]
+fn addresses_depend_on_where_the_server_runs() {
+    let pair = ["--tls-cert", "c", "--tls-key", "k"];
+    let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+    for (args, listen, admin) in [
+        (&["--standalone", "d"][..], "127.0.0.1:8443", "127.0.0.1:9090"),
+        (&["serve", "--standalone", "d"], "127.0.0.1:8443", "127.0.0.1:9090"),
+        (&["--standalone", "d", "--https-port", "1"], "127.0.0.1:1", "127.0.0.1:9090"),
+        (&["--standalone", "d", "--https-port", "1", "--listen", "[::1]:2"], "[::1]:2", "127.0.0.1:9090"),
+        (&[], "[::]:443", "[::]:9090"),
+        (&["--https-port", "8443", "--admin-listen", "127.0.0.1:1"], "[::]:8443", "127.0.0.1:1"),
+        (&["--https-port", ""], "[::]:443", "[::]:9090"),
+    ] {
+        let args = if args.contains(&"--standalone") { args.to_vec() } else { [&pair, args].concat() };
+        let config = resolve(&args).unwrap();
+        assert_eq!((config.listen, config.admin_listen), (address(listen), address(admin)), "{args:?}");
+    }
+}
+
+#[test]
+fn certificates_come_from_one_place() {
+    let managed = ["--self-managed-secret", "gmsa/tls", "--self-managed-service", "hook.gmsa"];
+    assert!(matches!(resolve(&[]), Err(ConfigError::NoCertificate)));
+    assert!(matches!(resolve(&managed), Err(ConfigError::NoConfiguration)));
+    let published = ["--standalone", "d", "--webhook-configuration", "mutating/m"];
+    assert!(matches!(resolve(&published), Err(ConfigError::NothingToPublish)));
+    let whole =
+        [&managed[..], &["--webhook-configuration", "mutating/m", "--webhook-configuration", "validating/v"]].concat();
+    let Certificate::SelfManaged(settings) = resolve(&whole).unwrap().certificate else { panic!("not self-managed") };
+    assert_eq!(settings.secret.to_string(), "gmsa/tls");
+    assert_eq!(settings.terms.names, ["hook.gmsa.svc", "hook.gmsa", "hook"]);
+    assert_eq!(
+        settings.configurations.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["mutating/m", "validating/v"]
+    );
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    for args in [
+        &["--tls-cert", "c"][..],
+        &["--tls-cert", "c", "--tls-key", "k", "--publish-ca", "f"],
+        &["--self-managed-secret", "a/b"],
+        &["--self-managed-secret", "a", "--self-managed-service", "a.b"],
+        &["--self-managed-secret", "a/b", "--self-managed-service", "a"],
+        &["--self-managed-secret", "a/b", "--self-managed-service", "a.b", "--tls-cert", "c", "--tls-key", "k"],
+        &["--client-name", "n"],
+        &["--webhook-configuration", "m"],
+        &["--standalone", "a", "serve"],
+    ] {
+        assert!(Args::try_parse_from([&["gmsa-webhook"], args].concat()).is_err(), "{args:?}");
+    }
+}
+
+#[test]
+fn settings_without_effect_are_named() {
+    let config = resolve(&["--standalone", "d", "--cert-reload", "--qps", "1", "--burst", ""]).unwrap();
+    assert_eq!(config.without_effect, ["--cert-reload", "QPS"]);
+}

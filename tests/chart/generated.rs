@@ -1,0 +1,113 @@
+//! Files that are made from the chart: its hidden copy of the values, its README, and what `deploy/` applies without Helm.
+
+use std::fs;
+
+use crate::{
+    helm::{CHART, Helm},
+    readme,
+    snapshot::assert_file,
+};
+
+#[test]
+fn templates_can_read_the_values_that_helm_hides_from_them() {
+    assert_file(format!("{CHART}/files/values.yaml"), &fs::read_to_string(format!("{CHART}/values.yaml")).unwrap());
+}
+
+#[test]
+fn the_readme_lists_every_value() {
+    let values = fs::read_to_string(format!("{CHART}/values.yaml")).unwrap();
+    assert_file(format!("{CHART}/README.md"), &readme::of(&values));
+}
+
+#[test]
+fn the_crd_is_the_same_everywhere() {
+    let crd = fs::read_to_string(format!("{CHART}/crds/gmsacredentialspecs.yaml")).unwrap();
+    assert_file("deploy/gmsa-crd.yaml", &crd);
+}
+
+#[test]
+fn the_manifest_template_is_what_the_chart_renders() {
+    assert_file("deploy/gmsa-webhook.yml.tpl", &manifest_template());
+}
+
+/// The objects of both certificate modes that the script knows, marked where they are of one mode only.
+fn manifest_template() -> String {
+    let self_managed = documents("self-managed");
+    let secret = documents("secret");
+    let mut template = String::from(HEAD);
+    for document in &self_managed {
+        let when = if secret.contains(document) { "" } else { "# when: self-managed\n" };
+        template.push_str(&format!("---\n{when}{document}"));
+        let of_secret = secret.iter().find(|other| identity(other) == identity(document) && *other != document);
+        if let Some(other) = of_secret {
+            template.push_str(&format!("---\n# when: secret\n{other}"));
+        }
+    }
+    for document in &secret {
+        assert!(
+            self_managed.iter().any(|other| identity(other) == identity(document)),
+            "only mode secret has this, and the template has no place for it: {document}"
+        );
+    }
+    template
+}
+
+const HEAD: &str = "\
+## Made from charts/gmsa-webhook by UPDATE_SNAPSHOTS=1 cargo test --test chart; deploy-gmsa-webhook.sh fills it in.
+## An object marked \"when:\" is for that kind of certificate only; the namespace, for one that the script made.
+---
+# when: namespace
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: ${NAMESPACE}
+  labels:
+    app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    pod-security.kubernetes.io/enforce: restricted
+";
+
+/// Kind and name.
+fn identity(document: &str) -> (&str, &str) {
+    let value = |key: &str| document.lines().find_map(|line| line.strip_prefix(key)).unwrap();
+    (value("kind: "), value("  name: "))
+}
+
+/// What the chart renders, without Helm's own marks and with placeholders for what the script fills in.
+fn documents(mode: &str) -> Vec<String> {
+    let mode = format!("certificates.mode={mode}");
+    let rendered = Helm::new().prints([
+        "template",
+        "name-placeholder",
+        CHART,
+        "--namespace",
+        "namespace-placeholder",
+        "--kube-version",
+        "1.30",
+        "--skip-tests",
+        "--set",
+        &mode,
+        "--set",
+        "certificates.secretName=name-placeholder-cert",
+        "--set",
+        "image.repository=image-placeholder,image.tag=placeholder",
+        "--set",
+        "tolerations[0].key=tolerations-placeholder",
+    ]);
+    let rendered = rendered
+        .replace("tolerations:\n        - key: tolerations-placeholder", "${TOLERATIONS}")
+        .replace("image-placeholder:placeholder", "${IMAGE}")
+        .replace("namespace-placeholder", "${NAMESPACE}")
+        .replace("name-placeholder", "${NAME}")
+        .replace("app.kubernetes.io/managed-by: Helm", "app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh");
+    assert!(rendered.contains("${TOLERATIONS}") && rendered.contains("${IMAGE}"), "a placeholder was lost");
+    rendered
+        .split("---\n")
+        .skip(1)
+        .map(|document| {
+            document
+                .lines()
+                .filter(|line| !line.starts_with("# Source: ") && !line.contains("helm.sh/"))
+                .fold(String::new(), |text, line| text + line + "\n")
+        })
+        .collect()
+}

@@ -1,0 +1,20 @@
+//! The Helm chart and what is made from it: lint, rendered snapshots, refused values, generated files.
+//!
+//! Needs `helm` on the PATH, and says so where it is not there. `UPDATE_SNAPSHOTS=1 cargo test --test chart` writes what the tests
+//! expect; the difference is then what a review looks at.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that cannot go on must fail"
+)]
+
+mod generated;
+#[path = "../support/helm.rs"]
+mod helm;
+mod readme;
+mod refused;
+mod rendered;
+mod snapshot;
+mod versions;

@@ -1,0 +1,104 @@
+//! The chart's README, made from the comments of its values.
+//!
+//! A comment stands above its key, at the same depth. A key without one belongs to the nearest key above it that has one, and every key
+//! must have such a one: what nobody explains cannot be set.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+/// A key that has a comment.
+struct Entry {
+    path: Vec<String>,
+    comment: String,
+}
+
+/// The README for these values.
+pub fn of(values: &str) -> String {
+    let defaults: Value = serde_saphyr::from_str(values).unwrap();
+    let entries = entries(values);
+    assert_explained(&defaults, &mut Vec::new(), &entries);
+    let mut table = String::new();
+    for Entry { path, comment } in &entries {
+        let default = path.iter().fold(&defaults, |value, key| &value[key]);
+        let default = match default {
+            Value::Object(map)
+                if entries.iter().any(|entry| entry.path.len() > path.len() && entry.path.starts_with(path)) =>
+            {
+                assert!(!map.is_empty());
+                String::new()
+            }
+            default => format!("`{default}`"),
+        };
+        writeln!(table, "| `{}` | {default} | {} |", path.join("."), comment.replace('|', "\\|")).unwrap();
+    }
+    format!("{HEAD}{table}")
+}
+
+fn entries(values: &str) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut parents: Vec<String> = Vec::new();
+    let mut comment = String::new();
+    for line in values.lines() {
+        let text = line.trim_start();
+        let depth = (line.len() - text.len()) / 2;
+        if let Some(words) = text.strip_prefix("# ") {
+            if !comment.is_empty() {
+                comment.push(' ');
+            }
+            comment.push_str(words);
+        } else if let Some((key, _)) = text.split_once(':').filter(|(key, _)| !key.contains(char::is_whitespace)) {
+            parents.truncate(depth);
+            parents.push(key.to_owned());
+            if !comment.is_empty() {
+                entries.push(Entry { path: parents.clone(), comment: std::mem::take(&mut comment) });
+            }
+        } else {
+            assert!(text.is_empty() || text.starts_with("- "), "a line that is no comment and no key: {line}");
+            assert!(comment.is_empty(), "a comment above no key: {comment}");
+        }
+    }
+    entries
+}
+
+fn assert_explained(value: &Value, path: &mut Vec<String>, entries: &[Entry]) {
+    if entries.iter().any(|entry| entry.path == *path) && !has_entries_below(path, entries) {
+        return;
+    }
+    let Value::Object(map) = value else {
+        assert!(entries.iter().any(|entry| entry.path == *path), "{} has no comment", path.join("."));
+        return;
+    };
+    for (key, value) in map {
+        path.push(key.clone());
+        assert_explained(value, path, entries);
+        path.pop();
+    }
+}
+
+fn has_entries_below(path: &[String], entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| entry.path.len() > path.len() && entry.path.starts_with(path))
+}
+
+const HEAD: &str = "\
+# gmsa-webhook
+
+The admission webhook for Windows Group Managed Service Accounts (GMSA), as a Helm chart for Helm 3 and 4. How to install it stands in
+[docs/install.md](../../docs/install.md), how to come from the Go webhook's chart in [docs/migrate.md](../../docs/migrate.md), how
+to go in [docs/uninstall.md](../../docs/uninstall.md).
+
+```sh
+helm install gmsa-webhook charts/gmsa-webhook --namespace gmsa-webhook --create-namespace \\
+  --set image.repository=registry.example.com/gmsa-webhook
+```
+
+Kubernetes 1.30 and later are supported in full, 1.25 to 1.29 without match conditions: there the API server asks the webhook about every
+pod outside of its own namespace and kube-system.
+
+## Values
+
+This table is made from the comments in [values.yaml](values.yaml).
+
+| Value | Default | Meaning |
+| --- | --- | --- |
+";

@@ -1,0 +1,225 @@
+//! Values that the chart refuses, and the whole message for each.
+
+use crate::helm::{CHART, Helm};
+
+/// What `helm template` complains of, without the frame that Helm puts around it.
+fn complaint(args: &[&str]) -> String {
+    let complaint =
+        Helm::new().refuses(["template", "gmsa", CHART, "--namespace", "windows"].iter().chain(args).copied());
+    let complaint = complaint.replace("\nUse --debug flag to render out invalid YAML\n", "");
+    let complaint = complaint.trim();
+    match complaint.split_once("(gmsa-webhook/templates/") {
+        Some((_, rest)) => rest.split_once("): ").unwrap().1.to_owned(),
+        None => complaint
+            .trim_start_matches(
+                "Error: values don't meet the specifications of the schema(s) in the following chart(s):\n",
+            )
+            .trim_start_matches("gmsa-webhook:\n")
+            .to_owned(),
+    }
+}
+
+fn assert_refused(cases: &[(&[&str], &str)]) {
+    for (args, expected) in cases {
+        assert_eq!(complaint(args), *expected, "{args:?}");
+    }
+}
+
+#[test]
+fn the_schema_refuses_wrong_types_and_words() {
+    assert_refused(&[
+        (&["--set", "replicaCuont=3"], "- at '': additional properties 'replicaCuont' not allowed"),
+        (&["--set", "image.pullPolicy=Always"], "- at '/image': additional properties 'pullPolicy' not allowed"),
+        (&["--set", "replicaCount=two"], "- at '/replicaCount': got string, want integer"),
+        (&["--set", "replicaCount=-1"], "- at '/replicaCount': minimum: got -1, want 0"),
+        (&["--set", "containerPort=65536"], "- at '/containerPort': maximum: got 65,536, want 65,535"),
+        (&["--set", "adminPort=0"], "- at '/adminPort': minimum: got 0, want 1"),
+        (&["--set-string", "service.port=443"], "- at '/service/port': got string, want integer"),
+        (&["--set", "setPodOs=ture"], "- at '/setPodOs': got string, want boolean"),
+        (&["--set", "image.tag=1"], "- at '/image/tag': got number, want string"),
+        (&["--set", "image.repository="], "- at '/image/repository': minLength: got 0, want 1"),
+        (
+            &["--set", "image.imagePullPolicy=always"],
+            "- at '/image/imagePullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'",
+        ),
+        (
+            &["--set", "certificates.mode=self-signed"],
+            "- at '/certificates/mode': value must be one of '', 'self-managed', 'cert-manager', 'secret'",
+        ),
+        (
+            &["--set-string", "certificates.certManager.enabled=true"],
+            "- at '/certificates/certManager/enabled': got string, want null or boolean",
+        ),
+        (&["--set", "logFormat=xml"], "- at '/logFormat': value must be one of 'text', 'json'"),
+        (&["--set", "webhooks.timeoutSeconds=31"], "- at '/webhooks/timeoutSeconds': maximum: got 31, want 30"),
+        (
+            &["--set", "guard.validationActions={Forbid}"],
+            "- at '/guard/validationActions/0': value must be one of 'Deny', 'Warn', 'Audit'",
+        ),
+        (&["--set", "tolerations=all"], "- at '/tolerations': got string, want array"),
+        (&["--set", "nodeSelector.disk=1"], "- at '/nodeSelector/disk': got number, want string"),
+        (&["--set", "imagePullSecrets={pull}"], "- at '/imagePullSecrets/0': got string, want object"),
+        (
+            &["--set", "credential.domainJoinConfig.netBiosName=CORP-EXAMPLE-COM"],
+            "- at '/credential/domainJoinConfig/netBiosName': maxLength: got 16, want 15",
+        ),
+        (
+            &["--set", "autoscaling.targetCPUUtilizationPercentage=0"],
+            "- at '/autoscaling/targetCPUUtilizationPercentage': minimum: got 0, want 1",
+        ),
+    ]);
+}
+
+#[test]
+fn texts_of_the_wrong_form_are_refused_in_words() {
+    assert_refused(&[
+        (&["--set", "containerPort=https"], r#"containerPort "https" is not a port: a number from 1 to 65535"#),
+        (&["--set-string", "containerPort=70000"], r#"containerPort "70000" is not a port: a number from 1 to 65535"#),
+        (
+            &["--set", "image.repository=example.com/gmsa:1"],
+            r#"image.repository "example.com/gmsa:1" is not an image without tag and digest, such as registry.example.com/gmsa-webhook"#,
+        ),
+        (&["--set", "image.tag=a b"], r#"image.tag "a b" is not an image's tag"#),
+        (
+            &["--set", "image.digest=sha256:12"],
+            r#"image.digest "sha256:12" is not a digest: sha256: and 64 hexadecimal digits"#,
+        ),
+        (
+            &["--set", "certificates.secretName=My_Secret"],
+            r#"certificates.secretName "My_Secret" is not a Secret's name"#,
+        ),
+        (
+            &["--set", "credential.domainJoinConfig.guid={0-1}"],
+            "- at '/credential/domainJoinConfig/guid': got array, want string",
+        ),
+        (
+            &["--set", "credential.domainJoinConfig.guid=0-1"],
+            r#"credential.domainJoinConfig.guid "0-1" is not a GUID without braces"#,
+        ),
+        (
+            &["--set", "credential.domainJoinConfig.machineAccountName=web$"],
+            r#"credential.domainJoinConfig.machineAccountName "web$" is not an account's name without the trailing $ and without a domain"#,
+        ),
+        (
+            &["--set", "credential.domainJoinConfig.sid=S-1-5-21-1-2-3-1104"],
+            r#"credential.domainJoinConfig.sid "S-1-5-21-1-2-3-1104" is not a domain's SID: S-1-5-21 and three numbers (an account's has four)"#,
+        ),
+        (
+            &["--set-string", "credential.hostAccountConfig.portableCcgVersion=2"],
+            r#"credential.hostAccountConfig.portableCcgVersion "2" is not "1""#,
+        ),
+        (
+            &["--set", "webhooks.optOutLabel=it's"],
+            r#"webhooks.optOutLabel "it's" is not a label's key, such as windows.k8s.io/disabled"#,
+        ),
+        (
+            &["--set-string", "authorizationCacheTtl=10"],
+            r#"authorizationCacheTtl "10" is not a duration with units, such as 10s or 1m30s"#,
+        ),
+        (
+            &["--set", "podDisruptionBudget.minAvailable=half"],
+            r#"podDisruptionBudget.minAvailable "half" is not a number or a percentage"#,
+        ),
+        (
+            &["--set", "podDisruptionBudget.maxUnavailable=1.5"],
+            r#"podDisruptionBudget.maxUnavailable "1.5" is not a number or a percentage"#,
+        ),
+        (&["--set", "clientCa.configMapName=a/b"], r#"clientCa.configMapName "a/b" is not a ConfigMap's name"#),
+        (
+            &["--set", "serviceMonitor.interval=soon"],
+            r#"serviceMonitor.interval "soon" is not a duration with units, such as 30s"#,
+        ),
+        (
+            &["--set", "networkPolicy.apiServerCidrs={10.0.0.1}"],
+            r#"networkPolicy.apiServerCidrs "10.0.0.1" is not a CIDR, such as 10.0.0.1/32"#,
+        ),
+    ]);
+}
+
+#[test]
+fn values_that_do_not_go_together_are_refused_with_the_way_out() {
+    assert_refused(&[
+        (
+            &["--set", "hostNetwork=true"],
+            "containerPort is 10250, which is the kubelet's with hostNetwork: set another one, such as containerPort=8443",
+        ),
+        (
+            &["--set", "hostNetwork=true,containerPort=443"],
+            "containerPort is 443, which takes root with hostNetwork, and the webhook is not root: set one from 1024, such as containerPort=8443",
+        ),
+        (&["--set", "containerPort=9090"], "containerPort and adminPort are both 9090: they need different ports"),
+        (
+            &["--set", "certificates.caBundle=Zm9v"],
+            "certificates.caBundle is set, but in mode self-managed the webhook makes its own CA: set certificates.mode=secret to serve your certificate, or remove certificates.caBundle",
+        ),
+        (
+            &["--set", "certificates.mode=secret,certificates.caBundle=Zm9v"],
+            "certificates.caBundle holds no certificate: it must be a CA certificate in PEM, or base64 of that",
+        ),
+        (
+            &["--set", "certificates.mode=secret,certificates.secretName="],
+            "certificates.secretName is empty, but mode secret serves the certificate of that Secret",
+        ),
+        (
+            &["--set", "certificates.mode=cert-manager,certificates.secretName=gmsa-tls"],
+            r#"certificates.secretName "gmsa-tls" is the Secret of mode self-managed: choose another one"#,
+        ),
+        (
+            &["--set", "credential.enabled=true"],
+            "credential.enabled is true, but credential.domainJoinConfig.dnsName is empty",
+        ),
+        (
+            &["--values", "tests/chart/values/everything.yaml", "--set", "credential.hostAccountConfig.pluginInput="],
+            "credential.hostAccountConfig is set, but credential.hostAccountConfig.pluginInput is empty",
+        ),
+        (
+            &["--set", "podDisruptionBudget.minAvailable=1,podDisruptionBudget.maxUnavailable=1"],
+            "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable are both set: set one of them to null",
+        ),
+        (
+            &["--set", "autoscaling.enabled=true,autoscaling.minReplicas=7"],
+            "autoscaling.minReplicas (7) is greater than autoscaling.maxReplicas (6)",
+        ),
+        (
+            &["--set", "guard.enabled=true", "--kube-version", "1.29"],
+            "guard.enabled needs Kubernetes 1.30 or later, and this is v1.29: set guard.enabled=false",
+        ),
+        (
+            &["--set", "webhooks.credentialSpecs.enabled=false,webhooks.credentialSpecs.strict=true"],
+            "webhooks.credentialSpecs.strict needs webhooks.credentialSpecs.enabled=true",
+        ),
+        (
+            &["--kube-version", "1.24"],
+            "Error: chart requires kubeVersion: >=1.25.0-0 which is incompatible with Kubernetes v1.24",
+        ),
+    ]);
+}
+
+#[test]
+fn a_release_name_too_long_for_other_names_made_from_it_is_refused() {
+    let name = "n".repeat(51);
+    let complaint = Helm::new().refuses(["template", &name, CHART]);
+    assert!(
+        complaint.contains(&format!(
+            "the release name \"{name}\" has more than 50 characters: names made from it would be longer than Kubernetes allows"
+        )),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn the_image_of_the_go_webhook_is_refused() {
+    let fix = "add --set image.repository=REPOSITORY --set image.tag=0.1.0, or change both in your values file";
+    for repository in
+        ["registry.k8s.io/gmsa-webhook/k8s-gmsa-webhook", "sigwindowstools/k8s-gmsa-webhook", "mirror/k8s-gmsa-webhook"]
+    {
+        let expected = format!(
+            r#"image.repository "{repository}" is the Go webhook's, and this chart runs another program: {fix}"#
+        );
+        assert_eq!(complaint(&["--set", &format!("image.repository={repository}")]), expected);
+    }
+    assert_eq!(
+        complaint(&["--set", "image.tag=v0.13.0"]),
+        format!(r#"image.tag "v0.13.0" is the Go webhook's, and this chart runs another program: {fix}"#)
+    );
+}
