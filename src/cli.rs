@@ -14,6 +14,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 pub mod check;
 mod connect;
 pub mod credspec;
+pub mod doctor;
 pub mod grant;
 mod input;
 pub mod install_test;
@@ -45,6 +46,8 @@ enum Command {
     Grant(grant::Options),
     /// List who may use a credential spec, and why
     WhoCan(who_can::Options),
+    /// Check an install, and what uses it, up: each line pass, warn or fail with its remedy
+    Doctor(doctor::Options),
     /// Print a completion script for a shell
     Completion(CompletionOptions),
     /// Print the manual page
@@ -109,6 +112,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Credspec(command) => credspec::run(&command),
         Command::Grant(options) => grant::run(&options, &connection),
         Command::WhoCan(options) => who_can::run(&options, &connection),
+        Command::Doctor(options) => doctor::run(&options, &connection),
         Command::Completion(options) => {
             let mut script = Vec::new();
             // The name of the program: kubectl completes a plugin by a program of its own.

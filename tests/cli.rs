@@ -3,7 +3,12 @@
 //! A case is a folder of `tests/cli`: `command` is what is typed, `stdin` what is piped in, the rest are its files and what
 //! must come out. `UPDATE_SNAPSHOTS=1 cargo test --test cli` writes what comes out now, for a reviewer to read.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot run the program must fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot run the program must fail"
+)]
 
 use std::{
     fs,
@@ -11,6 +16,10 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
+
+#[path = "cli/live.rs"]
+mod live;
+mod support;
 
 fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-gmsa"));
@@ -37,7 +46,8 @@ fn text(bytes: &[u8]) -> &str {
 
 fn cases() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
-    let mut cases: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut cases: Vec<_> = entries.filter(|path| path.is_dir()).collect();
     cases.sort();
     cases
 }

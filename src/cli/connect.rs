@@ -4,9 +4,12 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use clap::Args;
+use http::{Request, header::CONTENT_TYPE};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+use tokio::time::Instant;
 
-use crate::apiserver::ApiServer;
+use crate::apiserver::{ApiServer, CallError};
 
 /// How long one call to the API server may take.
 pub(super) const CALL: Duration = Duration::from_secs(15);
@@ -36,6 +39,53 @@ pub struct Connection {
 pub(super) struct Cluster {
     pub api: Arc<ApiServer>,
     pub namespace: String,
+}
+
+/// How many objects one page of a list holds.
+const PAGE: usize = 500;
+
+impl Cluster {
+    /// Reads an object.
+    pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        let request = Request::get(path).body(Vec::new())?;
+        Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
+    }
+
+    /// Reads an object that may not be there.
+    pub(super) async fn find(&self, path: &str) -> anyhow::Result<Option<Value>> {
+        match self.get(path).await {
+            Ok(found) => Ok(Some(found)),
+            Err(error) => match error.downcast_ref::<CallError>().and_then(CallError::code) {
+                Some(404) => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Reads a collection, in pages. Its items do not say their kind.
+    pub(super) async fn list(&self, path: &str) -> anyhow::Result<Vec<Value>> {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let (mut items, mut more) = (Vec::new(), String::new());
+        loop {
+            // The token is made of letters, digits, `-` and `_`.
+            let from = if more.is_empty() { String::new() } else { format!("&continue={more}") };
+            let mut page = self.get(&format!("{path}{separator}limit={PAGE}{from}")).await?;
+            page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().clone_into(&mut more);
+            if let Some(Value::Array(found)) = page.get_mut("items").map(Value::take) {
+                items.extend(found);
+            }
+            if more.is_empty() {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// Creates an object, and gives what the API server makes of it.
+    pub(super) async fn post(&self, path: &str, object: &Value) -> anyhow::Result<Value> {
+        let request =
+            Request::post(path).header(CONTENT_TYPE, "application/json").body(object.to_string().into_bytes())?;
+        Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
+    }
 }
 
 impl Connection {

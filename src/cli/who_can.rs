@@ -3,13 +3,11 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
-use http::Request;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::{
     Outcome,
-    connect::{CALL, Cluster, Connection, block_on},
+    connect::{Cluster, Connection, block_on},
     grant::spec_name,
     input,
     output::printable,
@@ -94,35 +92,33 @@ fn table(rows: &BTreeSet<[String; 3]>) -> String {
 }
 
 /// The kinds that RBAC is made of.
-const KINDS: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
+const KINDS: [(&str, &str); 4] = [
+    ("ClusterRole", "clusterroles"),
+    ("Role", "roles"),
+    ("ClusterRoleBinding", "clusterrolebindings"),
+    ("RoleBinding", "rolebindings"),
+];
 
 /// Reads all roles and bindings of a cluster, in pages.
 async fn roles_and_bindings(cluster: &Cluster) -> anyhow::Result<Vec<Document>> {
     let mut documents = Vec::new();
     for kind in KINDS {
-        let mut more = String::new();
-        loop {
-            let path = format!("/apis/rbac.authorization.k8s.io/v1/{kind}?limit=500&continue={more}");
-            let request = Request::get(path).body(Vec::new())?;
-            let answer = cluster.api.call(request, Instant::now() + CALL).await?;
-            let mut list: Value = serde_json::from_slice(&answer)?;
-            more = list.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().to_owned();
-            documents.extend(objects(kind, &mut list)?);
-            if more.is_empty() {
-                break;
-            }
+        for item in cluster.list(&format!("/apis/rbac.authorization.k8s.io/v1/{}", kind.1)).await? {
+            documents.extend(manifests::parse(kind.1, &object(kind.0, item).to_string())?);
         }
     }
     Ok(documents)
 }
 
-/// The items of one page. They do not say their kind, and say much that nobody asks for.
-fn objects(kind: &str, list: &mut Value) -> anyhow::Result<Vec<Document>> {
-    for item in list.pointer_mut("/items").and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Some(metadata) = item.pointer_mut("/metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-            metadata.remove("annotations");
-        }
+/// An item of a list as a manifest: with its kind, and without what nobody asks for.
+fn object(kind: &str, mut item: Value) -> Value {
+    if let Some(object) = item.as_object_mut() {
+        object.insert("apiVersion".to_owned(), Value::from("rbac.authorization.k8s.io/v1"));
+        object.insert("kind".to_owned(), Value::from(kind));
     }
-    Ok(manifests::parse(kind, &list.to_string())?)
+    if let Some(metadata) = item.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+        metadata.remove("annotations");
+    }
+    item
 }

@@ -1,0 +1,162 @@
+//! `doctor`: a check-up of an installed webhook and of what uses it, each line pass, warn or fail with its remedy.
+//!
+//! What always holds: nothing is changed in the cluster: the one request that is not a read is a pod that the API server is
+//! asked to create as a dry run, which shows whether it can call the webhook at all. What may not be read is a warning, not
+//! a failure.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    Outcome,
+    connect::{Cluster, Connection, block_on},
+    output::{Level, Style, printable},
+    print,
+};
+
+mod install;
+mod nodes;
+mod one_pod;
+mod selector;
+mod usage;
+
+/// How long `--wait` rests between two check-ups.
+const REST: Duration = Duration::from_secs(2);
+
+/// What to look at.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Explain one pod, from admission to node
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pod: Option<String>,
+    /// Wait until the install is ready, at most so many seconds
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
+    wait: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How one thing stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Status {
+    Pass,
+    Warn,
+    Fail,
+}
+
+/// One line of the check-up.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Line {
+    status: Status,
+    /// What was looked at.
+    about: &'static str,
+    /// How it stands.
+    text: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+impl Line {
+    pub(super) fn pass(about: &'static str, text: impl Into<String>) -> Self {
+        Self { status: Status::Pass, about, text: text.into(), remedy: None }
+    }
+
+    pub(super) fn warn(about: &'static str, text: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { status: Status::Warn, about, text: text.into(), remedy: Some(remedy.into()) }
+    }
+
+    pub(super) fn fail(about: &'static str, text: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { status: Status::Fail, about, text: text.into(), remedy: Some(remedy.into()) }
+    }
+
+    /// What could not be looked at.
+    pub(super) fn unknown(about: &'static str, error: &anyhow::Error) -> Self {
+        let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
+        let text = format!("could not be looked at: {}", chain.join(": "));
+        Self::warn(about, text, "run this as somebody who may read it (--as, --context)")
+    }
+}
+
+/// Looks at everything, or at one pod.
+///
+/// # Errors
+/// Where there is no cluster to ask.
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    block_on(async {
+        let cluster = connection.cluster().await?;
+        let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        loop {
+            let lines = match &options.pod {
+                Some(pod) => one_pod::explain(&cluster, pod).await?,
+                None => look(&cluster).await?,
+            };
+            let failed = lines.iter().any(|line| line.status == Status::Fail);
+            if !failed || until.is_none_or(|until| Instant::now() >= until) {
+                show(&lines, options.json)?;
+                let clean = lines.iter().all(|line| line.status == Status::Pass);
+                return Ok(if clean { Outcome::Clean } else { Outcome::Findings });
+            }
+            sleep(REST).await;
+        }
+    })
+}
+
+async fn look(cluster: &Cluster) -> anyhow::Result<Vec<Line>> {
+    let version = cluster.get("/version").await?;
+    let git = version.get("gitVersion").and_then(Value::as_str).unwrap_or("of unknown version");
+    let mut lines = vec![Line::pass("API server", format!("answers, {git}"))];
+    let namespaces = install::look(cluster, &mut lines).await;
+    usage::look(cluster, namespaces.as_deref(), &mut lines).await;
+    nodes::look(cluster, &mut lines).await;
+    Ok(lines)
+}
+
+fn show(lines: &[Line], json: bool) -> anyhow::Result<()> {
+    let text = if json { serde_json::to_string_pretty(lines)? + "\n" } else { table(lines, Style::of_terminal()) };
+    print(text.as_bytes())?;
+    Ok(())
+}
+
+fn table(lines: &[Line], style: Style) -> String {
+    let width = lines.iter().map(|line| line.about.chars().count()).max().unwrap_or_default();
+    let mut text = String::new();
+    for line in lines {
+        let mark = match line.status {
+            Status::Pass => style.good("pass"),
+            Status::Warn => style.level(Level::Warning, "warn"),
+            Status::Fail => style.level(Level::Error, "fail"),
+        };
+        text.push_str(&format_line(&mark, line, width));
+    }
+    text
+}
+
+fn format_line(mark: &str, line: &Line, width: usize) -> String {
+    let about = line.about;
+    let remedy = line.remedy.as_ref().map(|text| format!("      {:width$}  -> {}\n", "", printable(text)));
+    format!("{mark}  {about:width$}  {}\n{}", printable(&line.text), remedy.unwrap_or_default())
+}
+
+/// A text in a JSON object, empty where there is none.
+fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The items of a list in a JSON object.
+fn items<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
+    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// Up to five of many names.
+fn some<S: AsRef<str>>(names: &[S]) -> String {
+    let shown: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
+    let more = names.len().saturating_sub(shown.len());
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+}

@@ -1,0 +1,336 @@
+//! The install: the custom resource, the webhook configurations, the service behind them, its pods and what they may do.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+use x509_parser::pem::Pem;
+
+use super::{Line, items, selector, some, text};
+use crate::{
+    cli::connect::Cluster,
+    credspec::{GROUP, PLURAL, VERSION},
+};
+
+const CRD: &str = "custom resource";
+const CONFIGURATION: &str = "configuration";
+const CALL: &str = "call of the webhook";
+const SERVICE: &str = "service";
+const PERMISSIONS: &str = "permissions";
+const CERTIFICATE: &str = "certificate";
+const NAMESPACES: &str = "namespaces";
+
+const INSTALL: &str = "install the chart: helm install gmsa-webhook …";
+const DAY: i64 = 24 * 60 * 60;
+
+/// Which of the two kinds of configuration a webhook stands in.
+struct Configured {
+    mutating: bool,
+    /// The configuration's and the webhook's name.
+    name: String,
+    webhook: Value,
+}
+
+/// Adds what is to be said; gives the namespaces that the webhook does not look at, where they could be read.
+pub(super) async fn look(cluster: &Cluster, lines: &mut Vec<Line>) -> Option<Vec<String>> {
+    lines.push(custom_resource(cluster).await);
+    let webhooks = match configured(cluster).await {
+        Ok(webhooks) => webhooks,
+        Err(error) => {
+            lines.push(Line::unknown(CONFIGURATION, &error));
+            return None;
+        }
+    };
+    for mutating in [true, false] {
+        let kind = if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
+        let of_pods: Vec<_> =
+            webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).collect();
+        match of_pods.as_slice() {
+            [] => lines.push(Line::fail(CONFIGURATION, format!("no {kind} sends pods to a GMSA webhook"), INSTALL)),
+            [one] => one.look(lines),
+            many => {
+                let names: Vec<_> = many.iter().map(|found| &found.name).collect();
+                let text = format!("{} webhooks of {kind}s are for GMSA: {}", many.len(), some(&names));
+                lines.push(Line::warn(CONFIGURATION, text, "remove the ones of a former install"));
+            }
+        }
+    }
+    let of_pods: Vec<&Configured> = webhooks.iter().filter(|found| found.is_of_pods()).collect();
+    let first = of_pods.first()?;
+    lines.push(call(cluster).await);
+    service(cluster, &first.webhook, lines).await;
+    Some(opted_out(cluster, &of_pods, lines).await)
+}
+
+async fn custom_resource(cluster: &Cluster) -> Line {
+    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{PLURAL}.{GROUP}");
+    let found = match cluster.find(&path).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return Line::fail(CRD, format!("{PLURAL}.{GROUP} is not installed"), INSTALL),
+        Err(error) => return Line::unknown(CRD, &error),
+    };
+    let served: Vec<&str> = items(&found, "/spec/versions")
+        .filter(|version| version.get("served") == Some(&Value::Bool(true)))
+        .map(|version| text(version, "/name"))
+        .collect();
+    let established = items(&found, "/status/conditions")
+        .any(|condition| text(condition, "/type") == "Established" && text(condition, "/status") == "True");
+    if !served.contains(&VERSION) {
+        Line::fail(CRD, format!("{VERSION} is not served, only: {}", served.join(", ")), "apply the CRD of the chart")
+    } else if !established {
+        Line::fail(CRD, "it is not established", "kubectl describe crd: its conditions say why")
+    } else {
+        Line::pass(CRD, format!("serves {}", served.join(", ")))
+    }
+}
+
+/// Every webhook for GMSA: they go by that name in this chart and in the one that it replaces.
+async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
+    let mut found = Vec::new();
+    for (mutating, kind) in [(true, "mutatingwebhookconfigurations"), (false, "validatingwebhookconfigurations")] {
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}");
+        for configuration in cluster.list(&path).await? {
+            let name = text(&configuration, "/metadata/name");
+            for webhook in items(&configuration, "/webhooks") {
+                let full = format!("{name}/{}", text(webhook, "/name"));
+                if full.contains("gmsa") {
+                    found.push(Configured { mutating, name: full, webhook: webhook.clone() });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+impl Configured {
+    fn covers(&self, operation: &str, resource: &str) -> bool {
+        let has = |rule: &Value, list: &str, wanted: &[&str]| {
+            items(rule, list).any(|entry| entry.as_str().is_some_and(|entry| wanted.contains(&entry)))
+        };
+        let (kind, sub) = resource.split_once('/').unwrap_or((resource, ""));
+        let mut resources = vec![resource.to_owned(), "*/*".to_owned()];
+        resources.push(if sub.is_empty() { "*".to_owned() } else { format!("{kind}/*") });
+        let resources: Vec<&str> = resources.iter().map(String::as_str).collect();
+        items(&self.webhook, "/rules").any(|rule| {
+            has(rule, "/operations", &[operation, "*"])
+                && has(rule, "/resources", &resources)
+                && has(rule, "/apiGroups", &["", "*"])
+        })
+    }
+
+    fn is_of_pods(&self) -> bool {
+        self.covers("CREATE", "pods")
+    }
+
+    fn look(&self, lines: &mut Vec<Line>) {
+        let name = &self.name;
+        let mut wanted = vec![("CREATE", "pods"), ("UPDATE", "pods/ephemeralcontainers")];
+        if !self.mutating {
+            wanted.push(("UPDATE", "pods"));
+        }
+        let missing: Vec<String> = wanted
+            .into_iter()
+            .filter(|(operation, resource)| !self.covers(operation, resource))
+            .map(|(operation, resource)| format!("{operation} {resource}"))
+            .collect();
+        let before = lines.len();
+        if !missing.is_empty() {
+            let text = format!("{name} does not look at {}", missing.join(", "));
+            let level = if self.mutating { Line::warn } else { Line::fail };
+            lines.push(level(CONFIGURATION, text, "upgrade the chart: its rules hold them"));
+        }
+        if text(&self.webhook, "/failurePolicy") != "Fail" {
+            let text = format!("{name} has failurePolicy Ignore: pods pass while the webhook is down");
+            lines.push(Line::fail(CONFIGURATION, text, "set failurePolicy: Fail"));
+        }
+        if items(&self.webhook, "/matchConditions").next().is_none() {
+            let text = format!("{name} has no matchConditions: every pod waits for the webhook");
+            lines.push(Line::warn(CONFIGURATION, text, "upgrade the chart"));
+        }
+        if lines.len() == before {
+            lines.push(Line::pass(CONFIGURATION, format!("{name} is complete")));
+        }
+        lines.push(authority(name, text(&self.webhook, "/clientConfig/caBundle")));
+    }
+}
+
+/// The certificate authority that the API server trusts for a webhook.
+fn authority(name: &str, bundle: &str) -> Line {
+    const REMEDY: &str = "renew the certificate authority and its caBundle";
+    if bundle.is_empty() {
+        let text = format!("{name} has no caBundle");
+        return Line::fail(CERTIFICATE, text, "cert-manager's CA injector, or the webhook itself, must write it");
+    }
+    let pem = BASE64_STANDARD.decode(bundle).unwrap_or_default();
+    let ends: Vec<i64> = Pem::iter_from_buffer(&pem)
+        .filter_map(Result::ok)
+        .filter_map(|pem| pem.parse_x509().ok().map(|found| found.validity().not_after.timestamp()))
+        .collect();
+    let Some(end) = ends.iter().max() else {
+        return Line::fail(CERTIFICATE, format!("the caBundle of {name} holds no certificate"), REMEDY);
+    };
+    match (end - now()) / DAY {
+        ..0 => Line::fail(CERTIFICATE, format!("the caBundle of {name} has expired"), REMEDY),
+        days @ 0..14 => Line::warn(CERTIFICATE, format!("the caBundle of {name} expires in {days} days"), REMEDY),
+        days => Line::pass(CERTIFICATE, format!("the caBundle of {name} is good for {days} days")),
+    }
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Asks the API server to create, as a dry run, a pod that the webhook must refuse. A refusal in its words means that the
+/// API server reached it, and trusts the certificate that it serves.
+async fn call(cluster: &Cluster) -> Line {
+    const PROBE: &str = "kubectl-gmsa-doctor-probe";
+    let options = json!({"gmsaCredentialSpecName": PROBE});
+    let pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"generateName": format!("{PROBE}-")},
+        "spec": {
+            "securityContext": {"windowsOptions": options},
+            "containers": [{"name": "probe", "image": "probe"}],
+        },
+    });
+    let namespace = &cluster.namespace;
+    let path = format!("/api/v1/namespaces/{namespace}/pods?dryRun=All");
+    match cluster.post(&path, &pod).await {
+        Ok(_) => Line::fail(
+            CALL,
+            format!("a pod that names a credential spec that does not exist would be created in {namespace}"),
+            "the namespace is excluded, or no webhook looks at pods",
+        ),
+        Err(error) => {
+            let chain = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+            if chain.contains(&format!("cred spec {PROBE} does not exist")) {
+                Line::pass(
+                    CALL,
+                    format!("the API server reaches it and trusts its certificate (dry run in {namespace})"),
+                )
+            } else if chain.contains("failed calling webhook") {
+                Line::fail(
+                    CALL,
+                    chain,
+                    "its pods, its service, the network between, and caBundle against the certificate",
+                )
+            } else {
+                Line::unknown(CALL, &error)
+            }
+        }
+    }
+}
+
+async fn service(cluster: &Cluster, webhook: &Value, lines: &mut Vec<Line>) {
+    let (namespace, name) =
+        (text(webhook, "/clientConfig/service/namespace"), text(webhook, "/clientConfig/service/name"));
+    if name.is_empty() {
+        let url = text(webhook, "/clientConfig/url");
+        lines.push(Line::warn(SERVICE, format!("the webhook is called at {url:?}"), "its pods cannot be looked at"));
+        return;
+    }
+    let path = format!(
+        "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{name}"
+    );
+    let slices = match cluster.list(&path).await {
+        Ok(slices) => slices,
+        Err(error) => return lines.push(Line::unknown(SERVICE, &error)),
+    };
+    let endpoints: Vec<&Value> = slices.iter().flat_map(|slice| items(slice, "/endpoints")).collect();
+    let ready = endpoints.iter().filter(|point| point.pointer("/conditions/ready") != Some(&Value::Bool(false)));
+    let ready: Vec<&str> = ready.map(|point| text(point, "/targetRef/name")).collect();
+    let count = format!("{namespace}/{name} has {} of {} endpoints ready", ready.len(), endpoints.len());
+    let describe = format!("kubectl describe pods -n {namespace}");
+    lines.push(match ready.len() {
+        0 => Line::fail(SERVICE, count, describe),
+        1 => Line::warn(SERVICE, count, "two replicas keep pods coming while one of them moves"),
+        _ => Line::pass(SERVICE, count),
+    });
+    if let Some(pod) = ready.iter().find(|pod| !pod.is_empty()) {
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}");
+        match cluster.get(&path).await {
+            Ok(pod) => {
+                let image = items(&pod, "/spec/containers").next().map(|first| text(first, "/image").to_owned());
+                lines.push(Line::pass(SERVICE, format!("runs {}", image.unwrap_or_default())));
+                let account = text(&pod, "/spec/serviceAccountName");
+                lines.push(permissions(cluster, namespace, account).await);
+            }
+            Err(error) => lines.push(Line::unknown(SERVICE, &error)),
+        }
+    }
+}
+
+/// Whether the webhook's own service account may do what it must.
+async fn permissions(cluster: &Cluster, namespace: &str, account: &str) -> Line {
+    let user = format!("system:serviceaccount:{namespace}:{account}");
+    let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+    let mut missing = Vec::new();
+    let needed = [
+        ("get", GROUP, PLURAL),
+        ("list", GROUP, PLURAL),
+        ("watch", GROUP, PLURAL),
+        ("create", "authorization.k8s.io", "localsubjectaccessreviews"),
+    ];
+    for (verb, group, resource) in needed {
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": user, "groups": groups,
+                "resourceAttributes": {"verb": verb, "group": group, "resource": resource},
+            },
+        });
+        match cluster.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await {
+            Ok(answer) if answer.pointer("/status/allowed") == Some(&Value::Bool(true)) => {}
+            Ok(_) => missing.push((verb, resource)),
+            Err(error) => return Line::unknown(PERMISSIONS, &error),
+        }
+    }
+    let names = missing.iter().map(|(verb, resource)| format!("{verb} {resource}")).collect::<Vec<_>>().join(", ");
+    if missing.is_empty() {
+        Line::pass(PERMISSIONS, format!("{namespace}:{account} may do what it must"))
+    } else if missing.iter().all(|(verb, _)| matches!(*verb, "list" | "watch")) {
+        Line::warn(
+            PERMISSIONS,
+            format!("{namespace}:{account} may not {names}: each pod costs a read"),
+            "upgrade the chart",
+        )
+    } else {
+        Line::fail(PERMISSIONS, format!("{namespace}:{account} may not {names}"), "bind the chart's ClusterRole to it")
+    }
+}
+
+/// The namespaces that one of the webhooks does not look at.
+async fn opted_out(cluster: &Cluster, webhooks: &[&Configured], lines: &mut Vec<Line>) -> Vec<String> {
+    let namespaces = match cluster.list("/api/v1/namespaces").await {
+        Ok(namespaces) => namespaces,
+        Err(error) => {
+            lines.push(Line::unknown(NAMESPACES, &error));
+            return Vec::new();
+        }
+    };
+    let looked_at = |namespace: &Value| {
+        let labels = namespace.pointer("/metadata/labels").and_then(Value::as_object);
+        webhooks.iter().all(|found| selector::takes(found.webhook.get("namespaceSelector"), labels))
+    };
+    let out: Vec<String> = namespaces
+        .iter()
+        .filter(|namespace| !looked_at(namespace))
+        .map(|namespace| text(namespace, "/metadata/name").to_owned())
+        .collect();
+    // The webhook's own namespaces are excluded on purpose.
+    let own = |name: &String| {
+        name == "kube-system"
+            || webhooks.iter().any(|found| text(&found.webhook, "/clientConfig/service/namespace") == name)
+    };
+    let others: Vec<&String> = out.iter().filter(|name| !own(name)).collect();
+    lines.push(if others.is_empty() {
+        Line::pass(NAMESPACES, format!("{} of {} are looked at", namespaces.len() - out.len(), namespaces.len()))
+    } else {
+        let text = format!("pods are not looked at in {}", some(&others));
+        Line::warn(NAMESPACES, text, "see their labels and the webhooks' namespaceSelector")
+    });
+    out
+}

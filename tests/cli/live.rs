@@ -1,0 +1,371 @@
+//! The commands that ask a cluster, against the simulated API server: what they ask, and what they make of each fault.
+
+use std::{path::Path, process::Output};
+
+use serde_json::{Value, json};
+
+use super::{
+    program,
+    support::{Fault, Kind, SimulatedApi, Table, Verb, credential_spec},
+    text,
+};
+
+/// Runs the program with a kubeconfig for the server.
+async fn run(api: &SimulatedApi, arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("config");
+    std::fs::write(&kubeconfig, api.kubeconfig()).unwrap();
+    let mut command = program(folder.path());
+    command.arg("--kubeconfig").arg(&kubeconfig).args(arguments);
+    tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
+}
+
+fn kind(api_version: &'static str, kind: &'static str, plural: &'static str, namespaced: bool) -> Kind {
+    Kind { api_version, kind, plural, namespaced }
+}
+
+fn good_credspec() -> Value {
+    json!({
+        "ActiveDirectoryConfig": {"GroupManagedServiceAccounts": [
+            {"Name": "WebApp1", "Scope": "contoso.com"}, {"Name": "WebApp1", "Scope": "CONTOSO"},
+        ]},
+        "CmsPlugins": ["ActiveDirectory"],
+        "DomainJoinConfig": {
+            "DnsName": "contoso.com", "DnsTreeName": "contoso.com", "Guid": "244818ae-87ac-4fcd-92ec-e79e5252348a",
+            "MachineAccountName": "WebApp1", "NetBiosName": "CONTOSO", "Sid": "S-1-5-21-1-2-3",
+        },
+    })
+}
+
+fn pod(name: &str, options: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"},
+        "spec": {
+            "serviceAccountName": "web", "nodeName": "win1", "nodeSelector": {"kubernetes.io/os": "windows"},
+            "securityContext": {"windowsOptions": options}, "containers": [{"name": "iis"}],
+        },
+        "status": {"phase": "Running"},
+    })
+}
+
+fn webhook(name: &str, bundle: &str) -> Value {
+    json!({
+        "name": name,
+        "failurePolicy": "Fail",
+        "matchConditions": [{"name": "uses-gmsa", "expression": "true"}],
+        "clientConfig": {"caBundle": bundle, "service": {"namespace": "gmsa", "name": "webhook", "path": "/validate"}},
+        "namespaceSelector": {"matchExpressions": [
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "gmsa"]},
+        ]},
+        "rules": [{
+            "apiGroups": [""], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
+            "resources": ["pods", "pods/ephemeralcontainers"],
+        }],
+    })
+}
+
+fn configurations(api: &SimulatedApi, change: impl Fn(&mut Value)) {
+    let ca = rcgen::CertificateParams::new(vec![]).unwrap().self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
+    let bundle = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, ca.pem());
+    for kind in ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"] {
+        let mut webhook = webhook("admission-webhook.windows-gmsa.sigs.k8s.io", &bundle);
+        change(&mut webhook);
+        api.apply(json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "gmsa"},
+            "webhooks": [webhook],
+        }));
+    }
+}
+
+fn namespace(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}})
+}
+
+const PROBE: &str = "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: cred spec kubectl-gmsa-doctor-probe does not exist";
+
+/// A cluster in which all is well.
+async fn healthy() -> SimulatedApi {
+    let api = SimulatedApi::start().await;
+    for known in [
+        kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
+        kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
+        kind("v1", "Pod", "pods", true),
+        kind("v1", "Node", "nodes", false),
+        kind("v1", "Namespace", "namespaces", false),
+    ] {
+        api.define(known);
+    }
+    api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({"gitVersion": "v1.36.0"})));
+    api.fault(Verb::Create, "/subjectaccessreviews", usize::MAX, Fault::Object(json!({"status": {"allowed": true}})));
+    api.fault(
+        Verb::Create,
+        "/pods?dryRun=All",
+        usize::MAX,
+        Fault::Refuse { code: 404, reason: "NotFound", message: PROBE, retry_after: None },
+    );
+    api.apply(json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gmsacredentialspecs.windows.k8s.io"},
+        "spec": {"versions": [{"name": "v1", "served": true}, {"name": "v1alpha1", "served": true}]},
+        "status": {"conditions": [{"type": "Established", "status": "True"}]},
+    }));
+    configurations(&api, |_| {});
+    let endpoint = |pod: &str| json!({"conditions": {"ready": true}, "targetRef": {"name": pod}});
+    api.apply(json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+        "metadata": {"name": "webhook-1", "namespace": "gmsa"},
+        "endpoints": [endpoint("webhook-a"), endpoint("webhook-b")],
+    }));
+    api.apply(json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "webhook-a", "namespace": "gmsa"},
+        "spec": {"serviceAccountName": "webhook", "containers": [{"name": "webhook", "image": "gmsa-webhook:0.1.0"}]},
+    }));
+    for name in ["default", "gmsa", "kube-system", "shop"] {
+        api.apply(namespace(name));
+    }
+    api.apply(json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "win1", "labels": {"node.kubernetes.io/windows-build": "10.0.20348"}},
+    }));
+    api.apply(credential_spec("webapp1", good_credspec()));
+    let contents = good_credspec().to_string();
+    api.apply(pod("web", &json!({"gmsaCredentialSpecName": "webapp1", "gmsaCredentialSpec": contents})));
+    api.authorize_by(Table::of(&[("shop", "web", "webapp1")]));
+    api
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_healthy_install_is_all_pass() {
+    let api = healthy().await;
+    let output = run(&api, &["doctor"]).await;
+    let expected = "\
+pass  API server           answers, v1.36.0
+pass  custom resource      serves v1, v1alpha1
+pass  configuration        gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
+pass  certificate          the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is good for N days
+pass  configuration        gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
+pass  certificate          the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is good for N days
+pass  call of the webhook  the API server reaches it and trusts its certificate (dry run in default)
+pass  service              gmsa/webhook has 2 of 2 endpoints ready
+pass  service              runs gmsa-webhook:0.1.0
+pass  permissions          gmsa:webhook may do what it must
+pass  namespaces           2 of 4 are looked at
+pass  credential specs     1 linted clean
+pass  pods                 1 use GMSA, all as their credential specs are now
+pass  Windows nodes        1 of 10.0.20348
+";
+    let days = |line: &str| match line.split_once(" is good for ") {
+        Some((head, _)) => format!("{head} is good for N days\n"),
+        None => format!("{line}\n"),
+    };
+    let found: String = text(&output.stdout).lines().map(days).collect::<Vec<_>>().concat();
+    assert_eq!(found, expected, "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0));
+}
+
+/// The lines that do not pass, once `fault` is in the cluster.
+async fn complaints(fault: impl FnOnce(&SimulatedApi)) -> Vec<String> {
+    let api = healthy().await;
+    fault(&api);
+    let output = run(&api, &["doctor", "--json"]).await;
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let lines: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    lines
+        .iter()
+        .filter(|line| line["status"] != "pass")
+        .map(|line| {
+            format!(
+                "{} {}: {}",
+                line["status"].as_str().unwrap(),
+                line["about"].as_str().unwrap(),
+                line["text"].as_str().unwrap()
+            )
+        })
+        .collect()
+}
+
+const NAME: &str = "gmsa/admission-webhook.windows-gmsa.sigs.k8s.io";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_of_the_install_are_found() {
+    let found = complaints(|api| api.undefine("customresourcedefinitions")).await;
+    assert_eq!(found, ["fail custom resource: gmsacredentialspecs.windows.k8s.io is not installed"]);
+
+    let found = complaints(|api| api.delete("mutatingwebhookconfigurations", "", "gmsa")).await;
+    assert_eq!(found, ["fail configuration: no MutatingWebhookConfiguration sends pods to a GMSA webhook"]);
+
+    let found = complaints(|api| {
+        configurations(api, |webhook| {
+            webhook["failurePolicy"] = json!("Ignore");
+            webhook["matchConditions"] = Value::Null;
+            webhook["clientConfig"]["caBundle"] = json!("");
+            webhook["rules"][0]["resources"] = json!(["pods"]);
+        });
+    })
+    .await;
+    let both = |level: &str| {
+        vec![
+            format!("{level} configuration: {NAME} does not look at UPDATE pods/ephemeralcontainers"),
+            format!("fail configuration: {NAME} has failurePolicy Ignore: pods pass while the webhook is down"),
+            format!("warn configuration: {NAME} has no matchConditions: every pod waits for the webhook"),
+            format!("fail certificate: {NAME} has no caBundle"),
+        ]
+    };
+    assert_eq!(found, [both("warn"), both("fail")].concat());
+
+    let found = complaints(|api| {
+        api.heal();
+        api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({})));
+        api.fault(Verb::Create, "/subjectaccessreviews", usize::MAX, Fault::Object(json!({"status": {"allowed": false}})));
+        let message = "Internal error occurred: failed calling webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\": x509: certificate signed by unknown authority";
+        let refuse = Fault::Refuse { code: 500, reason: "InternalError", message, retry_after: None };
+        api.fault(Verb::Create, "/pods?dryRun=All", usize::MAX, refuse);
+        api.delete("endpointslices", "gmsa", "webhook-1");
+    })
+    .await;
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("fail call of the webhook: the API server answered 500: "), "{}", found[0]);
+    assert!(found[0].contains("x509: certificate signed by unknown authority"), "{}", found[0]);
+    assert_eq!(found[1], "fail service: gmsa/webhook has 0 of 0 endpoints ready");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_of_its_users_are_found() {
+    let found = complaints(|api| {
+        let mut credspec = good_credspec();
+        credspec["DomainJoinConfig"]["Sid"] = json!("S-1-5-21-1-2-3-4");
+        api.apply(credential_spec("wrong", credspec));
+        api.apply(pod("bare", &json!({"gmsaCredentialSpecName": "webapp1"})));
+        api.apply(pod("old", &json!({"gmsaCredentialSpecName": "webapp1", "gmsaCredentialSpec": "{}"})));
+        let labels = json!({"node.kubernetes.io/windows-build": "10.0.17763"});
+        api.apply(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "win2", "labels": labels}}));
+        api.apply(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "loose", "labels": {"kubernetes.io/metadata.name": "gmsa"}}}));
+    })
+    .await;
+    assert_eq!(
+        found,
+        [
+            "warn namespaces: pods are not looked at in loose",
+            "fail credential specs: wrong: credspec.DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-4\" is the SID of an account: it has one number more than its domain's",
+            "fail pods: 1 name a credential spec and carry no contents: shop/bare",
+            "warn pods: 1 carry other contents than their credential spec has now: shop/old",
+            "warn Windows nodes: of several builds: 1 of 10.0.17763, 1 of 10.0.20348",
+        ]
+    );
+    let found = complaints(|api| api.fault(Verb::List, "/api/v1/nodes", usize::MAX, Fault::forbidden())).await;
+    assert_eq!(
+        found,
+        ["warn Windows nodes: could not be looked at: the API server answered 403: not allowed here"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_pod_is_explained() {
+    let api = healthy().await;
+    let output = run(&api, &["doctor", "--pod", "shop/web"]).await;
+    assert_eq!(
+        text(&output.stdout),
+        "\
+pass  admission   the pod carries the contents of its credential spec
+pass  permission  shop:web may use webapp1
+pass  node        Running on win1
+pass  in the pod  ask it:
+kubectl exec -n shop web -- nltest /query
+kubectl exec -n shop web -- nltest /sc_verify:contoso.com
+kubectl exec -n shop web -- klist get WebApp1
+kubectl exec -n shop web -- whoami
+"
+    );
+    assert_eq!(output.status.code(), Some(0));
+    api.authorize_by(Table::default());
+    let output = run(&api, &["doctor", "--pod", "shop/web"]).await;
+    assert!(text(&output.stdout).contains(
+        "fail  permission  shop:web may not use webapp1\n                  -> kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --apply\n"
+    ));
+    let output = run(&api, &["doctor", "--pod", "shop/none"]).await;
+    assert_eq!((text(&output.stderr), output.status.code()), ("error: there is no pod shop/none\n", Some(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_ends_when_the_install_is_ready() {
+    let api = healthy().await;
+    let pod = "/namespaces/gmsa/endpointslices";
+    api.fault(Verb::List, pod, 1, Fault::Object(json!({"items": []})));
+    let output = run(&api, &["doctor", "--wait", "60"]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    assert_eq!(api.count(Verb::List, pod), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_asks_the_cluster_once_for_each_thing() {
+    let api = healthy().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pods.yaml");
+    let pods = [
+        pod("a", &json!({"gmsaCredentialSpecName": "webapp1"})),
+        pod("b", &json!({"gmsaCredentialSpecName": "webapp1"})),
+    ];
+    std::fs::write(&file, pods.map(|pod| pod.to_string()).join("\n---\n")).unwrap();
+    let output = run(&api, &["check", "--live", "-f", file.to_str().unwrap(), "-o", "json"]).await;
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results: Vec<&Value> = report["places"].as_array().unwrap().iter().map(|place| &place["result"]).collect();
+    assert_eq!(results, ["gets its contents", "gets its contents"]);
+    assert_eq!(output.status.code(), Some(0), "{report}");
+    assert_eq!(api.count(Verb::Get, "/gmsacredentialspecs/webapp1"), 1);
+    assert_eq!(api.count(Verb::Create, "/namespaces/shop/localsubjectaccessreviews"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grant_is_applied_by_server_side_apply() {
+    let api = SimulatedApi::start().await;
+    api.fault(Verb::Patch, "/apis/rbac.authorization.k8s.io/v1/", usize::MAX, Fault::Object(json!({})));
+    let output = run(&api, &["grant", "--credspec", "webapp1", "--serviceaccount", "shop:web", "--apply"]).await;
+    assert_eq!(
+        text(&output.stdout),
+        "clusterrole/gmsa-use-webapp1 applied\nrolebinding/gmsa-use-webapp1-web applied in shop\n",
+        "{}",
+        text(&output.stderr)
+    );
+    let patches: Vec<String> = api.requests(Verb::Patch, "").into_iter().map(|request| request.path).collect();
+    assert_eq!(
+        patches,
+        [
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/gmsa-use-webapp1?fieldManager=kubectl-gmsa&force=true",
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings/gmsa-use-webapp1-web?fieldManager=kubectl-gmsa&force=true",
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_can_reads_the_cluster_s_roles() {
+    let api = SimulatedApi::start().await;
+    let group = "rbac.authorization.k8s.io/v1";
+    for (name, plural, namespaced) in [
+        ("ClusterRole", "clusterroles", false),
+        ("Role", "roles", true),
+        ("ClusterRoleBinding", "clusterrolebindings", false),
+        ("RoleBinding", "rolebindings", true),
+    ] {
+        api.define(kind(group, name, plural, namespaced));
+    }
+    let yaml =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/who-can/rbac.yaml")).unwrap();
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&yaml).unwrap();
+    for object in objects.into_iter().filter(|object| !object.is_null()) {
+        api.apply(object);
+    }
+    let output = run(&api, &["who-can", "webapp1"]).await;
+    let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/who-can/stdout");
+    assert_eq!(text(&output.stdout), std::fs::read_to_string(written).unwrap(), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_cluster_it_says_why() {
+    let mut api = SimulatedApi::start().await;
+    api.stop().await;
+    let output = run(&api, &["doctor"]).await;
+    assert!(text(&output.stderr).starts_with("error: the API server cannot be reached: "), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
+    let output = run(&api, &["--context", "none", "doctor"]).await;
+    assert!(text(&output.stderr).starts_with("error: the kubeconfig does not lead to a cluster: "));
+}
