@@ -11,6 +11,7 @@ use std::{
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
+pub mod certs;
 pub mod check;
 mod connect;
 pub mod credspec;

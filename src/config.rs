@@ -14,14 +14,14 @@ use crate::{
     tls::{
         configurations::Configuration,
         files::Files,
-        self_managed::{self, Terms},
+        self_managed::{self, SecretName, Terms},
     },
 };
 
 mod args;
 
 pub use args::Args;
-use args::{CertificateArgs, Command, ServeArgs, ServiceNames};
+use args::{CertificateArgs, CertsCommand, Command, InspectArgs, ServeArgs, ServiceNames};
 
 /// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit.
 pub(crate) fn go_duration(text: &str) -> Option<Duration> {
@@ -145,6 +145,48 @@ pub enum Run {
         /// The namespace of the pods.
         namespace: String,
     },
+    /// Look at a serving certificate.
+    Inspect(Inspect),
+    /// Issue a serving certificate.
+    Issue(Issue),
+}
+
+/// What is to be looked at.
+#[derive(Debug)]
+pub struct Inspect {
+    /// The certificate.
+    pub what: Inspected,
+    /// The webhook configurations that are to accept it.
+    pub configurations: Vec<Configuration>,
+}
+
+/// Where a certificate is.
+#[derive(Debug)]
+pub enum Inspected {
+    /// In a Secret.
+    Secret(SecretName),
+    /// In PEM files.
+    Files {
+        /// The chain.
+        cert: PathBuf,
+        /// The leaf's key.
+        key: Option<PathBuf>,
+        /// The CA.
+        ca: Option<PathBuf>,
+    },
+}
+
+/// What is to be issued.
+#[derive(Debug)]
+pub struct Issue {
+    /// Where to.
+    pub folder: PathBuf,
+    /// The DNS names and IP addresses.
+    pub names: Vec<String>,
+    /// How long a new CA lives.
+    pub ca_lifetime: Duration,
+    /// How long the certificate lives.
+    pub leaf_lifetime: Duration,
 }
 
 impl Args {
@@ -156,6 +198,13 @@ impl Args {
         match self.command {
             Some(Command::Serve(args)) => Ok(Run::Serve(Box::new(args.resolve()?))),
             Some(Command::Test(args)) => Ok(Run::Test { namespace: args.namespace }),
+            Some(Command::Certs(CertsCommand::Inspect(args))) => Ok(Run::Inspect(args.resolve())),
+            Some(Command::Certs(CertsCommand::Issue(args))) => Ok(Run::Issue(Issue {
+                folder: args.folder,
+                names: args.name,
+                ca_lifetime: args.ca_lifetime,
+                leaf_lifetime: args.leaf_lifetime,
+            })),
             None => Ok(Run::Serve(Box::new(self.serve.resolve()?))),
         }
     }
@@ -195,6 +244,16 @@ impl ServeArgs {
             drain_timeout: args.drain_timeout,
             without_effect: given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect(),
         })
+    }
+}
+
+impl InspectArgs {
+    fn resolve(self) -> Inspect {
+        let what = match self.secret {
+            Some(secret) => Inspected::Secret(secret),
+            None => Inspected::Files { cert: self.cert.unwrap_or_default(), key: self.key, ca: self.ca },
+        };
+        Inspect { what, configurations: self.webhook_configuration }
     }
 }
 

@@ -30,6 +30,62 @@ pub(super) enum Command {
     Serve(Box<ServeArgs>),
     /// Find out by dry runs whether the API server asks the webhook; nothing is created. Exits with 1 where it does not.
     Test(TestArgs),
+    /// Look at serving certificates, and issue them.
+    #[command(subcommand)]
+    Certs(CertsCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CertsCommand {
+    /// Show a serving certificate, and check key, CA and dates, and whether webhook configurations accept it. Exits with 1
+    /// where something is wrong.
+    Inspect(InspectArgs),
+    /// Issue a serving certificate into a folder, by the CA that is there, or by a new one.
+    Issue(IssueArgs),
+}
+
+/// What `certs inspect` takes.
+#[derive(Debug, ClapArgs)]
+pub(super) struct InspectArgs {
+    /// The certificate: a PEM file, the leaf first.
+    #[arg(long, value_name = "FILE", required_unless_present = "secret", conflicts_with = "secret")]
+    pub(super) cert: Option<PathBuf>,
+
+    /// Its private key: a PEM file.
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(super) key: Option<PathBuf>,
+
+    /// The CA that is said to have signed it: a PEM file.
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(super) ca: Option<PathBuf>,
+
+    /// The Secret that holds all three.
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = secret_name)]
+    pub(super) secret: Option<SecretName>,
+
+    /// Webhook configuration that is to accept it: mutating/NAME or validating/NAME; may be given several times.
+    #[arg(long, value_name = "KIND/NAME")]
+    pub(super) webhook_configuration: Vec<Configuration>,
+}
+
+/// What `certs issue` takes.
+#[derive(Debug, ClapArgs)]
+pub(super) struct IssueArgs {
+    /// The folder: it gets ca.crt, ca.key, tls.crt and tls.key.
+    #[arg(value_name = "DIR")]
+    pub(super) folder: PathBuf,
+
+    /// DNS name or IP address that the certificate is for; may be given several times.
+    #[arg(long, value_name = "NAME", required = true)]
+    pub(super) name: Vec<String>,
+
+    /// How long a new CA lives.
+    #[arg(long, value_name = "DURATION", default_value = "17520h", value_parser = duration)]
+    pub(super) ca_lifetime: Duration,
+
+    /// How long the certificate lives.
+    #[arg(long, value_name = "DURATION", default_value = "2160h", value_parser = duration)]
+    pub(super) leaf_lifetime: Duration,
 }
 
 /// What `test` takes.

@@ -7,14 +7,14 @@ mod certificates;
 mod curl;
 mod sources;
 
-use std::{process::ExitCode, sync::Arc};
+use std::{process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::Context as _;
 use clap::Parser as _;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
     apiserver::ApiServer,
-    cli::install_test,
+    cli::{Outcome, certs, install_test},
     config::{Args, Backend, Config, Run},
     metrics::Metrics,
     server::{Bound, Reviewer, listener::Listener},
@@ -32,12 +32,14 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let ended = match &run {
+    let ended = match run {
         Run::Serve(config) => {
             telemetry::init(config.log_levels.clone(), config.log_format);
-            on_runtime(serve(config)).map(|()| ExitCode::SUCCESS).inspect_err(|error| tracing::error!("{error:#}"))
+            on_runtime(serve(&config)).map(|()| ExitCode::SUCCESS).inspect_err(|error| tracing::error!("{error:#}"))
         }
-        Run::Test { namespace } => on_runtime(test(namespace)).inspect_err(|error| eprintln!("error: {error:#}")),
+        Run::Test { namespace } => told(on_runtime(test(&namespace))),
+        Run::Inspect(request) => told(on_runtime(certs::inspect(request, SystemTime::now()))),
+        Run::Issue(request) => told(certs::issue(request, SystemTime::now())),
     };
     ended.unwrap_or(ExitCode::from(2))
 }
@@ -48,11 +50,16 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
     runtime.block_on(work)
 }
 
-async fn test(namespace: &str) -> anyhow::Result<ExitCode> {
-    let api = ApiServer::from_environment().await.context("no cluster to test")?;
-    let (report, outcome) = install_test::run(&api, namespace).await?;
+/// Prints what came of a command, or why nothing did.
+fn told(result: anyhow::Result<(String, Outcome)>) -> anyhow::Result<ExitCode> {
+    let (report, outcome) = result.inspect_err(|error| eprintln!("error: {error:#}"))?;
     print!("{report}");
     Ok(outcome.into())
+}
+
+async fn test(namespace: &str) -> anyhow::Result<(String, Outcome)> {
+    let api = ApiServer::from_environment().await.context("no cluster to test")?;
+    install_test::run(&api, namespace).await
 }
 
 /// The tasks of the process. None of them ends on its own.
