@@ -22,8 +22,12 @@ mod cache;
 mod counted;
 mod live;
 mod memory;
+mod pods;
+mod replica;
+mod scene;
 #[path = "../support/mod.rs"]
 mod support;
+mod watch;
 
 /// The collection of credential specs, as URLs name it.
 const SPECS: &str = "/apis/windows.k8s.io/v1/gmsacredentialspecs";

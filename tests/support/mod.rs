@@ -43,7 +43,7 @@ pub use faults::{Fault, Gate};
 pub use store::Kind;
 
 /// The longest that a test waits for something that must happen.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is done to a resource, in the words of RBAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
