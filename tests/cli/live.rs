@@ -253,10 +253,7 @@ async fn faults_of_its_users_are_found() {
         ]
     );
     let found = complaints(|api| api.fault(Verb::List, "/api/v1/nodes", usize::MAX, Fault::forbidden())).await;
-    assert_eq!(
-        found,
-        ["warn Windows nodes: could not be looked at: the API server answered 403: not allowed here"]
-    );
+    assert_eq!(found, ["warn Windows nodes: could not be looked at: the API server answered 403: not allowed here"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
