@@ -43,3 +43,7 @@ shellcheck:
 # What a review costs above the floor, by wrk on loopback; `just bench --write` updates docs/performance.md.
 bench *ARGS:
     python3 benches/floor.py {{ ARGS }}
+
+# End to end on a real control plane: etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS names; `just e2e WORD` picks.
+e2e *WORD:
+    cargo test --locked --test e2e -- {{ WORD }}

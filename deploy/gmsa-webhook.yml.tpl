@@ -223,8 +223,9 @@ spec:
             - --authorization-cache-ttl=10s
             - --self-managed-secret=${NAMESPACE}/${NAME}-tls
             - --self-managed-service=${NAME}.${NAMESPACE}
-            - --webhook-configuration=${NAME}
-            - --webhook-configuration=zz-${NAME}
+            - --webhook-configuration=mutating/${NAME}
+            - --webhook-configuration=validating/${NAME}
+            - --webhook-configuration=mutating/zz-${NAME}
           env:
             - name: HTTPS_PORT
               value: "10250"
@@ -342,8 +343,9 @@ spec:
             - serve
             - --authorization-cache-ttl=10s
             - --publish-ca=/tls/ca.crt
-            - --webhook-configuration=${NAME}
-            - --webhook-configuration=zz-${NAME}
+            - --webhook-configuration=mutating/${NAME}
+            - --webhook-configuration=validating/${NAME}
+            - --webhook-configuration=mutating/zz-${NAME}
           env:
             - name: HTTPS_PORT
               value: "10250"

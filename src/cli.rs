@@ -17,6 +17,7 @@ pub mod credspec;
 pub mod doctor;
 pub mod grant;
 mod input;
+pub mod install_test;
 pub mod output;
 mod reference;
 pub mod who_can;

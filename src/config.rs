@@ -21,7 +21,7 @@ use crate::{
 mod args;
 
 pub use args::Args;
-use args::{CertificateArgs, Command, ServiceNames};
+use args::{CertificateArgs, Command, ServeArgs, ServiceNames};
 
 /// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit.
 pub(crate) fn go_duration(text: &str) -> Option<Duration> {
@@ -135,16 +135,35 @@ pub enum ConfigError {
     NothingToPublish,
 }
 
+/// What is to be done.
+#[derive(Debug)]
+pub enum Run {
+    /// Serve.
+    Serve(Box<Config>),
+    /// Send pods to the API server, as a dry run.
+    Test {
+        /// The namespace of the pods.
+        namespace: String,
+    },
+}
+
 impl Args {
     /// From what was typed to what holds.
     ///
     /// # Errors
     /// Where settings are missing or do not go together.
-    pub fn resolve(self) -> Result<Config, ConfigError> {
-        let args = match self.command {
-            Some(Command::Serve(args)) => args,
-            None => self.serve,
-        };
+    pub fn resolve(self) -> Result<Run, ConfigError> {
+        match self.command {
+            Some(Command::Serve(args)) => Ok(Run::Serve(Box::new(args.resolve()?))),
+            Some(Command::Test(args)) => Ok(Run::Test { namespace: args.namespace }),
+            None => Ok(Run::Serve(Box::new(self.serve.resolve()?))),
+        }
+    }
+}
+
+impl ServeArgs {
+    fn resolve(self) -> Result<Config, ConfigError> {
+        let args = self;
         let standalone = args.standalone.is_some();
         let (ip, port) =
             if standalone { (IpAddr::V4(Ipv4Addr::LOCALHOST), 8443) } else { (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 443) };

@@ -14,6 +14,7 @@ use crate::config::Limits;
 mod connection;
 pub mod limits;
 pub mod listener;
+mod open_files;
 pub mod reviewer;
 pub mod routes;
 
@@ -33,6 +34,15 @@ impl Bound {
     /// # Errors
     /// Where the address cannot be bound.
     pub fn bind(address: SocketAddr, tls: Arc<ServerConfig>, limits: Limits, reviewer: Reviewer) -> io::Result<Self> {
+        match open_files::make_room(limits.connections) {
+            Ok(None) => {}
+            Ok(Some(files)) => tracing::warn!(
+                files,
+                connections = limits.connections,
+                "the system allows fewer open files than the connections that may be open"
+            ),
+            Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
+        }
         let listener = Listener::bind(address, Some(tls), limits.connections)?.counted_by(reviewer.metrics().clone());
         Ok(Self { listener, router: routes::router(reviewer, limits::Reviews::new(limits.reviews)) })
     }

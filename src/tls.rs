@@ -22,6 +22,8 @@ pub mod client_auth;
 mod clock;
 pub mod configurations;
 pub mod files;
+pub mod folder;
+pub mod inspect;
 pub mod issue;
 mod key_pair;
 mod ledger;

@@ -27,7 +27,17 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Serve the webhook (also what happens without a subcommand).
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
+    /// Find out by dry runs whether the API server asks the webhook; nothing is created. Exits with 1 where it does not.
+    Test(TestArgs),
+}
+
+/// What `test` takes.
+#[derive(Debug, ClapArgs)]
+pub(super) struct TestArgs {
+    /// Namespace of the pods that are sent; the account needs the right to create pods there.
+    #[arg(long, value_name = "NAME", value_parser = dns_name)]
+    pub(super) namespace: String,
 }
 
 /// What `serve` takes.
@@ -191,6 +201,10 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     go_duration(text).ok_or_else(|| "expected a duration with units, such as 10s, 1m30s or 500ms".to_owned())
+}
+
+fn dns_name(text: &str) -> Result<String, String> {
+    if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name".to_owned()) }
 }
 
 fn secret_name(text: &str) -> Result<SecretName, String> {

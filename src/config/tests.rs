@@ -7,7 +7,10 @@ use clap::Parser as _;
 use super::*;
 
 fn resolve(args: &[&str]) -> Result<Config, ConfigError> {
-    Args::try_parse_from([&["gmsa-webhook"], args].concat()).unwrap().resolve()
+    match Args::try_parse_from([&["gmsa-webhook"], args].concat()).unwrap().resolve()? {
+        Run::Serve(config) => Ok(*config),
+        other => panic!("not to be served: {other:?}"),
+    }
 }
 
 #[test]

@@ -100,10 +100,15 @@ pub struct Found {
     webhooks: Vec<FoundWebhook>,
 }
 
+/// A webhook of a configuration, as far as certificates go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct FoundWebhook {
-    name: String,
-    bundle: CaBundle,
+pub struct FoundWebhook {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The name that the API server expects in the certificate, where it can be told.
+    pub host: Option<String>,
+    /// What the API server trusts when it calls it.
+    pub bundle: CaBundle,
 }
 
 impl Found {
@@ -112,9 +117,10 @@ impl Found {
         self.webhooks.iter().map(|webhook| &webhook.bundle)
     }
 
-    /// The name of each of its webhooks, with its bundle.
-    pub fn webhooks(&self) -> impl Iterator<Item = (&str, &CaBundle)> {
-        self.webhooks.iter().map(|webhook| (webhook.name.as_str(), &webhook.bundle))
+    /// Its webhooks.
+    #[must_use]
+    pub fn webhooks(&self) -> &[FoundWebhook] {
+        &self.webhooks
     }
 }
 
@@ -164,6 +170,27 @@ struct Webhook {
 struct ClientConfig {
     #[serde(default)]
     ca_bundle: Option<String>,
+    #[serde(default)]
+    service: Option<Service>,
+    #[serde(default)]
+    url: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Service {
+    namespace: String,
+    name: String,
+}
+
+impl ClientConfig {
+    /// The API server asks for `NAME.NAMESPACE.svc`, or for the host of the URL.
+    fn host(&self) -> Option<String> {
+        if let Some(Service { namespace, name }) = &self.service {
+            return Some(format!("{name}.{namespace}.svc"));
+        }
+        let url: http::Uri = self.url.as_ref()?.parse().ok()?;
+        Some(url.host()?.trim_matches(['[', ']']).to_owned())
+    }
 }
 
 /// Reads a configuration; `None` where there is none of that name.
@@ -227,11 +254,12 @@ async fn call(
     parse(&answer).ok_or_else(|| ConfigurationError::Answer(configuration.clone()))
 }
 
-fn parse(body: &[u8]) -> Option<Found> {
+pub(super) fn parse(body: &[u8]) -> Option<Found> {
     let Object { metadata, webhooks } = serde_json::from_slice(body).ok()?;
     let webhook = |webhook: Webhook| {
+        let host = webhook.client_config.host();
         let pem = STANDARD.decode(webhook.client_config.ca_bundle.unwrap_or_default()).unwrap_or_default();
-        FoundWebhook { name: webhook.name, bundle: CaBundle::salvage(&pem) }
+        FoundWebhook { name: webhook.name, host, bundle: CaBundle::salvage(&pem) }
     };
     let webhooks = webhooks.unwrap_or_default().into_iter().map(webhook).collect();
     Some(Found { resource_version: metadata.resource_version, webhooks })
@@ -258,11 +286,18 @@ mod tests {
     fn an_object_without_webhooks_or_bundles_is_read() {
         let found = parse(br#"{"metadata": {"resourceVersion": "7"}, "webhooks": null}"#).unwrap();
         assert_eq!(found, Found { resource_version: "7".to_owned(), webhooks: Vec::new() });
-        let body = br#"{"metadata": {"resourceVersion": "8"}, "webhooks": [{"name": "a", "clientConfig": {}},
-            {"name": "b", "clientConfig": {"caBundle": "Cg=="}}]}"#;
+        let body = br#"{"metadata": {"resourceVersion": "8"}, "webhooks": [
+            {"name": "a", "clientConfig": {}},
+            {"name": "b", "clientConfig": {"caBundle": "Cg==", "service": {"namespace": "n", "name": "s"}}},
+            {"name": "c", "clientConfig": {"url": "https://gmsa.example:8443/mutate"}},
+            {"name": "d", "clientConfig": {"url": "https://[::1]:8443/mutate"}}]}"#;
         let found = parse(body).unwrap();
-        let webhook = |name: &str| FoundWebhook { name: name.to_owned(), bundle: CaBundle::default() };
-        assert_eq!(found.webhooks, [webhook("a"), webhook("b")]);
+        let webhook = |name: &str, host: Option<&str>| {
+            let (name, host) = (name.to_owned(), host.map(str::to_owned));
+            FoundWebhook { name, host, bundle: CaBundle::default() }
+        };
+        let expected = [("a", None), ("b", Some("s.n.svc")), ("c", Some("gmsa.example")), ("d", Some("::1"))];
+        assert_eq!(found.webhooks(), expected.map(|(name, host)| webhook(name, host)));
         assert_eq!(parse(br#"{"kind": "Status"}"#), None);
     }
 }

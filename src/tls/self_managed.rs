@@ -30,6 +30,7 @@ use crate::apiserver::{ApiServer, backoff::jittered};
 
 pub use plan::{NotARenewalPoint, RenewalPoint, Step, StepError, Terms, View, next_step, take};
 pub use progress::{Counts, Progress};
+pub(super) use secret::get;
 pub use secret::{NotASecretName, ROTATE_ANNOTATION, SecretError, SecretName};
 pub use stored::{AUTHORITIES, CA_CERT, Content, Damage, Stored, TLS_CERT, TLS_KEY, Values, read};
 

@@ -330,9 +330,26 @@ async fn a_permission_that_is_granted_later_is_found_without_a_restart() {
     api.fault(Verb::List, SPECS, 1, Fault::forbidden());
     let scene = Scene::start(api);
     scene.becomes("live").await;
-    pass(Duration::from_secs(300)).await;
+    pass(Duration::from_secs(5)).await;
     scene.becomes("synced").await;
     assert_eq!(scene.look_up("web").await, is("first", Source::Cache));
+}
+
+#[tokio::test]
+async fn an_api_server_that_refuses_until_it_knows_its_roles_is_soon_followed_again() {
+    let scene = Scene::synced(&["web"]).await;
+    for _ in 0..2 {
+        scene.api.fault(Verb::Watch, SPECS, 1, Fault::forbidden());
+        scene.api.cut_watches();
+        scene.becomes("live").await;
+        // What is known would be out of date.
+        scene.knows(0).await;
+        assert_eq!(scene.look_up("web").await, is("first", Source::Api));
+        // As soon the second time as the first: in between it was permitted.
+        pass(Duration::from_secs(5)).await;
+        scene.becomes("synced").await;
+        scene.says("web", "first").await;
+    }
 }
 
 #[tokio::test]

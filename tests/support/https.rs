@@ -1,4 +1,5 @@
 //! A webhook server of the library's own on a free port, and a client that trusts it.
+#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::{
     net::SocketAddr,
@@ -22,7 +23,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::{
-    ClientConfig, RootCertStore,
+    ClientConfig, RootCertStore, ServerConfig,
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
 use tokio::{net::TcpStream, sync::watch, task::JoinHandle};
@@ -66,12 +67,17 @@ impl Setup {
         let served = Served::new();
         served.publish(KeyPair::from_pem(leaf.cert.as_bytes(), leaf.key.as_bytes(), now).unwrap());
         let tls = tls::server_config(&served, None).unwrap();
+        self.serve(tls, ca.cert_pem().to_owned())
+    }
+
+    /// Serves with these TLS settings; `ca` is what a client should trust.
+    pub fn serve(self, tls: Arc<ServerConfig>, ca: String) -> Server {
         let reviewer = Reviewer::new(self.resolver, self.authorizer, self.random_hostname, Metrics::new("test").0);
         let bound = Bound::bind("127.0.0.1:0".parse().unwrap(), tls, self.limits, reviewer).unwrap();
         let address = bound.address();
         let (closing, closed) = watch::channel(false);
         let task = tokio::spawn(bound.serve(closed, self.drain));
-        Server { address, ca: ca.cert_pem().to_owned(), closing, task }
+        Server { address, ca, closing, task }
     }
 }
 

@@ -14,9 +14,10 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 {{- if eq $mode "secret" }}
 - --publish-ca=/tls/ca.crt
 {{- end }}
-- --webhook-configuration={{ .Release.Name }}
+- --webhook-configuration=mutating/{{ .Release.Name }}
+- --webhook-configuration=validating/{{ .Release.Name }}
 {{- if include "gmsa-webhook.hasLast" . }}
-- --webhook-configuration={{ include "gmsa-webhook.last" . }}
+- --webhook-configuration=mutating/{{ include "gmsa-webhook.last" . }}
 {{- end }}
 {{- end }}
 {{- if .Values.webhooks.credentialSpecs.strict }}

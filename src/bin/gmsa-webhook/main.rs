@@ -14,7 +14,8 @@ use clap::Parser as _;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
     apiserver::ApiServer,
-    config::{Args, Backend, Config},
+    cli::install_test,
+    config::{Args, Backend, Config, Run},
     metrics::Metrics,
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
@@ -24,26 +25,34 @@ use gmsa_webhook::{
 use tokio::{sync::watch, task::JoinSet};
 
 fn main() -> ExitCode {
-    let config = match Args::parse().resolve() {
-        Ok(config) => config,
+    let run = match Args::parse().resolve() {
+        Ok(run) => run,
         Err(error) => {
             eprintln!("error: {error}");
             return ExitCode::from(2);
         }
     };
-    telemetry::init(config.log_levels.clone(), config.log_format);
-    let served = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")
-        .and_then(|runtime| runtime.block_on(serve(&config)));
-    match served {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tracing::error!("{error:#}");
-            ExitCode::from(2)
+    let ended = match &run {
+        Run::Serve(config) => {
+            telemetry::init(config.log_levels.clone(), config.log_format);
+            on_runtime(serve(config)).map(|()| ExitCode::SUCCESS).inspect_err(|error| tracing::error!("{error:#}"))
         }
-    }
+        Run::Test { namespace } => on_runtime(test(namespace)).inspect_err(|error| eprintln!("error: {error:#}")),
+    };
+    ended.unwrap_or(ExitCode::from(2))
+}
+
+fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    runtime.block_on(work)
+}
+
+async fn test(namespace: &str) -> anyhow::Result<ExitCode> {
+    let api = ApiServer::from_environment().await.context("no cluster to test")?;
+    let (report, outcome) = install_test::run(&api, namespace).await?;
+    print!("{report}");
+    Ok(outcome.into())
 }
 
 /// The tasks of the process. None of them ends on its own.

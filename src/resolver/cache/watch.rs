@@ -24,10 +24,7 @@ use super::{
     wire::{Object, Page, PageMetadata, WatchError},
 };
 use crate::{
-    apiserver::{
-        ApiServer, CallError,
-        backoff::{Backoff, jittered},
-    },
+    apiserver::{ApiServer, CallError, backoff::Backoff},
     credspec::SpecName,
     metrics::WatchState,
     resolver::live::collection,
@@ -43,8 +40,9 @@ const CATCHING_UP: Duration = Duration::from_millis(500);
 const WORKED: Duration = Duration::from_secs(30);
 /// The first pause after a failure, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
-/// How long to wait before asking again for a permission that was refused.
-const WHILE_REFUSED: Duration = Duration::from_secs(300);
+/// The first pause after a refused permission, and the longest. The first is short: an API server that has just been started
+/// refuses everything until it has read its roles.
+const PAUSES_WHILE_REFUSED: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
 pub(super) struct Watch {
     api: Arc<ApiServer>,
@@ -54,15 +52,23 @@ pub(super) struct Watch {
     version: Option<String>,
     state: WatchState,
     backoff: Backoff,
+    backoff_while_refused: Backoff,
     /// Whether the last try failed.
     failing: bool,
 }
 
 impl Watch {
     pub fn new(api: Arc<ApiServer>, memory: Arc<Memory>, ready: readiness::Sender<bool>) -> Self {
-        let (first, longest) = PAUSES;
-        let backoff = Backoff::new(first, longest);
-        Self { api, memory, ready, version: None, state: WatchState::Starting, backoff, failing: false }
+        Self {
+            api,
+            memory,
+            ready,
+            version: None,
+            state: WatchState::Starting,
+            backoff: Backoff::new(PAUSES.0, PAUSES.1),
+            backoff_while_refused: Backoff::new(PAUSES_WHILE_REFUSED.0, PAUSES_WHILE_REFUSED.1),
+            failing: false,
+        }
     }
 
     pub async fn run(mut self) -> Infallible {
@@ -181,6 +187,7 @@ impl Watch {
             return;
         }
         self.failing = false;
+        self.backoff_while_refused.reset();
         if self.enter(WatchState::Synced) {
             tracing::info!(specs = self.memory.store().len(), "credential specs are answered from memory");
         }
@@ -200,7 +207,7 @@ impl Watch {
                         "credential specs may not be listed and watched: each is read when it is needed"
                     );
                 }
-                return jittered(WHILE_REFUSED);
+                return self.backoff_while_refused.pause();
             }
             WatchError::NoDefinition => {
                 if self.live() {

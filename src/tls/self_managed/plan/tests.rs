@@ -176,6 +176,9 @@ fn a_leaf_is_renewed_even_while_a_rotation_cannot_go_on() {
     assert_eq!(whole(&restarted).leaf.pair.not_after(), late + 90 * DAY);
 }
 
+/// What is damaged and how, what is said of it, and whether the authority and the leaf survive.
+type Case<'a> = (&'a str, Option<&'a [u8]>, &'a str, bool, bool);
+
 #[test]
 fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
     let content = filled();
@@ -190,8 +193,7 @@ fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
         };
         read(&values)
     };
-    // What is damaged, what is said of it, and whether the authority and the leaf survive.
-    let cases: &[(&str, Option<&[u8]>, &str, bool, bool)] = &[
+    let cases: &[Case<'_>] = &[
         (TLS_CERT, None, "the Secret has no key tls.crt", true, false),
         (TLS_CERT, Some(b""), "tls.crt and tls.key are not a key pair: the certificate is empty", true, false),
         (

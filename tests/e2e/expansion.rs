@@ -1,0 +1,62 @@
+//! Names become contents, in every kind of slot that a new pod has.
+
+use serde_json::{Value, json};
+
+use crate::{
+    pods::{container, filled, gmsa, pod, slots},
+    world::{SQL, USER, WEB, World},
+};
+
+/// Stores a pod of this spec, and holds its slots against what is expected.
+async fn stored_slots(world: &World, name: &str, spec: Value, expected: Value) {
+    let stored = world.stored(&pod(name, USER, &spec)).await;
+    assert_eq!(slots(&stored), expected);
+}
+
+pub async fn pod_level(world: &mut World) {
+    stored_slots(world, "pod-level", json!({"securityContext": gmsa("web")}), json!({"pod": filled("web", WEB)})).await;
+}
+
+pub async fn container_level(world: &mut World) {
+    let spec = json!({"containers": [container("main", &gmsa("sql"))]});
+    stored_slots(world, "container-level", spec, json!({"containers/main": filled("sql", SQL)})).await;
+}
+
+pub async fn several_containers_and_specs(world: &mut World) {
+    let containers = [
+        container("sql", &gmsa("sql")),
+        container("inherits", &json!({})),
+        container("web", &gmsa("web")),
+        container("user-only", &json!({"windowsOptions": {"runAsUserName": "NT AUTHORITY\\SYSTEM"}})),
+    ];
+    let expected = json!({
+        "pod": filled("web", WEB),
+        "containers/sql": filled("sql", SQL),
+        "containers/web": filled("web", WEB),
+        "containers/user-only": {"windowsOptions": {"runAsUserName": "NT AUTHORITY\\SYSTEM"}},
+    });
+    stored_slots(world, "several", json!({"securityContext": gmsa("web"), "containers": containers}), expected).await;
+}
+
+pub async fn init_container(world: &mut World) {
+    let spec = json!({"initContainers": [container("before", &gmsa("web"))]});
+    stored_slots(world, "init-container", spec, json!({"initContainers/before": filled("web", WEB)})).await;
+}
+
+pub async fn sidecar(world: &mut World) {
+    let mut sidecar = container("beside", &gmsa("sql"));
+    sidecar["restartPolicy"] = json!("Always");
+    let spec = json!({"initContainers": [sidecar]});
+    stored_slots(world, "sidecar", spec, json!({"initContainers/beside": filled("sql", SQL)})).await;
+}
+
+pub async fn pod_without_gmsa_costs_no_call(world: &mut World) {
+    let reviews = async || world.webhook.scrape().await.sum("gmsa_webhook_reviews_total", &[]);
+    let before = reviews().await;
+    let spec = json!({
+        "initContainers": [container("before", &json!({"windowsOptions": {"runAsUserName": "ContainerUser"}}))],
+    });
+    let expected = json!({"initContainers/before": {"windowsOptions": {"runAsUserName": "ContainerUser"}}});
+    stored_slots(world, "plain", spec, expected).await;
+    assert_eq!(reviews().await, before);
+}

@@ -1,0 +1,153 @@
+//! End to end: the built binary as the webhook of a real control plane, called through a Service under its name in the
+//! cluster. Every scenario looks at the object that the API server stored, or at the whole error that it gave.
+//!
+//! `just e2e` runs this, never `cargo test`: it needs kube-apiserver and etcd, in the folder that `KUBEBUILDER_ASSETS`
+//! names. A word after `--` picks the scenarios whose names contain it.
+//!
+//! What always holds: the scenarios run one after the other, in the order in which they stand here, because some take away
+//! what others need; no process is left behind, however this ends.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::float_cmp,
+    reason = "a test ends where its surroundings fail, and counters are whole numbers"
+)]
+
+use std::{
+    env,
+    panic::AssertUnwindSafe,
+    path::Path,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use control_plane::{Binaries, tails};
+use futures::future::{FutureExt as _, LocalBoxFuture};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::timeout,
+};
+use world::World;
+
+#[path = "../support/control_plane/mod.rs"]
+mod control_plane;
+mod world;
+
+mod access;
+mod change;
+mod contents;
+mod ephemeral;
+mod expansion;
+mod kubectl;
+mod metrics;
+mod outage;
+mod pods;
+mod roles;
+mod update;
+mod workload;
+
+/// Far more than a whole run takes: machines are busy at times.
+const WHOLE_RUN: Duration = Duration::from_secs(600);
+
+/// What can be told of the webhook in a cluster.
+struct Scenario {
+    name: &'static str,
+    run: fn(&mut World) -> LocalBoxFuture<'_, ()>,
+}
+
+macro_rules! scenarios {
+    ($($module:ident::$name:ident),+ $(,)?) => {
+        &[$(Scenario {
+            name: concat!(stringify!($module), "::", stringify!($name)),
+            run: |world| $module::$name(world).boxed_local(),
+        }),+]
+    };
+}
+
+const SCENARIOS: &[Scenario] = scenarios![
+    expansion::pod_level,
+    expansion::container_level,
+    expansion::several_containers_and_specs,
+    expansion::init_container,
+    expansion::sidecar,
+    expansion::pod_without_gmsa_costs_no_call,
+    ephemeral::added_expanded_and_authorized,
+    ephemeral::refused_where_not_authorized,
+    contents::equal,
+    contents::equal_but_reordered,
+    contents::different,
+    contents::without_a_name,
+    access::unknown_spec,
+    access::no_use,
+    access::use_granted_a_second_ago,
+    update::of_labels,
+    update::of_the_name,
+    update::of_the_contents,
+    workload::pods_of_a_deployment,
+    workload::replica_set_says_why_it_has_no_pods,
+    kubectl::dry_run_by_the_server,
+    change::spec_created_and_used_at_once,
+    change::spec_changed_then_used,
+    outage::api_server_restarted,
+    metrics::every_family_has_sensible_values,
+    roles::minimal_roles_of_the_go_chart_suffice,
+    outage::webhook_killed,
+];
+
+fn main() -> ExitCode {
+    let binaries = match Binaries::find() {
+        Ok(binaries) => binaries,
+        Err(missing) => {
+            eprintln!("error: {missing}");
+            return ExitCode::from(2);
+        }
+    };
+    let word = env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    // It outlives what is started in it, so that the logs can be read.
+    let folder = tempfile::Builder::new().prefix("gmsa-e2e-").tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt()).unwrap();
+        let mut terminate = signal(SignalKind::terminate()).unwrap();
+        tokio::select! {
+            passed = timeout(WHOLE_RUN, run(binaries, folder.path(), &word)) => match passed {
+                Ok(true) => ExitCode::SUCCESS,
+                Ok(false) => ExitCode::FAILURE,
+                Err(_) => {
+                    println!("not done after {} s\n{}", WHOLE_RUN.as_secs(), tails(folder.path()));
+                    ExitCode::FAILURE
+                }
+            },
+            _ = interrupt.recv() => ExitCode::from(2),
+            _ = terminate.recv() => ExitCode::from(2),
+        }
+    })
+}
+
+/// Runs the scenarios whose names contain `word`, and says whether all of them hold. Where one fails, the ends of all logs
+/// are shown.
+async fn run(binaries: Binaries, folder: &Path, word: &str) -> bool {
+    let begin = Instant::now();
+    let Ok(mut all) = AssertUnwindSafe(World::start(binaries, folder)).catch_unwind().await else {
+        println!("FAILED  to start\n{}", tails(folder));
+        return false;
+    };
+    println!("kube-apiserver {} has the webhook after {:.1} s", all.version, begin.elapsed().as_secs_f64());
+    let (mut run, mut failed) = (0, 0);
+    for scenario in SCENARIOS.iter().filter(|scenario| scenario.name.contains(word)) {
+        let begin = Instant::now();
+        let outcome = AssertUnwindSafe((scenario.run)(&mut all)).catch_unwind().await;
+        let seconds = begin.elapsed().as_secs_f64();
+        run += 1;
+        if outcome.is_ok() {
+            println!("ok      {} ({seconds:.2} s)", scenario.name);
+        } else {
+            failed += 1;
+            println!("FAILED  {} ({seconds:.2} s)\n{}", scenario.name, tails(folder));
+        }
+    }
+    println!("{run} scenarios, {failed} failed, {:.1} s", begin.elapsed().as_secs_f64());
+    run > 0 && failed == 0
+}

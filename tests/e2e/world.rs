@@ -1,0 +1,125 @@
+//! What the scenarios find: a cluster with the webhook installed, two credential specs, and two service accounts, of which
+//! one may use them.
+
+use std::{path::Path, time::SystemTime};
+
+use gmsa_webhook::tls::issue::{Ca, Issued};
+use serde_json::{Value, json};
+
+use crate::{
+    control_plane::{
+        Account, Binaries, Client, ControlPlane, LIFETIME, Registration, SERVICE, SPECS, Webhook, grant, install,
+        namespace, service_account, until,
+    },
+    pods::{self, container, gmsa, pod},
+};
+
+/// The namespace of the pods.
+pub const NAMESPACE: &str = "apps";
+/// The service account that may use the credential specs.
+pub const USER: &str = "user";
+/// The service account that may use none.
+pub const VISITOR: &str = "visitor";
+/// The name of the two webhooks, which stands in front of every denial.
+pub const WEBHOOK: &str = "admission-webhook.windows-gmsa.sigs.k8s.io";
+
+/// The credential spec `web`, which is that of the examples, as it stands in pods.
+pub const WEB: &str = concat!(
+    r#"{"ActiveDirectoryConfig":{"GroupManagedServiceAccounts":[{"Name":"WebApp1","Scope":"contoso.com"},"#,
+    r#"{"Name":"WebApp1","Scope":"CONTOSO"}]},"CmsPlugins":["ActiveDirectory"],"DomainJoinConfig":"#,
+    r#"{"DnsName":"contoso.com","DnsTreeName":"contoso.com","Guid":"244818ae-87ac-4fcd-92ec-e79e5252348a","#,
+    r#""MachineAccountName":"WebApp1","NetBiosName":"CONTOSO","Sid":"S-1-5-21-2126449477-2524075714-3094792973"}}"#
+);
+/// The credential spec `sql`, as it stands in pods: with the characters that Go escapes.
+pub const SQL: &str = concat!(
+    r#"{"ActiveDirectoryConfig":{"HostAccountConfig":{"PluginInput":"a\u003cb\u003ec\u0026d"}},"#,
+    r#""CmsPlugins":["ActiveDirectory"]}"#
+);
+
+/// The cluster, and the webhook in it.
+pub struct World {
+    // Ends before the control plane.
+    /// The webhook, with our own roles.
+    pub webhook: Webhook,
+    /// The control plane.
+    pub control_plane: ControlPlane,
+    /// The serving certificate of the webhook.
+    pub certificate: Issued,
+    /// Who signed it.
+    pub ca: Ca,
+    /// The version of the API server.
+    pub version: String,
+}
+
+impl World {
+    /// Starts it all, in `folder`, and waits until the API server asks the webhook.
+    pub async fn start(binaries: Binaries, folder: &Path) -> Self {
+        let control_plane = ControlPlane::start(binaries, folder).await;
+        let client = &control_plane.client;
+        let version = client.get("/version").await.unwrap()["gitVersion"].as_str().unwrap().to_owned();
+        install(client).await;
+        namespace(client, NAMESPACE, &json!({})).await;
+        service_account(client, NAMESPACE, USER).await;
+        service_account(client, NAMESPACE, VISITOR).await;
+        grant(client, NAMESPACE, USER, &["web", "sql", "fresh", "changing", "surviving"]).await;
+        let mut web: Value = serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap();
+        web["metadata"]["name"] = json!("web");
+        client.create(SPECS, &web).await.unwrap();
+        let sql = json!({
+            "CmsPlugins": ["ActiveDirectory"],
+            "ActiveDirectoryConfig": {"HostAccountConfig": {"PluginInput": "a<b>c&d"}},
+        });
+        client.create(SPECS, &credential_spec("sql", &sql)).await.unwrap();
+
+        let ca = Ca::generate("gmsa-webhook", SystemTime::now(), LIFETIME).unwrap();
+        let certificate = ca.issue(&[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
+        let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
+        let kubeconfig = account.create(&control_plane).await;
+        let webhook = Webhook::start(control_plane.folder(), "gmsa-webhook", &kubeconfig, &certificate, 0).await;
+        let world = Self { webhook, control_plane, certificate, ca, version };
+        world.register().await;
+        world
+    }
+
+    /// What calls the API server as an administrator.
+    pub fn client(&self) -> &Client {
+        &self.control_plane.client
+    }
+
+    /// Registers the webhook through a Service: that is how the names in its certificate come to matter.
+    async fn register(&self) {
+        let port = self.webhook.address.port();
+        let service = json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": SERVICE},
+            "spec": {"type": "ExternalName", "externalName": "localhost"},
+        });
+        self.client().create(&format!("/api/v1/namespaces/{SERVICE}/services"), &service).await.unwrap();
+        let location = |path: &str| {
+            // Of a Service with an external name the API server takes the port from here.
+            json!({"service": {"name": SERVICE, "namespace": SERVICE, "port": port, "path": path}})
+        };
+        let (name, ca_pem) = (SERVICE, self.ca.cert_pem());
+        let registration = Registration { name, location: &location, ca_pem, namespaces: json!({}) };
+        registration.create(self.client()).await;
+        // One that only the mutating webhook refuses, and one that only the validating webhook does.
+        let unknown = pod("asked", USER, &json!({"securityContext": gmsa("unknown")}));
+        let unnamed = json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}});
+        let unnamed = pod("asked", USER, &json!({"containers": [container("main", &unnamed)]}));
+        for pod in [unknown, unnamed] {
+            let dry_run = format!("{}?dryRun=All", pods::PATH);
+            until("the API server asks the webhook", async || self.client().create(&dry_run, &pod).await.err()).await;
+        }
+    }
+}
+
+/// A credential spec.
+pub fn credential_spec(name: &str, contents: &Value) -> Value {
+    json!({
+        "apiVersion": "windows.k8s.io/v1",
+        "kind": "GMSACredentialSpec",
+        "metadata": {"name": name},
+        "credspec": contents,
+    })
+}

@@ -1,0 +1,82 @@
+//! What calls the API server: objects are JSON, a refusal is a value.
+
+use http::{Method, Request, header::CONTENT_TYPE};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+
+const JSON: &str = "application/json";
+
+/// Why a call has no result.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status code; 0 where there was no answer.
+    pub code: u16,
+    /// The whole message.
+    pub message: String,
+}
+
+impl From<kube::Error> for Refusal {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Self { code: status.code, message: status.message },
+            error => Self { code: 0, message: error.to_string() },
+        }
+    }
+}
+
+/// What a call gives.
+type Answer<T = Value> = Result<T, Refusal>;
+
+/// A client of the API server, with somebody's credentials.
+#[derive(Clone)]
+pub struct Client(kube::Client);
+
+impl Client {
+    /// A client with the credentials in a kubeconfig.
+    pub async fn new(kubeconfig: Value) -> Self {
+        let kubeconfig: Kubeconfig = serde_json::from_value(kubeconfig).unwrap();
+        Self::with(kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap())
+    }
+
+    /// A client with these settings. It tries nothing twice.
+    pub fn with(mut config: kube::Config) -> Self {
+        config.default_retry = false;
+        Self(kube::Client::try_from(config).unwrap())
+    }
+
+    /// Gets a text.
+    pub async fn text(&self, path: &str) -> Answer<String> {
+        Ok(self.0.request_text(Request::get(path).body(Vec::new()).unwrap()).await?)
+    }
+
+    /// Reads an object.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call(Method::GET, path, JSON, None).await
+    }
+
+    /// Creates an object in a collection.
+    pub async fn create(&self, collection: &str, object: &Value) -> Answer {
+        self.call(Method::POST, collection, JSON, Some(object)).await
+    }
+
+    /// Changes the fields that `change` names.
+    pub async fn merge(&self, path: &str, change: &Value) -> Answer {
+        self.call(Method::PATCH, path, "application/merge-patch+json", Some(change)).await
+    }
+
+    /// Changes the fields that `change` names; lists of containers are merged by name.
+    pub async fn merge_lists(&self, path: &str, change: &Value) -> Answer {
+        self.call(Method::PATCH, path, "application/strategic-merge-patch+json", Some(change)).await
+    }
+
+    /// Deletes an object, or a whole collection, without waiting for anybody.
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.call(Method::DELETE, &format!("{path}?gracePeriodSeconds=0"), JSON, None).await
+    }
+
+    async fn call(&self, method: Method, path: &str, content_type: &str, body: Option<&Value>) -> Answer {
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, content_type);
+        Ok(self.0.request(request.body(body).unwrap()).await?)
+    }
+}

@@ -1,0 +1,225 @@
+//! A real control plane on loopback: etcd, kube-apiserver and, where it is there, kube-controller-manager.
+//!
+//! What always holds: everything it writes is in one temporary folder, everything it listens on is a free port of
+//! 127.0.0.1, its credentials are made for this run, and its processes end with it. It decides nothing about what is tested.
+#![allow(dead_code, reason = "the tests and the benchmark each use their own part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "a test ends where its surroundings fail"
+)]
+
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, SystemTime},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gmsa_webhook::tls::issue::Ca;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+mod binaries;
+mod client;
+mod installation;
+mod process;
+mod registration;
+mod webhook;
+
+pub use binaries::Binaries;
+pub use client::{Client, Refusal};
+pub use installation::{Account, SERVICE, SPECS, grant, install, namespace, service_account};
+pub use process::{Process, tails};
+pub use registration::Registration;
+pub use webhook::{Scrape, Webhook};
+
+/// How long anything may take to come true. Far more than it needs: machines are busy at times.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How often a condition is looked at.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
+/// How long the certificates and tokens of a run are valid.
+pub const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Looks until there is something to give back; `what` is what is waited for.
+pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited {} s in vain: {what}", PATIENCE.as_secs());
+        sleep(BETWEEN_LOOKS).await;
+    }
+}
+
+/// A control plane that is up. It ends when it is dropped.
+pub struct ControlPlane {
+    // In the order in which they end.
+    controller_manager: Option<Process>,
+    api_server: Process,
+    etcd: Process,
+    /// What calls the API server as an administrator.
+    pub client: Client,
+    /// Who signed the API server's certificate.
+    pub ca: Ca,
+    binaries: Binaries,
+    etcd_address: SocketAddr,
+    address: SocketAddr,
+    folder: PathBuf,
+}
+
+impl ControlPlane {
+    /// Starts a control plane that keeps everything in `folder`, and waits until it is ready.
+    pub async fn start(binaries: Binaries, folder: &Path) -> Self {
+        let ca = Ca::generate("control-plane", SystemTime::now(), LIFETIME).unwrap();
+        let token = write_credentials(folder, &ca);
+        let [etcd_address, etcd_peer, address] = free_addresses();
+        let kubeconfig = kubeconfig(address, ca.cert_pem(), &token);
+        fs::write(folder.join("admin.kubeconfig"), kubeconfig.to_string()).unwrap();
+
+        let mut command = Command::new(&binaries.etcd);
+        command.args(["--unsafe-no-fsync", "--data-dir"]).arg(folder.join("etcd"));
+        command.arg(format!("--listen-client-urls=http://{etcd_address}"));
+        command.arg(format!("--advertise-client-urls=http://{etcd_address}"));
+        command.arg(format!("--listen-peer-urls=http://{etcd_peer}"));
+        let mut etcd = Process::start("etcd", folder, &mut command);
+        until("etcd listens", async || {
+            etcd.must_run();
+            TcpStream::connect(etcd_address).ok()
+        })
+        .await;
+
+        let api_server = start_api_server(&binaries, folder, etcd_address, address);
+        let client = Client::new(kubeconfig).await;
+        let (controller_manager, folder) = (None, folder.to_owned());
+        let mut started =
+            Self { controller_manager, api_server, etcd, client, ca, binaries, etcd_address, address, folder };
+        started.ready().await;
+        started.start_controllers();
+        started
+    }
+
+    /// Ends the API server, without a warning.
+    pub fn kill_api_server(&mut self) {
+        self.api_server.end();
+    }
+
+    /// Starts the API server again, with the objects that it had, and waits until it is ready.
+    pub async fn restart_api_server(&mut self) {
+        self.api_server = start_api_server(&self.binaries, &self.folder, self.etcd_address, self.address);
+        self.ready().await;
+    }
+
+    /// Whether there is a kube-controller-manager.
+    pub fn has_controllers(&self) -> bool {
+        self.controller_manager.is_some()
+    }
+
+    /// kubectl, as an administrator; `None` where there is none.
+    pub fn kubectl(&self) -> Option<Command> {
+        let mut command = Command::new(self.binaries.kubectl.as_ref()?);
+        // Its cache goes there too.
+        command.env_clear().env("HOME", &self.folder);
+        command.arg("--kubeconfig").arg(self.folder.join("admin.kubeconfig"));
+        Some(command)
+    }
+
+    /// Credentials for what runs as this service account, which must exist.
+    pub async fn kubeconfig_of(&self, namespace: &str, service_account: &str) -> Value {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token");
+        let request = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": LIFETIME.as_secs()},
+        });
+        let answer = self.client.create(&path, &request).await.unwrap();
+        kubeconfig(self.address, self.ca.cert_pem(), answer["status"]["token"].as_str().unwrap())
+    }
+
+    /// The folder that it keeps everything in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    async fn ready(&mut self) {
+        until("the API server is ready", async || {
+            self.etcd.must_run();
+            self.api_server.must_run();
+            self.client.text("/readyz").await.ok()
+        })
+        .await;
+    }
+
+    /// Starts those controllers that stand between a workload and its pods.
+    fn start_controllers(&mut self) {
+        let path = &self.folder;
+        self.controller_manager = self.binaries.controller_manager.as_ref().map(|binary| {
+            let mut command = Command::new(binary);
+            command.arg("--kubeconfig").arg(path.join("admin.kubeconfig"));
+            command.arg("--controllers=deployment-controller,replicaset-controller");
+            command.args(["--leader-elect=false", "--secure-port=0"]);
+            Process::start("kube-controller-manager", path, &mut command)
+        });
+    }
+}
+
+/// Writes what the API server is started with, and gives the administrator's token.
+fn write_credentials(folder: &Path, ca: &Ca) -> String {
+    for (name, host) in [("api-server", "127.0.0.1"), ("service-accounts", "kubernetes.default.svc")] {
+        let issued = ca.issue(&[host.to_owned()], SystemTime::now(), LIFETIME).unwrap();
+        fs::write(folder.join(name).with_extension("crt"), issued.cert).unwrap();
+        fs::write(folder.join(name).with_extension("key"), issued.key).unwrap();
+    }
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).unwrap();
+    let token = format!("{:032x}", u128::from_be_bytes(random));
+    fs::write(folder.join("tokens.csv"), format!("{token},admin,admin,system:masters\n")).unwrap();
+    token
+}
+
+fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, address: SocketAddr) -> Process {
+    let mut command = Command::new(&binaries.api_server);
+    command.arg(format!("--etcd-servers=http://{etcd}"));
+    command.args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"]);
+    command.arg(format!("--secure-port={}", address.port()));
+    for (flag, file) in [
+        ("--tls-cert-file", "api-server.crt"),
+        ("--tls-private-key-file", "api-server.key"),
+        // A certificate stands for the public key in it.
+        ("--service-account-key-file", "service-accounts.crt"),
+        ("--service-account-signing-key-file", "service-accounts.key"),
+        ("--token-auth-file", "tokens.csv"),
+    ] {
+        command.arg(flag).arg(folder.join(file));
+    }
+    command.args(["--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24"]);
+    command.args(["--authorization-mode=RBAC", "--endpoint-reconciler-type=none"]);
+    // A benchmark must not wait for limits that are meant for a whole cluster.
+    command.args(["--max-requests-inflight=4000", "--max-mutating-requests-inflight=2000"]);
+    Process::start("kube-apiserver", folder, &mut command)
+}
+
+/// As many addresses that nobody listens on, all different.
+pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+    let probes = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    probes.map(|probe| probe.local_addr().unwrap())
+}
+
+fn kubeconfig(address: SocketAddr, ca_pem: &str, token: &str) -> Value {
+    let cluster =
+        json!({"server": format!("https://{address}"), "certificate-authority-data": STANDARD.encode(ca_pem)});
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "loopback", "cluster": cluster}],
+        "users": [{"name": "user", "user": {"token": token}}],
+        "contexts": [{"name": "context", "context": {"cluster": "loopback", "user": "user"}}],
+        "current-context": "context",
+    })
+}

@@ -1,0 +1,84 @@
+//! The built binary of the webhook as a process, and what its admin port says.
+
+use std::{fs, net::SocketAddr, path::Path, process::Command};
+
+use gmsa_webhook::tls::issue::Issued;
+use serde_json::Value;
+
+use super::{Client, Process, until};
+
+/// A webhook that is ready.
+pub struct Webhook {
+    process: Process,
+    /// Its address for the API server.
+    pub address: SocketAddr,
+    admin: Client,
+}
+
+impl Webhook {
+    /// Starts the webhook with somebody's credentials and a serving certificate, and waits until it is ready. What is its
+    /// own goes into `NAME` in `folder`, its log to `NAME.log`. Port 0 is a free one.
+    pub async fn start(folder: &Path, name: &str, kubeconfig: &Value, certificate: &Issued, port: u16) -> Self {
+        let own = folder.join(name);
+        fs::create_dir(&own).unwrap();
+        fs::write(own.join("kubeconfig"), kubeconfig.to_string()).unwrap();
+        fs::write(own.join("tls.crt"), &certificate.cert).unwrap();
+        fs::write(own.join("tls.key"), &certificate.key).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"));
+        command.env_clear().env("KUBECONFIG", own.join("kubeconfig")).env("LOG_FORMAT", "json");
+        command.arg("--tls-cert").arg(own.join("tls.crt")).arg("--tls-key").arg(own.join("tls.key"));
+        command.args(["--listen", &format!("127.0.0.1:{port}"), "--admin-listen", "127.0.0.1:0"]);
+        let mut process = Process::start(name, folder, &mut command);
+        let (address, admin) = until("the webhook listens", async || {
+            process.must_run();
+            addresses(&process.log())
+        })
+        .await;
+        let admin = Client::with(kube::Config::new(format!("http://{admin}").parse().unwrap()));
+        until("the webhook is ready", async || {
+            process.must_run();
+            admin.text("/readyz").await.ok()
+        })
+        .await;
+        Self { process, address, admin }
+    }
+
+    /// Its metrics, as they are now.
+    pub async fn scrape(&self) -> Scrape {
+        Scrape(self.admin.text("/metrics").await.unwrap())
+    }
+
+    /// Ends it at once, as an outage does.
+    pub fn kill(&mut self) {
+        self.process.end();
+    }
+}
+
+/// Where it listens, by its log: the webhook's address and the admin port's.
+fn addresses(log: &str) -> Option<(SocketAddr, SocketAddr)> {
+    let mut lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let serving = lines.find(|line| line["message"] == "serving")?;
+    let address = |field: &str| serving[field].as_str().unwrap().parse().unwrap();
+    Some((address("address"), address("admin")))
+}
+
+/// What a scrape brought.
+pub struct Scrape(String);
+
+impl Scrape {
+    /// The families, each with its type, in their order.
+    pub fn families(&self) -> Vec<(&str, &str)> {
+        self.0.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect()
+    }
+
+    /// The sum of the samples of this name that have all of these labels (`path="mutate"`).
+    pub fn sum(&self, name: &str, labels: &[&str]) -> f64 {
+        let samples = self.0.lines().filter_map(|line| {
+            let (series, value) = line.rsplit_once(' ')?;
+            let (of, with) = series.split_once('{').unwrap_or((series, ""));
+            let matches = of == name && labels.iter().all(|label| with.contains(label));
+            matches.then(|| value.parse::<f64>().unwrap())
+        });
+        samples.sum()
+    }
+}
