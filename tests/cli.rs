@@ -17,6 +17,8 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+#[path = "cli/agreement.rs"]
+mod agreement;
 #[path = "cli/live.rs"]
 mod live;
 mod support;

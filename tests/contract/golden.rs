@@ -27,6 +27,8 @@ fn webhook(name: &str) -> Webhook {
     match name {
         "mutate" => Webhook::Mutate { random_hostname: false },
         "validate" => Webhook::Validate,
+        "validate-workload" => Webhook::ValidateWorkload,
+        "validate-credspec" => Webhook::ValidateCredspec { strict: false },
         other => panic!("no webhook is called {other}"),
     }
 }

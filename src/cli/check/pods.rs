@@ -114,17 +114,18 @@ async fn try_check(
         return Ok(None);
     }
     let whole = judge(&subject.namespace, subject.pod.clone(), source).await?;
-    let mut refused = false;
+    let mut refusals = Vec::new();
     for slot in &slots {
         // A denial names the first fault only: where there are several slots, each is judged as if it were the only one.
         let denial = match slots.as_slice() {
             [_] => whole.denial.clone(),
             _ => judge(&subject.namespace, only(pod, slot), source).await?.denial,
         };
-        refused |= denial.is_some();
         explain(subject, pod, slot, denial.as_ref(), report);
+        refusals.extend(denial);
     }
-    if let Some(denial) = whole.denial.as_ref().filter(|_| !refused) {
+    // What is wrong with no slot alone, such as too many names.
+    if let Some(denial) = whole.denial.as_ref().filter(|denial| !refusals.contains(denial)) {
         report.add(subject.finding(Level::Error, denial.label(), "/spec", denial.to_string()));
     }
     for advice in advise(pod) {
