@@ -37,10 +37,10 @@ fn manifest_template() -> String {
     let mut template = String::from(HEAD);
     for document in &self_managed {
         let when = if secret.contains(document) { "" } else { "# when: self-managed\n" };
-        template.push_str(&format!("---\n{when}{document}"));
+        template.extend(["---\n", when, document]);
         let of_secret = secret.iter().find(|other| identity(other) == identity(document) && *other != document);
         if let Some(other) = of_secret {
-            template.push_str(&format!("---\n# when: secret\n{other}"));
+            template.extend(["---\n# when: secret\n", other]);
         }
     }
     for document in &secret {

@@ -3,7 +3,7 @@
 #[path = "../support/golden.rs"]
 mod cases;
 #[path = "../support/https.rs"]
-#[expect(dead_code, reason = "shared with the tests of the server, which use more of it")]
+#[allow(dead_code, reason = "shared with the tests of the server, which use more of it")]
 mod https;
 
 use std::{
