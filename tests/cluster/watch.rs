@@ -176,6 +176,7 @@ async fn a_watch_that_breaks_after_its_first_bytes_is_begun_again() {
     let scene = Scene::synced(&["web"]).await;
     scene.api.fault(Verb::Watch, SPECS, 2, Fault::Cut);
     scene.api.cut_watches();
+    scene.becomes("stale").await;
     scene.api.wait_for(Verb::Watch, SPECS, 3).await;
     scene.api.apply(credential_spec("web", json!({"is": "second"})));
     scene.says("web", "second").await;

@@ -132,7 +132,9 @@ impl Watch {
         let mut events = pin!(answer.map_err(|_| CallError::TimedOut(PATIENCE))??);
         let began = Instant::now();
         while let Ok(event) = timeout_at(began + behind, events.next()).await {
-            let Some(event) = event else { return Ok(()) };
+            let Some(event) = event else {
+                return Err(WatchError::Failed("the watch ended as soon as it had begun".to_owned()));
+            };
             self.take(event?)?;
         }
         self.memory.change(|store| store.connected(true));
