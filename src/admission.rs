@@ -355,19 +355,21 @@ impl Facts {
 
     /// The credential specs and how each was looked at: `web (use: api, contents: cache), other (use: remembered)`.
     fn describe(&self, names: &[SpecName]) -> String {
-        let describe = |name: &SpecName| {
+        let mut text = String::new();
+        for name in names {
             let used = self.uses.iter().find(|(known, ..)| known == name);
             let read = self.specs.iter().find(|(known, ..)| known == name);
-            let how: Vec<_> = [
-                used.map(|(.., source)| format!("use: {}", source.as_str())),
-                read.map(|(.., source)| format!("contents: {}", source.as_str())),
-            ]
-            .into_iter()
-            .flatten()
-            .collect();
-            format!("{name} ({})", how.join(", "))
-        };
-        names.iter().map(describe).collect::<Vec<_>>().join(", ")
+            let how = [
+                used.map(|(.., source)| ("use: ", source.as_str())),
+                read.map(|(.., source)| ("contents: ", source.as_str())),
+            ];
+            text.extend([if text.is_empty() { "" } else { ", " }, name.as_str(), " ("]);
+            for (position, (what, source)) in how.into_iter().flatten().enumerate() {
+                text.extend([if position > 0 { ", " } else { "" }, what, source]);
+            }
+            text.push(')');
+        }
+        text
     }
 }
 

@@ -1,6 +1,6 @@
 //! Logs: one line per event on standard error, as text or as JSON.
 
-use std::{io::IsTerminal, str::FromStr};
+use std::str::FromStr;
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
@@ -8,7 +8,7 @@ use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util
 /// The shape of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
-    /// Text for people; coloured on a terminal.
+    /// Text for people.
     #[default]
     Text,
     /// One JSON object per line.
@@ -45,7 +45,7 @@ impl FromStr for Levels {
 pub fn init(levels: Levels, format: Format) {
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let layer = match format {
-        Format::Text => layer.with_ansi(std::io::stderr().is_terminal()).boxed(),
+        Format::Text => layer.boxed(),
         Format::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
     };
     tracing_subscriber::registry().with(layer.with_filter(levels.0)).init();

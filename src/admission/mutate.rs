@@ -2,7 +2,7 @@
 //!
 //! What always holds: only slots with a name and no contents are touched, so a patched pod sent again yields no patch.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use super::{
     Denial, Facts, Grounds, MAX_PATCH_BYTES, Needs, Review, bound_names, expect_pod,
@@ -127,10 +127,11 @@ fn write_add(patch: &mut Vec<u8>, at: &str, quoted_value: &str) -> Result<(), De
 }
 
 /// Where a slot's contents go. The slot has a name, so its `windowsOptions` is there.
-fn path(slot: &Slot<'_>) -> String {
-    const END: &str = "securityContext/windowsOptions/gmsaCredentialSpec";
+fn path(slot: &Slot<'_>) -> Cow<'static, str> {
     match slot.kind.field() {
-        None => format!("/spec/{END}"),
-        Some(list) => format!("/spec/{list}/{}/{END}", slot.index),
+        None => Cow::Borrowed("/spec/securityContext/windowsOptions/gmsaCredentialSpec"),
+        Some(list) => {
+            Cow::Owned(format!("/spec/{list}/{}/securityContext/windowsOptions/gmsaCredentialSpec", slot.index))
+        }
     }
 }

@@ -13,7 +13,7 @@ use serde::{
 };
 
 use super::{
-    Decision, Verdict, credspec_review,
+    Decision, Patch, Verdict, credspec_review,
     pod::Pod,
     workload::{self, Workload},
 };
@@ -195,6 +195,9 @@ impl<'a> Review<'a> {
     /// # Errors
     /// Where the body is not an AdmissionReview request, or is one of a Pod with a field of the wrong type.
     pub fn parse(body: &'a [u8]) -> Result<Self, ParseError> {
+        // Checked once, as a whole: the parser would check every string on its own, and those that it skips not at all.
+        let body = std::str::from_utf8(body)
+            .map_err(|error| ParseError::Json(format!("it is not UTF-8 from byte {} on", error.valid_up_to())))?;
         // One pass for Pods, which are nearly all that comes. An object of another kind may have other types in a Pod's
         // places: it must still be named in the answer, so it is read again without its objects.
         let mut review = match read::<Object<Pod<'a>>>(body) {
@@ -256,13 +259,13 @@ impl<'a> Review<'a> {
 
 /// Reads the new object alone, as what its kind says. `None` where it is something else: the webhooks for these kinds give
 /// advice, and have none then.
-fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Option<T> {
+fn object<'a, T: Deserialize<'a>>(body: &'a str) -> Option<T> {
     let Object(request) = read::<Object<T>>(body).ok()?.request;
     request.object.map(|Object(object)| object)
 }
 
-fn read<'a, P: Deserialize<'a>>(body: &'a [u8]) -> Result<Envelope<'a, P>, ParseError> {
-    match serde_json::from_slice(body) {
+fn read<'a, P: Deserialize<'a>>(body: &'a str) -> Result<Envelope<'a, P>, ParseError> {
+    match serde_json::from_str(body) {
         Ok(Object(envelope)) => Ok(envelope),
         Err(error) => Err(ParseError::Json(explain(&error))),
     }
@@ -294,10 +297,6 @@ struct Response<'a> {
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch_type: Option<&'static str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     audit_annotations: BTreeMap<&'static str, &'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -323,7 +322,7 @@ fn answer(api_version: ApiVersion, uid: &str, decision: &Decision) -> Vec<u8> {
                 Status { status: "Failure", message: denial.to_string(), reason: denial.status_reason(), code };
             (Some(status), None)
         }
-        Verdict::Allowed(patch) => (None, patch.as_ref().map(|patch| BASE64_STANDARD.encode(patch.as_bytes()))),
+        Verdict::Allowed(patch) => (None, patch.as_ref()),
     };
     let answer = Answer {
         api_version,
@@ -332,19 +331,30 @@ fn answer(api_version: ApiVersion, uid: &str, decision: &Decision) -> Vec<u8> {
             uid,
             allowed: status.is_none(),
             status,
-            patch_type: patch.is_some().then_some("JSONPatch"),
-            patch,
             audit_annotations: decision.audit.iter().map(|(key, value)| (*key, value.as_str())).collect(),
             warnings: &decision.warnings,
         },
     };
-    let mut body = Vec::with_capacity(512 + answer.response.patch.as_ref().map_or(0, String::len));
+    let mut body = Vec::with_capacity(512 + patch.map_or(0, |patch| patch.as_bytes().len() / 3 * 4));
     // Writing plain structs into memory has no error to report; were there one, the empty body would be refused by the
     // API server, which then denies.
     if serde_json::to_writer(&mut body, &answer).is_err() {
         body.clear();
+    } else if let Some(patch) = patch {
+        add_patch(&mut body, patch);
     }
     body
+}
+
+/// Adds a patch to an answer that is written, as the last fields of its response. Most of an answer is patch, and base64 has
+/// no character that JSON escapes: it is not searched for one.
+fn add_patch(body: &mut Vec<u8>, patch: &Patch) {
+    const END: &[u8] = b"}}";
+    body.truncate(body.len().saturating_sub(END.len()));
+    body.extend_from_slice(br#","patchType":"JSONPatch","patch":""#);
+    body.extend_from_slice(BASE64_STANDARD.encode(patch.as_bytes()).as_bytes());
+    body.push(b'"');
+    body.extend_from_slice(END);
 }
 
 #[cfg(test)]
