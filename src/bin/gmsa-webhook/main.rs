@@ -19,13 +19,13 @@ use gmsa_webhook::{
     metrics::{CertificateStep, Metrics},
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
-    telemetry,
+    telemetry::{self, Traces, otlp},
     tls::{
         self, Served,
         self_managed::{Counts, Progress},
     },
 };
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{runtime::Runtime, sync::watch, task::JoinSet};
 
 use certificates::Serving;
 
@@ -38,10 +38,7 @@ fn main() -> ExitCode {
         }
     };
     let ended = match run {
-        Run::Serve(config) => {
-            telemetry::init(config.log_levels.clone(), config.log_format);
-            on_runtime(serve(&config)).map(|()| ExitCode::SUCCESS).inspect_err(|error| tracing::error!("{error:#}"))
-        }
+        Run::Serve(config) => observed(&config).inspect_err(|error| eprintln!("error: {error:#}")),
         Run::Test { namespace } => told(on_runtime(test(&namespace))),
         Run::Inspect(request) => told(on_runtime(certs::inspect(request, SystemTime::now()))),
         Run::Issue(request) => told(certs::issue(request, SystemTime::now())),
@@ -49,10 +46,31 @@ fn main() -> ExitCode {
     ended.unwrap_or(ExitCode::from(2))
 }
 
+fn runtime() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")
+}
+
 fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
-    runtime.block_on(work)
+    runtime()?.block_on(work)
+}
+
+/// Serves with logs, and traces where a collector is named. What happens before there is a log is given back.
+fn observed(config: &Config) -> anyhow::Result<ExitCode> {
+    let runtime = runtime()?;
+    let named = std::env::var_os(otlp::ENDPOINT).is_some_and(|endpoint| !endpoint.is_empty());
+    let traces = if named { Some(Traces::start(runtime.handle().clone())?) } else { None };
+    telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref());
+    let code = match runtime.block_on(serve(config)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::from(2)
+        }
+    };
+    if let Some(traces) = traces {
+        traces.shutdown();
+    }
+    Ok(code)
 }
 
 /// Prints what came of a command, or why nothing did.
