@@ -7,6 +7,20 @@ use std::sync::Arc;
 
 use crate::credspec::{Contents, SpecName};
 
+/// A method that gives a static word for each variant, and the list of these words, from one table.
+macro_rules! words {
+    ($(#[$about:meta])* $method:ident, $all:ident { $($pattern:pat => $word:literal,)+ }) => {
+        /// Every word that there is.
+        pub const $all: &[&'static str] = &[$($word),+];
+
+        $(#[$about])*
+        #[must_use]
+        pub fn $method(&self) -> &'static str {
+            match self { $($pattern => $word),+ }
+        }
+    };
+}
+
 pub mod advice;
 mod credspec_review;
 pub mod denial;
@@ -230,10 +244,9 @@ pub enum Grounds {
 }
 
 impl Grounds {
-    /// The word for logs, metrics and audit annotations.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
+    words! {
+        /// The word for logs, metrics and audit annotations.
+        as_str, REASONS {
             Self::NoGmsa => "no-gmsa",
             Self::Linux => "linux",
             Self::NothingToMutate => "nothing-to-mutate",

@@ -15,8 +15,9 @@ use prometheus_client::{
 
 mod labels;
 mod process;
+pub mod reference;
 
-pub use labels::{Access, Lookup, Operation, Outcome, Path, Reload, Source, WatchState};
+pub use labels::{Access, CertificateStep, Lookup, Operation, Outcome, Path, Reload, Source, WatchState};
 
 /// Every metric's name begins with it, but for those of the process.
 const PREFIX: &str = "gmsa_webhook";
@@ -65,6 +66,11 @@ struct ReloadLabel {
     outcome: Reload,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StepLabel {
+    step: CertificateStep,
+}
+
 /// The handles to record with. Clones record into the same metrics.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -81,6 +87,7 @@ pub struct Metrics {
     watch_event: Gauge,
     certificate_expiry: Gauge,
     certificate_reloads: Family<ReloadLabel, Counter>,
+    certificate_steps: Family<StepLabel, Counter>,
 }
 
 impl Metrics {
@@ -102,6 +109,7 @@ impl Metrics {
             watch_event: Gauge::default(),
             certificate_expiry: Gauge::default(),
             certificate_reloads: Family::default(),
+            certificate_steps: Family::default(),
         };
         let registry = whole.sub_registry_with_prefix(PREFIX);
         registry.register("build", "The version that is running", Info::new([("version", version)]));
@@ -153,6 +161,11 @@ impl Metrics {
             "certificate_reloads",
             "Attempts to take a changed certificate into service, by outcome",
             metrics.certificate_reloads.clone(),
+        );
+        registry.register(
+            "certificate_steps",
+            "What this replica did to the certificates that the webhook manages itself",
+            metrics.certificate_steps.clone(),
         );
         whole.register_collector(Box::new(process::Process));
         (metrics, whole)
@@ -215,10 +228,20 @@ impl Metrics {
     pub fn certificate(&self, expires: Option<SystemTime>, served: u64, refused: u64) {
         self.certificate_expiry.set(expires.map_or(0, unix));
         for (outcome, total) in [(Reload::Served, served), (Reload::Refused, refused)] {
-            let counter = self.certificate_reloads.get_or_create_owned(&ReloadLabel { outcome });
-            counter.inc_by(total.saturating_sub(counter.get()));
+            raise(&self.certificate_reloads.get_or_create_owned(&ReloadLabel { outcome }), total);
         }
     }
+
+    /// How often this replica has done this to the certificates so far.
+    pub fn certificate_step(&self, step: CertificateStep, total: u64) {
+        raise(&self.certificate_steps.get_or_create_owned(&StepLabel { step }), total);
+    }
+}
+
+/// Brings a counter up to a total that is counted elsewhere. Scrapes come one after the other, or the next one tells the
+/// difference that two at once made.
+fn raise(counter: &Counter, total: u64) {
+    counter.inc_by(total.saturating_sub(counter.get()));
 }
 
 /// Seconds since 1970; 0 before.

@@ -1,9 +1,13 @@
-//! Logs: one line per event on standard error, as text or as JSON.
+//! Logs: one line per event on standard error, as text or as JSON. Traces, where a collector is named.
 
 use std::str::FromStr;
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
+
+pub mod otlp;
+
+pub use otlp::Traces;
 
 /// The shape of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -41,14 +45,24 @@ impl FromStr for Levels {
     }
 }
 
-/// Starts logging. Called once, by a binary.
-pub fn init(levels: Levels, format: Format) {
+/// Starts logging, and making spans where they are exported. Called once, by a binary.
+pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) {
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let layer = match format {
         Format::Text => layer.boxed(),
         Format::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
     };
-    tracing_subscriber::registry().with(layer.with_filter(levels.0)).init();
+    // Each layer has its own filter: a span that neither wants costs one comparison.
+    let logs = levels.0.with_target(otlp::TARGET, LevelFilter::OFF);
+    let exported = Targets::new().with_target(otlp::TARGET, LevelFilter::TRACE);
+    let spans = traces.map(|traces| {
+        tracing_opentelemetry::layer()
+            .with_tracer(traces.tracer())
+            .with_location(false)
+            .with_threads(false)
+            .with_filter(exported)
+    });
+    tracing_subscriber::registry().with(spans).with(layer.with_filter(logs)).init();
 }
 
 #[cfg(test)]

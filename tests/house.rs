@@ -47,7 +47,7 @@ const HOUSE: &[Room] = &[
     Room { name: "tls",        imports: &["apiserver", "credspec"],                         outside: AllBut(&["axum"]) },
     // What answers.
     Room { name: "admin",      imports: &["metrics", "shutdown"],               outside: AllBut(&["kube"]) },
-    Room { name: "server",     imports: &["admission", "authorizer", "config", "credspec", "metrics", "resolver"], outside: AllBut(&["kube"]) },
+    Room { name: "server",     imports: &["admission", "authorizer", "config", "credspec", "metrics", "resolver", "telemetry"], outside: AllBut(&["kube"]) },
     // What people start. Nothing imports these.
     Room { name: "cli",        imports: &["*"],                                 outside: AllBut(&[]) },
     Room { name: "bin",        imports: &["*", "cli"],                          outside: AllBut(&[]) },

@@ -10,7 +10,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, ExitStatus, Output, Stdio},
 };
@@ -120,6 +120,51 @@ fn the_logged_curl_line_works_when_pasted() {
     serving.signal("TERM");
     assert_eq!(serving.wait().code(), Some(0));
     assert!(!Path::new(&ca).exists(), "the CA's file goes with the process");
+}
+
+#[test]
+fn a_review_is_a_span_of_the_callers_trace() {
+    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", collector.local_addr().unwrap());
+    let collected = std::thread::spawn(move || exported(&collector));
+    let mut command = binary(&["serve", "--standalone", "examples", "--listen", "127.0.0.1:0"]);
+    let mut serving =
+        Serving::spawn(command.args(["--admin-listen", "127.0.0.1:0"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint));
+    let line = serving.until("try it: ")["message"].as_str().unwrap().strip_prefix("try it: ").unwrap().to_owned();
+    let trace = "0123456789abcdef0123456789abcdef";
+    let line = format!("{line} -H 'traceparent: 00-{trace}-00f067aa0ba902b7-01'");
+    assert!(run(Command::new("sh").args(["-c", &line])).status.success());
+    // What is not yet exported is exported at the end.
+    serving.signal("TERM");
+    assert_eq!(serving.wait().code(), Some(0));
+
+    let (head, body) = collected.join().unwrap();
+    assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
+    assert!(head.to_ascii_lowercase().contains("\r\ncontent-type: application/x-protobuf\r\n"), "{head}");
+    let holds = |part: &[u8]| body.windows(part.len()).any(|window| window == part);
+    let id: Vec<u8> =
+        (0..trace.len()).step_by(2).map(|at| u8::from_str_radix(&trace[at..at + 2], 16).unwrap()).collect();
+    for part in
+        [&id[..], b"\x00\xf0\x67\xaa\x0b\xa9\x02\xb7", b"review", b"look-up", b"/mutate", b"expanded", b"gmsa-webhook"]
+    {
+        assert!(holds(part), "{}", String::from_utf8_lossy(part));
+    }
+    assert!(!holds(b"DomainJoinConfig"), "contents are not exported");
+}
+
+/// The head and the body of the one request that a collector is sent.
+fn exported(collector: &TcpListener) -> (String, Vec<u8>) {
+    let mut stream = BufReader::new(collector.accept().unwrap().0);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
+    }
+    let lower = head.to_ascii_lowercase();
+    let length = lower.split_once("\r\ncontent-length: ").unwrap().1.split_once("\r\n").unwrap().0.parse().unwrap();
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).unwrap();
+    stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+    (head, body)
 }
 
 #[test]

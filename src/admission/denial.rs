@@ -191,10 +191,9 @@ impl Denial {
         }
     }
 
-    /// A static word for logs, metrics and audit annotations.
-    #[must_use]
-    pub fn label(&self) -> &'static str {
-        match self {
+    words! {
+        /// A static word for logs, metrics and audit annotations.
+        label, REASONS {
             Self::UnexpectedKind(_) | Self::NotACredentialSpec(_) => "unexpected-kind",
             Self::CredentialSpecWrong(_) => "credential-spec-wrong",
             Self::UnexpectedOperation(_) => "unexpected-operation",

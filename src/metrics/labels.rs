@@ -134,3 +134,21 @@ label! {
         Refused = "refused",
     }
 }
+
+label! {
+    /// What a replica did to the certificates that the webhook manages itself.
+    CertificateStep {
+        /// Filled the empty Secret.
+        Filled = "filled",
+        /// Rebuilt a Secret that was damaged or edited, or whose authority had expired.
+        Rebuilt = "rebuilt",
+        /// Renewed the serving certificate.
+        Renewed = "renewed",
+        /// Had a new authority sign.
+        Rotated = "rotated",
+        /// Wrote a webhook configuration.
+        BundleWritten = "bundle-written",
+        /// Nothing: it came to no good end.
+        Failed = "failed",
+    }
+}

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::{join, join_all};
 use tokio::time::{Instant, timeout_at};
+use tracing::{Instrument as _, Span};
 
 use crate::{
     admission::{
@@ -14,6 +15,7 @@ use crate::{
     credspec::SpecName,
     metrics::{self, Metrics},
     resolver::{Freshness, Resolved, Resolver},
+    telemetry::otlp,
 };
 
 /// Decides reviews with the help of a resolver and an authorizer.
@@ -80,6 +82,7 @@ impl Reviewer {
         let duration = started.elapsed();
         record(&self.metrics, webhook, review, &decision, duration);
         log(webhook, review, &decision, duration);
+        trace(review, &decision);
         decision
     }
 
@@ -104,6 +107,7 @@ impl Reviewer {
 
     async fn resolve(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
         let resolved = timeout_at(deadline, self.resolver.resolve(name, freshness, deadline))
+            .instrument(tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name))
             .await
             .unwrap_or_else(|_| Resolved { fact: SpecFact::Failed(too_late()), source: Source::Api });
         let outcome = match resolved.fact {
@@ -118,6 +122,7 @@ impl Reviewer {
 
     async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> authorizer::Verdict {
         let verdict = timeout_at(deadline, self.authorizer.may_use(subject, name, deadline))
+            .instrument(tracing::info_span!(target: otlp::TARGET, "access review", spec = %name))
             .await
             .unwrap_or_else(|_| authorizer::Verdict { fact: UseFact::Failed(too_late()), source: Source::Api });
         let outcome = match verdict.fact {
@@ -156,12 +161,29 @@ fn record(metrics: &Metrics, webhook: Webhook, review: &Review<'_>, decision: &D
         Operation::Delete => metrics::Operation::Delete,
         Operation::Connect => metrics::Operation::Connect,
     };
-    let outcome = match &decision.verdict {
+    metrics.review(path(webhook), operation, outcome(decision), decision.reason, duration);
+}
+
+fn outcome(decision: &Decision) -> metrics::Outcome {
+    match &decision.verdict {
         Verdict::Allowed(_) => metrics::Outcome::Allowed,
         Verdict::Denied(denial) if denial.code() >= 500 => metrics::Outcome::Error,
         Verdict::Denied(_) => metrics::Outcome::Denied,
+    }
+}
+
+/// Completes the span of the review, where there is one.
+fn trace(review: &Review<'_>, decision: &Decision) {
+    let span = Span::current();
+    if span.is_disabled() {
+        return;
+    }
+    let code = match &decision.verdict {
+        Verdict::Allowed(_) => 200,
+        Verdict::Denied(denial) => denial.code(),
     };
-    metrics.review(path(webhook), operation, outcome, decision.reason, duration);
+    span.record("uid", &*review.uid).record("namespace", &*review.namespace).record("code", code);
+    span.record("outcome", outcome(decision).as_str()).record("reason", decision.reason);
 }
 
 fn too_late() -> Failure {

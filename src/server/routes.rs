@@ -16,6 +16,7 @@ use axum::{
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::{Instant, timeout_at};
+use tracing::{Instrument as _, field::Empty};
 
 use super::{
     limits::{BODY_TIMEOUT, MAX_BODY, Reviews, time_allowed},
@@ -24,6 +25,7 @@ use super::{
 use crate::{
     admission::{Review, Webhook, review::ParseError},
     metrics::Metrics,
+    telemetry::otlp,
 };
 
 /// What the routes share.
@@ -73,7 +75,12 @@ async fn validate_credspec(State(shared): State<Shared>, request: Request) -> Re
 
 impl Shared {
     async fn review(&self, webhook: Webhook, request: Request) -> Response {
-        self.answer(webhook, request).await.unwrap_or_else(|refusal| self.refuse(&refusal))
+        let span = tracing::info_span!(
+            target: otlp::TARGET, "review", otel.kind = "server", path = request.uri().path(), uid = Empty,
+            namespace = Empty, outcome = Empty, reason = Empty, code = Empty
+        );
+        otlp::continue_trace(&span, request.headers());
+        self.answer(webhook, request).instrument(span).await.unwrap_or_else(|refusal| self.refuse(&refusal))
     }
 
     async fn answer(&self, webhook: Webhook, request: Request) -> Result<Response, Refusal> {

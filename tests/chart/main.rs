@@ -1,4 +1,5 @@
-//! The Helm chart and what is made from it: lint, rendered snapshots, refused values, generated files.
+//! The Helm chart and what is made from it: lint, rendered snapshots, refused values, generated files; and what its
+//! dashboard and alerts ask the webhook for.
 //!
 //! Needs `helm` on the PATH, and says so where it is not there. `UPDATE_SNAPSHOTS=1 cargo test --test chart` writes what the tests
 //! expect; the difference is then what a review looks at.
@@ -13,6 +14,8 @@
 mod generated;
 #[path = "../support/helm.rs"]
 mod helm;
+mod observed;
+mod promql;
 mod readme;
 mod refused;
 mod rendered;

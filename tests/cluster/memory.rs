@@ -76,9 +76,12 @@ async fn serve() {
         .unwrap();
     // The first list and its watch, then the past is forgotten: a second list.
     api.wait_for(Verb::Watch, "gmsacredentialspecs", 1).await;
-    api.apply(credential_spec("webapp-0", contents(SPECS)));
+    api.apply(credential_spec("webapp-1", contents(SPECS)));
     api.compact();
     api.cut_watches();
+    api.wait_for(Verb::List, "gmsacredentialspecs", 2 * SPECS.div_ceil(250)).await;
+    // Only now what the other process waits for.
+    api.apply(credential_spec("webapp-0", contents(SPECS)));
     let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
     let lists = api.count(Verb::List, "gmsacredentialspecs");

@@ -13,7 +13,10 @@ use gmsa_webhook::{
     apiserver::ApiServer,
     config::{Certificate, Config},
     tls::{
-        self, Clock, Publication, Served, ca_file::CaFile, client_auth::ClientAuth, self_managed::SelfManaged,
+        self, Clock, Publication, Served,
+        ca_file::CaFile,
+        client_auth::ClientAuth,
+        self_managed::{Progress, SelfManaged},
         self_signed,
     },
 };
@@ -33,15 +36,22 @@ impl Anchor {
     }
 }
 
-/// Serves a certificate from now on, or as soon as there is one; `ready` comes true once API servers can trust it. Gives
-/// back what it can be verified with, where that is a file.
+/// What there is to know of the certificates while the process runs.
+pub struct Serving {
+    /// What the one that is served can be verified with, where that is a file.
+    pub anchor: Option<Anchor>,
+    /// What was done to them, where the webhook manages them itself.
+    pub progress: Option<Arc<Progress>>,
+}
+
+/// Serves a certificate from now on, or as soon as there is one; `ready` comes true once API servers can trust it.
 pub fn serve(
     config: &Config,
     api: Option<&Arc<ApiServer>>,
     served: &Served,
     ready: Fact,
     tasks: &mut Tasks,
-) -> anyhow::Result<Option<Anchor>> {
+) -> anyhow::Result<Serving> {
     let now = SystemTime::now();
     let interval = config.tls_reload_interval;
     let cluster = || api.cloned().context("webhook configurations are in a cluster, and this server has none");
@@ -60,18 +70,19 @@ pub fn serve(
                 tasks.spawn(async move { match kept.await {} });
             }
             // curl takes a leaf for its own anchor.
-            Ok(Some(Anchor { _made: None, path }))
+            Ok(Serving { anchor: Some(Anchor { _made: None, path }), progress: None })
         }
         Certificate::SelfManaged(settings) => {
             let managed = SelfManaged::new(cluster()?, (**settings).clone(), served.clone(), Clock::system());
             let progress = managed.progress();
+            let steps = Arc::clone(&progress);
             tasks.spawn(async move { match managed.run().await {} });
             tasks.spawn(async move {
-                progress.until_ready().await;
+                steps.until_ready().await;
                 ready.set();
                 std::future::pending::<()>().await;
             });
-            Ok(None)
+            Ok(Serving { anchor: None, progress: Some(progress) })
         }
         Certificate::SelfSigned => {
             let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
@@ -84,7 +95,7 @@ pub fn serve(
             served.publish(pair);
             ready.set();
             let path = ca_file.path().to_owned();
-            Ok(Some(Anchor { _made: Some(ca_file), path }))
+            Ok(Serving { anchor: Some(Anchor { _made: Some(ca_file), path }), progress: None })
         }
     }
 }

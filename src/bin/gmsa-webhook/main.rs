@@ -16,13 +16,18 @@ use gmsa_webhook::{
     apiserver::ApiServer,
     cli::{Outcome, certs, install_test},
     config::{Args, Backend, Config, Run},
-    metrics::Metrics,
+    metrics::{CertificateStep, Metrics},
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
-    telemetry,
-    tls::{self, Served},
+    telemetry::{self, Traces, otlp},
+    tls::{
+        self, Served,
+        self_managed::{Counts, Progress},
+    },
 };
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{runtime::Runtime, sync::watch, task::JoinSet};
+
+use certificates::Serving;
 
 fn main() -> ExitCode {
     let run = match Args::parse().resolve() {
@@ -33,10 +38,7 @@ fn main() -> ExitCode {
         }
     };
     let ended = match run {
-        Run::Serve(config) => {
-            telemetry::init(config.log_levels.clone(), config.log_format);
-            on_runtime(serve(&config)).map(|()| ExitCode::SUCCESS).inspect_err(|error| tracing::error!("{error:#}"))
-        }
+        Run::Serve(config) => observed(&config).inspect_err(|error| eprintln!("error: {error:#}")),
         Run::Test { namespace } => told(on_runtime(test(&namespace))),
         Run::Inspect(request) => told(on_runtime(certs::inspect(request, SystemTime::now()))),
         Run::Issue(request) => told(certs::issue(request, SystemTime::now())),
@@ -44,10 +46,31 @@ fn main() -> ExitCode {
     ended.unwrap_or(ExitCode::from(2))
 }
 
+fn runtime() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")
+}
+
 fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
-    runtime.block_on(work)
+    runtime()?.block_on(work)
+}
+
+/// Serves with logs, and traces where a collector is named. What happens before there is a log is given back.
+fn observed(config: &Config) -> anyhow::Result<ExitCode> {
+    let runtime = runtime()?;
+    let named = std::env::var_os(otlp::ENDPOINT).is_some_and(|endpoint| !endpoint.is_empty());
+    let traces = if named { Some(Traces::start(runtime.handle().clone())?) } else { None };
+    telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref());
+    let code = match runtime.block_on(serve(config)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::from(2)
+        }
+    };
+    if let Some(traces) = traces {
+        traces.shutdown();
+    }
+    Ok(code)
 }
 
 /// Prints what came of a command, or why nothing did.
@@ -91,7 +114,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         }
     };
     let served = Served::new();
-    let anchor = certificates::serve(config, api.as_ref(), &served, trusted, &mut tasks)?;
+    let Serving { anchor, progress } = certificates::serve(config, api.as_ref(), &served, trusted, &mut tasks)?;
     let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set TLS up")?;
 
     let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone())
@@ -105,10 +128,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, anchor.path()));
     }
 
-    let scrape = Scrape::new(registry, move || {
-        let status = served.status();
-        metrics.certificate(status.current.map(|current| current.not_after), status.published, status.refused);
-    });
+    let scrape = Scrape::new(registry, move || record(&metrics, &served, progress.as_deref()));
     let drain = config.drain_timeout;
     // Probes are answered until the process ends.
     let (_open, never) = watch::channel(false);
@@ -132,4 +152,18 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
     }
     Ok(())
+}
+
+/// Brings the metrics of the certificates up to date.
+fn record(metrics: &Metrics, served: &Served, progress: Option<&Progress>) {
+    let status = served.status();
+    metrics.certificate(status.current.map(|current| current.not_after), status.published, status.refused);
+    let Some(progress) = progress else { return };
+    let Counts { filled, rebuilt, renewed, rotated, bundles_written, failed } = progress.counts();
+    metrics.certificate_step(CertificateStep::Filled, filled);
+    metrics.certificate_step(CertificateStep::Rebuilt, rebuilt);
+    metrics.certificate_step(CertificateStep::Renewed, renewed);
+    metrics.certificate_step(CertificateStep::Rotated, rotated);
+    metrics.certificate_step(CertificateStep::BundleWritten, bundles_written);
+    metrics.certificate_step(CertificateStep::Failed, failed);
 }
