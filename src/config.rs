@@ -57,6 +57,9 @@ impl Default for Limits {
     }
 }
 
+/// How often a self-managed Secret and its webhook configurations are looked at, besides when they are seen to change.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
 /// Where credential specs and permissions come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
@@ -201,7 +204,7 @@ impl Args {
             Some(Command::Certs(CertsCommand::Inspect(args))) => Ok(Run::Inspect(args.resolve())),
             Some(Command::Certs(CertsCommand::Issue(args))) => Ok(Run::Issue(Issue {
                 folder: args.folder,
-                names: args.name,
+                names: args.service.map(|ServiceNames(names)| names).into_iter().flatten().chain(args.name).collect(),
                 ca_lifetime: args.ca_lifetime,
                 leaf_lifetime: args.leaf_lifetime,
             })),
@@ -251,7 +254,7 @@ impl InspectArgs {
     fn resolve(self) -> Inspect {
         let what = match self.secret {
             Some(secret) => Inspected::Secret(secret),
-            None => Inspected::Files { cert: self.cert.unwrap_or_default(), key: self.key, ca: self.ca },
+            None => Inspected::Files { cert: self.tls_cert.unwrap_or_default(), key: self.tls_key, ca: self.ca },
         };
         Inspect { what, configurations: self.webhook_configuration }
     }
@@ -276,7 +279,7 @@ impl CertificateArgs {
                 configurations,
                 terms,
                 foreign_grace: self.foreign_ca_grace,
-                check_interval: self.tls_reload_interval,
+                check_interval: CHECK_INTERVAL,
             })));
         }
         if self.publish_ca.is_none() && !configurations.is_empty() {

@@ -119,10 +119,12 @@ fn smallest_operation(slot: &Slot<'_>) -> usize {
 /// Adds one operation. The path holds only field names and numbers: nothing in it needs an escape.
 fn write_add(patch: &mut Vec<u8>, at: &str, quoted_value: &str) -> Result<(), Denial> {
     let separator = if patch.is_empty() { b"[" } else { b"," };
-    for part in [separator, HEAD, at.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"] {
+    let parts = [separator, HEAD, at.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"];
+    // The closing bracket is still to come.
+    patch.reserve(parts.iter().map(|part| part.len()).sum::<usize>() + 1);
+    for part in parts {
         patch.extend_from_slice(part);
     }
-    // The closing bracket is still to come.
     if patch.len() < MAX_PATCH_BYTES { Ok(()) } else { Err(Denial::PatchTooLarge) }
 }
 

@@ -49,14 +49,14 @@ pub(super) enum CertsCommand {
 pub(super) struct InspectArgs {
     /// The certificate: a PEM file, the leaf first.
     #[arg(long, value_name = "FILE", required_unless_present = "secret", conflicts_with = "secret")]
-    pub(super) cert: Option<PathBuf>,
+    pub(super) tls_cert: Option<PathBuf>,
 
     /// Its private key: a PEM file.
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub(super) key: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(super) tls_key: Option<PathBuf>,
 
     /// The CA that is said to have signed it: a PEM file.
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(super) ca: Option<PathBuf>,
 
     /// The Secret that holds all three.
@@ -75,8 +75,12 @@ pub(super) struct IssueArgs {
     #[arg(value_name = "DIR")]
     pub(super) folder: PathBuf,
 
+    /// Service whose names the certificate is for.
+    #[arg(long, value_name = "NAME.NAMESPACE", value_parser = service_names)]
+    pub(super) service: Option<ServiceNames>,
+
     /// DNS name or IP address that the certificate is for; may be given several times.
-    #[arg(long, value_name = "NAME", required = true)]
+    #[arg(long, value_name = "NAME", required_unless_present = "service")]
     pub(super) name: Vec<String>,
 
     /// How long a new CA lives.
@@ -211,7 +215,7 @@ pub(super) struct CertificateArgs {
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = duration)]
     pub(super) foreign_ca_grace: Duration,
 
-    /// How often certificates, CAs and webhook configurations are looked at, besides when they are seen to change.
+    /// How often files with certificates and CAs are looked at, besides when they are seen to change.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     pub(super) tls_reload_interval: Duration,
 

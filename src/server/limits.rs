@@ -2,9 +2,9 @@
 //!
 //! What always holds: each bound is a constant or a setting, none grows with what a client sends.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::config::go_duration;
 
@@ -34,35 +34,32 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 const BODY_BUDGET_KIB: u32 = 256 * 1024;
 
 /// Counts the reviews in flight and the memory that their bodies take.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Reviews {
-    slots: Arc<Semaphore>,
-    body_kib: Arc<Semaphore>,
+    slots: Semaphore,
+    body_kib: Semaphore,
 }
 
 /// A place among the reviews in flight, given back when it is dropped.
 #[derive(Debug)]
 #[must_use]
-pub struct Place {
-    _slot: OwnedSemaphorePermit,
-    _body: OwnedSemaphorePermit,
+pub struct Place<'r> {
+    _slot: SemaphorePermit<'r>,
+    _body: SemaphorePermit<'r>,
 }
 
 impl Reviews {
     /// Room for so many reviews.
     #[must_use]
     pub fn new(reviews: usize) -> Self {
-        Self { slots: Arc::new(Semaphore::new(reviews)), body_kib: Arc::new(Semaphore::new(BODY_BUDGET_KIB as usize)) }
+        Self { slots: Semaphore::new(reviews), body_kib: Semaphore::new(BODY_BUDGET_KIB as usize) }
     }
 
     /// Takes a place for a review whose body has `length` bytes, or an unknown number; `None` where all are taken.
     #[must_use]
-    pub fn enter(&self, length: Option<usize>) -> Option<Place> {
+    pub fn enter(&self, length: Option<usize>) -> Option<Place<'_>> {
         let kib = u32::try_from(length.unwrap_or(MAX_BODY) / 1024 + 1).ok()?;
-        Some(Place {
-            _slot: Arc::clone(&self.slots).try_acquire_owned().ok()?,
-            _body: Arc::clone(&self.body_kib).try_acquire_many_owned(kib).ok()?,
-        })
+        Some(Place { _slot: self.slots.try_acquire().ok()?, _body: self.body_kib.try_acquire_many(kib).ok()? })
     }
 }
 

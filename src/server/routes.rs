@@ -3,7 +3,7 @@
 //! What always holds: a review that is parsed is answered with 200 and an AdmissionReview; anything else with an error
 //! code and a line of text, never with an empty 200. The API server takes each of those errors as a denial.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
@@ -28,8 +28,7 @@ use crate::{
     telemetry::otlp,
 };
 
-/// What the routes share.
-#[derive(Clone)]
+/// What the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {
     reviewer: Reviewer,
     reviews: Reviews,
@@ -46,29 +45,29 @@ pub fn router(reviewer: Reviewer, reviews: Reviews) -> Router {
         .route("/validate-credspec", post(validate_credspec))
         .route("/health", get(async || StatusCode::NO_CONTENT))
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
-        .fallback(async |State(shared): State<Shared>, uri: Uri| {
+        .fallback(async |State(shared): State<Arc<Shared>>, uri: Uri| {
             shared.refuse(&Refusal::NoSuchPath(uri.path().to_owned()))
         })
-        .method_not_allowed_fallback(async |State(shared): State<Shared>, method: Method, uri: Uri| {
+        .method_not_allowed_fallback(async |State(shared): State<Arc<Shared>>, method: Method, uri: Uri| {
             shared.refuse(&Refusal::WrongMethod { method, path: uri.path().to_owned() })
         })
-        .with_state(Shared { reviewer, reviews, metrics })
+        .with_state(Arc::new(Shared { reviewer, reviews, metrics }))
 }
 
-async fn mutate(State(shared): State<Shared>, request: Request) -> Response {
+async fn mutate(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let webhook = shared.reviewer.mutate();
     shared.review(webhook, request).await
 }
 
-async fn validate(State(shared): State<Shared>, request: Request) -> Response {
+async fn validate(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     shared.review(Webhook::Validate, request).await
 }
 
-async fn validate_workload(State(shared): State<Shared>, request: Request) -> Response {
+async fn validate_workload(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     shared.review(Webhook::ValidateWorkload, request).await
 }
 
-async fn validate_credspec(State(shared): State<Shared>, request: Request) -> Response {
+async fn validate_credspec(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let webhook = shared.reviewer.validate_credspec();
     shared.review(webhook, request).await
 }

@@ -1,4 +1,4 @@
-//! As much PromQL as it takes to see which metrics, labels and values a query names.
+//! As much `PromQL` as it takes to see which metrics, labels and values a query names.
 
 use gmsa_webhook::metrics::reference::Family;
 

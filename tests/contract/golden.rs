@@ -3,7 +3,6 @@
 #[path = "../support/golden.rs"]
 mod cases;
 #[path = "../support/https.rs"]
-#[allow(dead_code, reason = "shared with the tests of the server, which use more of it")]
 mod https;
 
 use std::{
