@@ -61,8 +61,8 @@ fn a_query_for_what_does_not_exist_is_found() {
         ("gmsa_webhook_reviews", fault("gmsa_webhook_reviews", "is no metric")),
         ("rate(gmsa_webhook_review_total[5m])", fault("gmsa_webhook_review_total", "is no metric")),
         ("gmsa_webhook_reviews_total{result=\"x\"}", fault("result", "is no label of that metric")),
-        ("gmsa_webhook_reviews_total{outcome=\"eror\"}", fault("eror", "is no value of that label")),
-        ("gmsa_webhook_reviews_total{outcome=~\"error|eror\"}", fault("eror", "is no value of that label")),
+        ("gmsa_webhook_reviews_total{outcome=\"errors\"}", fault("errors", "is no value of that label")),
+        ("gmsa_webhook_reviews_total{outcome=~\"error|errors\"}", fault("errors", "is no value of that label")),
         (
             "sum by (state) (rate(gmsa_webhook_reviews_total{namespace=~\"$namespace\"}[5m]))",
             fault("state", "is no label of the metrics of that query"),

@@ -35,7 +35,7 @@ fn the_schema_refuses_wrong_types_and_words() {
         (&["--set", "containerPort=65536"], "- at '/containerPort': maximum: got 65,536, want 65,535"),
         (&["--set", "adminPort=0"], "- at '/adminPort': minimum: got 0, want 1"),
         (&["--set-string", "service.port=443"], "- at '/service/port': got string, want integer"),
-        (&["--set", "setPodOs=ture"], "- at '/setPodOs': got string, want boolean"),
+        (&["--set", "setPodOs=yes-please"], "- at '/setPodOs': got string, want boolean"),
         (&["--set", "image.tag=1"], "- at '/image/tag': got number, want string"),
         (&["--set", "image.repository="], "- at '/image/repository': minLength: got 0, want 1"),
         (
