@@ -3,9 +3,7 @@
 //! Pure: no runtime, no client, no files, no clock, no random source. What always holds: [`decide`] is total and
 //! synchronous, and a fact that is missing or could not be found is a denial, never an approval.
 
-use std::sync::Arc;
-
-use crate::credspec::{Contents, SpecName};
+use crate::credspec::SpecName;
 
 /// A method that gives a static word for each variant, and the list of these words, from one table.
 macro_rules! words {
@@ -24,6 +22,7 @@ macro_rules! words {
 pub mod advice;
 mod credspec_review;
 pub mod denial;
+mod facts;
 mod mutate;
 pub mod pod;
 pub mod review;
@@ -32,6 +31,7 @@ pub mod warning;
 pub mod workload;
 
 pub use denial::Denial;
+pub use facts::{Facts, Failure, Needs, Source, SpecFact, Subject, UseFact};
 pub use mutate::Patch;
 pub use review::Review;
 
@@ -58,160 +58,6 @@ pub enum Webhook {
         /// Whether a credential spec that cannot work is refused.
         strict: bool,
     },
-}
-
-/// Who a pod runs as: a service account in the namespace of the review.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Subject {
-    /// The namespace: a DNS label.
-    pub namespace: Arc<str>,
-    /// The service account's name: a DNS subdomain.
-    pub service_account: Arc<str>,
-}
-
-impl Subject {
-    /// The user name under which the API server knows the service account.
-    #[must_use]
-    pub fn user(&self) -> String {
-        format!("system:serviceaccount:{}:{}", self.namespace, self.service_account)
-    }
-
-    /// The groups that an access review names: exactly these two.
-    #[must_use]
-    pub fn groups(&self) -> [String; 2] {
-        ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{}", self.namespace)]
-    }
-}
-
-/// What must be known before a review can be decided, each distinct question once.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// The credential specs whose contents are needed.
-    pub specs: Vec<SpecName>,
-    /// Who wants to use credential specs; set where `uses` is not empty.
-    pub subject: Option<Subject>,
-    /// The credential specs on which the subject's `use` is needed.
-    pub uses: Vec<SpecName>,
-    /// Whether a random host name is needed.
-    pub hostname: bool,
-}
-
-impl Needs {
-    fn add(list: &mut Vec<SpecName>, name: &SpecName) {
-        if !list.contains(name) {
-            list.push(name.clone());
-        }
-    }
-}
-
-/// Where a fact comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// YAML files.
-    Files,
-    /// The API server, asked for this review.
-    Api,
-    /// The watch cache, which may be behind.
-    Cache,
-    /// An answer of the API server, remembered.
-    Remembered,
-    /// An answer of the API server to an equal question that was already on its way.
-    Joined,
-}
-
-impl Source {
-    /// The word for logs, metrics and audit annotations.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Files => "files",
-            Self::Api => "api",
-            Self::Cache => "cache",
-            Self::Remembered => "remembered",
-            Self::Joined => "joined",
-        }
-    }
-}
-
-/// Why something could not be found out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// Whether it took too long.
-    pub timed_out: bool,
-    /// The cause, for the person who reads the denial.
-    pub cause: String,
-}
-
-/// What is known about a credential spec.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SpecFact {
-    /// It exists and has contents.
-    Contents(Arc<Contents>),
-    /// There is no such credential spec.
-    Missing,
-    /// It exists, but its `credspec` is missing or is not a JSON object.
-    Unusable,
-    /// It could not be read.
-    Failed(Failure),
-}
-
-/// Whether a subject may use a credential spec.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UseFact {
-    /// It may.
-    Allowed,
-    /// It may not.
-    Denied {
-        /// The API server's reason, where it gave one.
-        reason: Option<String>,
-    },
-    /// The check could not be made.
-    Failed(Failure),
-}
-
-/// What was found out for one review: at most [`MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
-#[derive(Debug, Default)]
-pub struct Facts {
-    /// The credential specs.
-    pub specs: Vec<(SpecName, SpecFact, Source)>,
-    /// Whether the review's subject may use them.
-    pub uses: Vec<(SpecName, UseFact, Source)>,
-    /// A random host name: a lower-case DNS label that starts with a letter.
-    pub hostname: Option<String>,
-}
-
-impl Facts {
-    fn spec(&self, name: &SpecName) -> Option<&SpecFact> {
-        self.specs.iter().find_map(|(known, fact, _)| (known == name).then_some(fact))
-    }
-
-    fn spec_source(&self, name: &SpecName) -> Option<Source> {
-        self.specs.iter().find_map(|(known, _, source)| (known == name).then_some(*source))
-    }
-
-    fn may_use(&self, name: &SpecName) -> Option<&UseFact> {
-        self.uses.iter().find_map(|(known, fact, _)| (known == name).then_some(fact))
-    }
-
-    /// The contents of a credential spec, or the denial that their absence means.
-    fn contents(&self, name: &SpecName) -> Result<&Arc<Contents>, Denial> {
-        match self.spec(name) {
-            Some(SpecFact::Contents(contents)) => Ok(contents),
-            Some(SpecFact::Missing) => Err(Denial::SpecMissing(name.clone())),
-            Some(SpecFact::Unusable) => Err(Denial::SpecUnusable(name.clone())),
-            Some(SpecFact::Failed(failure)) => {
-                Err(Denial::SpecUnreadable { spec: name.clone(), failure: failure.clone() })
-            }
-            None => Err(Denial::SpecUnreadable { spec: name.clone(), failure: Failure::not_asked() }),
-        }
-    }
-}
-
-impl Failure {
-    /// The fact was not looked for: a mistake in this program, which must end as a denial.
-    fn not_asked() -> Self {
-        Self { timed_out: false, cause: "it was not looked up (this is a bug in the webhook)".to_owned() }
-    }
 }
 
 /// On what grounds a review was allowed: a static word for logs, metrics and audit annotations.
@@ -354,36 +200,6 @@ pub fn decide(webhook: Webhook, review: &Review<'_>, facts: &Facts) -> Decision 
         vec![(specs_key, facts.describe(&specs)), (decision_key, reason.to_owned())]
     };
     Decision { verdict, reason, specs, warnings, audit, doubted }
-}
-
-impl Facts {
-    fn names(&self) -> Vec<SpecName> {
-        let mut names = Vec::new();
-        let all = self.uses.iter().map(|(name, ..)| name).chain(self.specs.iter().map(|(name, ..)| name));
-        for name in all {
-            Needs::add(&mut names, name);
-        }
-        names
-    }
-
-    /// The credential specs and how each was looked at: `web (use: api, contents: cache), other (use: remembered)`.
-    fn describe(&self, names: &[SpecName]) -> String {
-        let mut text = String::new();
-        for name in names {
-            let used = self.uses.iter().find(|(known, ..)| known == name);
-            let read = self.specs.iter().find(|(known, ..)| known == name);
-            let how = [
-                used.map(|(.., source)| ("use: ", source.as_str())),
-                read.map(|(.., source)| ("contents: ", source.as_str())),
-            ];
-            text.extend([if text.is_empty() { "" } else { ", " }, name.as_str(), " ("]);
-            for (position, (what, source)) in how.into_iter().flatten().enumerate() {
-                text.extend([if position > 0 { ", " } else { "" }, what, source]);
-            }
-            text.push(')');
-        }
-        text
-    }
 }
 
 /// Denies what neither webhook is made for: another kind, an operation without a new object.
