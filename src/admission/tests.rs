@@ -1,8 +1,11 @@
 //! The decision, rule by rule of the contract. The whole answers stand in tests/golden.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::{pod::SlotKind, *};
+use crate::credspec::Contents;
 
 const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
 const RANDOM: Webhook = Webhook::Mutate { random_hostname: true };
