@@ -107,7 +107,7 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     pub(super) standalone: Option<PathBuf>,
 
-    /// Address of the webhook. [default: [::]:443; with --standalone 127.0.0.1:8443]
+    /// Address of the webhook. [default: port 443 on all addresses; with --standalone 127.0.0.1:8443]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) listen: Option<SocketAddr>,
 
@@ -115,7 +115,7 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "PORT", env = "HTTPS_PORT", value_parser = optional_port)]
     pub(super) https_port: Option<OptionalPort>,
 
-    /// Address of /livez and /readyz, in plain HTTP. [default: [::]:9090; with --standalone 127.0.0.1:9090]
+    /// Address of /livez and /readyz, in plain HTTP. [default: port 9090 on all addresses; with --standalone 127.0.0.1:9090]
     #[arg(long, value_name = "ADDR:PORT", env = "ADMIN_LISTEN")]
     pub(super) admin_listen: Option<SocketAddr>,
 

@@ -3,7 +3,7 @@
 //! What always holds: "not found" is never said from memory; memory is believed only while the watch is connected and has
 //! been heard of within [`SILENCE`]; a question that asks for truth, or that memory has no answer to, reads the object
 //! once, and those who ask at the same time share that read. What a read brings enters memory only by the rules of
-//! [`Store`].
+//! `Store`.
 
 use std::{
     convert::Infallible,
