@@ -108,7 +108,7 @@ fn unknown_keys_are_named_and_typos_recognised() {
 }
 
 #[test]
-fn mis_indented_plugins_are_missing_plugins() {
+fn plugins_in_the_wrong_place_are_missing_plugins() {
     const START: &str = "error cms-plugins credspec.CmsPlugins: ";
     for (value, problem) in [
         (None, "is missing"),
