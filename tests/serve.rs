@@ -132,7 +132,7 @@ fn a_review_is_a_span_of_the_callers_trace() {
         Serving::spawn(command.args(["--admin-listen", "127.0.0.1:0"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint));
     let line = serving.until("try it: ")["message"].as_str().unwrap().strip_prefix("try it: ").unwrap().to_owned();
     let trace = "0123456789abcdef0123456789abcdef";
-    let line = format!("{line} -H 'traceparent: 00-{trace}-00f067aa0ba902b7-01'");
+    let line = format!("{line} -H 'traceparent: 00-{trace}-0011223344556677-01'");
     assert!(run(Command::new("sh").args(["-c", &line])).status.success());
     // What is not yet exported is exported at the end.
     serving.signal("TERM");
