@@ -44,6 +44,10 @@ shellcheck:
 bench *ARGS:
     python3 benches/floor.py {{ ARGS }}
 
+# Pods created per second on a real control plane; `just bench-cluster --write` updates docs/performance.md.
+bench-cluster *ARGS:
+    cargo bench --locked --bench cluster -- {{ ARGS }}
+
 # End to end on a real control plane: etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS names; `just e2e WORD` picks.
 e2e *WORD:
     cargo test --locked --test e2e -- {{ WORD }}

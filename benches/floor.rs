@@ -1,9 +1,14 @@
 //! The floor that the benchmark measures the webhook against: the same listener, TLS, axum and JSON parser, and no decision.
 //!
 //! It reads a review's uid and allows. What the webhook costs above this is what deciding and logging cost. Run by
-//! `just bench`; never part of a normal build.
+//! `just bench` and `just bench-cluster`; never part of a normal build.
 
-use std::{env, net::SocketAddr, time::Duration, time::SystemTime};
+use std::{
+    env,
+    net::SocketAddr,
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use anyhow::Context as _;
 use axum::{
@@ -59,18 +64,29 @@ async fn allow(body: Bytes) -> Response {
     }
 }
 
-/// Takes the address to listen on, and serves until it is killed.
+/// Takes the address to listen on and, where it shall not make a certificate of its own, the files of one. Serves until it is
+/// killed.
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let address = env::args().nth(1).context("usage: floor ADDR:PORT")?;
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let (address, files) = arguments.split_first().context("usage: floor ADDR:PORT [CERTIFICATE KEY]")?;
     let address: SocketAddr = address.parse().with_context(|| format!("not an address and a port: {address}"))?;
-    let names = [address.ip().to_string()];
-    let (pair, _ca_file) = self_signed::make(&names, &env::temp_dir(), SystemTime::now())?;
+    let now = SystemTime::now();
+    let (pair, _ca_file) = match files {
+        [cert, key] => (tls::files::load(Path::new(cert), Path::new(key), now)?, None),
+        _ => {
+            let (pair, ca_file) = self_signed::make(&[address.ip().to_string()], &env::temp_dir(), now)?;
+            (pair, Some(ca_file))
+        }
+    };
     let served = Served::new();
     served.publish(pair);
     let tls = tls::server_config(&served, None)?;
     let listener = Listener::bind(address, Some(tls), Limits::default().connections)?;
-    let router = Router::new().route("/mutate", post(allow)).layer(DefaultBodyLimit::max(MAX_BODY));
+    let router = Router::new()
+        .route("/mutate", post(allow))
+        .route("/validate", post(allow))
+        .layer(DefaultBodyLimit::max(MAX_BODY));
     let (_open, closing) = watch::channel(false);
     listener.serve(router, closing, Duration::ZERO).await;
     Ok(())

@@ -107,9 +107,12 @@ impl World {
         let unknown = pod("asked", USER, &json!({"securityContext": gmsa("unknown")}));
         let unnamed = json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}});
         let unnamed = pod("asked", USER, &json!({"containers": [container("main", &unnamed)]}));
-        for pod in [unknown, unnamed] {
+        for (pod, code) in [(unknown, 404), (unnamed, 422)] {
             let dry_run = format!("{}?dryRun=All", pods::PATH);
-            until("the API server asks the webhook", async || self.client().create(&dry_run, &pod).await.err()).await;
+            until("the API server asks the webhook", async || {
+                self.client().create(&dry_run, &pod).await.err().filter(|refusal| refusal.code == code)
+            })
+            .await;
         }
     }
 }

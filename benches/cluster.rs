@@ -1,0 +1,250 @@
+//! How many pods per second a real control plane creates: without a webhook, with the floor as its webhook, with this one.
+//!
+//! Each of the three has a namespace of its own in one cluster, and they take turns, so that what else the machine does
+//! falls on all of them alike. Prints a Markdown table; with `--write` puts it into docs/performance.md too. Run by
+//! `just bench-cluster`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a benchmark ends where its surroundings fail"
+)]
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    net::TcpStream,
+    panic::AssertUnwindSafe,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Instant, SystemTime},
+};
+
+use clap::Parser as _;
+use control_plane::{
+    Account, Binaries, Client, ControlPlane, LIFETIME, Process, Registration, SPECS, Webhook, free_addresses, grant,
+    install, namespace, service_account, tails, until,
+};
+use futures::{FutureExt as _, future::join_all};
+use gmsa_webhook::tls::issue::{Ca, Issued};
+use report::{Kind, Report, Sample, Variant};
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[path = "../tests/support/control_plane/mod.rs"]
+mod control_plane;
+#[path = "cluster/report.rs"]
+mod report;
+
+/// The service account of the pods.
+const USER: &str = "user";
+/// The credential spec of the pods, that of the examples.
+const SPEC: &str = "gmsa-webapp1";
+
+#[derive(clap::Parser)]
+#[command(name = "bench-cluster", about = "Measures pods created per second on a real control plane")]
+struct Args {
+    /// Rounds; in each, every row is measured once.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Pods that are created in one go.
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
+    pods: u32,
+    /// Pods that are being created at once.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    at_once: u32,
+    /// Also write the table into docs/performance.md.
+    #[arg(long)]
+    write: bool,
+    /// What `cargo bench` says.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let binaries = match Binaries::find() {
+        Ok(binaries) => binaries,
+        Err(missing) => {
+            eprintln!("error: {missing}");
+            return ExitCode::from(2);
+        }
+    };
+    let floor = build_floor();
+    let folder = tempfile::Builder::new().prefix("gmsa-bench-").tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let report = runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt()).unwrap();
+        let mut terminate = signal(SignalKind::terminate()).unwrap();
+        tokio::select! {
+            report = AssertUnwindSafe(measure(&args, binaries, &floor, folder.path())).catch_unwind() => report.ok(),
+            _ = interrupt.recv() => None,
+            _ = terminate.recv() => None,
+        }
+    });
+    let Some(report) = report else {
+        eprintln!("{}", tails(folder.path()));
+        return ExitCode::from(2);
+    };
+    let text = report.to_string();
+    println!("{text}");
+    if args.write {
+        report::write(&text);
+    }
+    ExitCode::SUCCESS
+}
+
+/// Builds the floor as it is built for `just bench`, and gives its path.
+fn build_floor() -> PathBuf {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--release", "--locked", "--bench=floor", "--message-format=json-render-diagnostics"]);
+    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "the floor cannot be built");
+    let messages = String::from_utf8(output.stdout).unwrap();
+    let messages = messages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut built = messages.filter(|message| message["target"]["name"] == "floor");
+    built.find_map(|message| message["executable"].as_str().map(PathBuf::from)).unwrap()
+}
+
+/// Everything that is measured.
+struct Lab {
+    // Before the control plane ends.
+    webhook: Webhook,
+    _floor: Process,
+    control_plane: ControlPlane,
+}
+
+async fn measure(args: &Args, binaries: Binaries, floor: &Path, folder: &Path) -> Report {
+    let lab = Lab::start(binaries, floor, folder).await;
+    let mut samples: BTreeMap<(Variant, Kind), Vec<Sample>> = BTreeMap::new();
+    // The first round warms everything up.
+    let mut order = Variant::ALL;
+    for round in 0..=args.rounds {
+        // Nobody is always the first.
+        order.rotate_left(1);
+        for variant in order {
+            for kind in Kind::ALL {
+                let sample = lab.create_pods(variant, kind, args).await;
+                eprintln!("round {round}: {variant}: {kind}: {:.0} pods/s", sample.rate);
+                if round > 0 {
+                    samples.entry((variant, kind)).or_default().push(sample);
+                }
+            }
+        }
+    }
+    let version = lab.control_plane.client.get("/version").await.unwrap();
+    Report {
+        samples,
+        pods: args.pods,
+        at_once: args.at_once,
+        api_server: version["gitVersion"].as_str().unwrap().to_owned(),
+    }
+}
+
+impl Lab {
+    async fn start(binaries: Binaries, floor: &Path, folder: &Path) -> Self {
+        let control_plane = ControlPlane::start(binaries, folder).await;
+        let client = &control_plane.client;
+        install(client).await;
+        let spec: Value = serde_saphyr::from_str(include_str!("../examples/credspec.yaml")).unwrap();
+        client.create(SPECS, &spec).await.unwrap();
+        for variant in Variant::ALL {
+            namespace(client, variant.namespace(), &json!({})).await;
+            service_account(client, variant.namespace(), USER).await;
+            grant(client, variant.namespace(), USER, &[SPEC]).await;
+        }
+        let ca = Ca::generate("bench", SystemTime::now(), LIFETIME).unwrap();
+        let certificate = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
+        let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
+        let kubeconfig = account.create(&control_plane).await;
+        let webhook = Webhook::start(folder, "gmsa-webhook", &kubeconfig, &certificate, 0).await;
+        let [floor_address] = free_addresses();
+        let floor = start_floor(floor, &floor_address.to_string(), &certificate, folder).await;
+        for (variant, address) in [(Variant::Floor, floor_address), (Variant::Webhook, webhook.address)] {
+            let name = variant.namespace();
+            let location = |path: &str| json!({"url": format!("https://{address}{path}")});
+            let namespaces = json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
+            Registration { name, location: &location, ca_pem: ca.cert_pem(), namespaces }.create(client).await;
+        }
+        let lab = Self { webhook, _floor: floor, control_plane };
+        // The floor was registered before, so then the API server knows of it too.
+        let dry_run = format!("{}?dryRun=All", Variant::Webhook.pods());
+        until("the API server asks /mutate", async || {
+            let pod = lab.client().create(&dry_run, &pod("asked", Kind::Gmsa)).await.ok()?;
+            pod["spec"]["securityContext"]["windowsOptions"].get("gmsaCredentialSpec").map(|_| ())
+        })
+        .await;
+        let mut unnamed = pod("asked", Kind::Plain);
+        unnamed["spec"]["securityContext"] = json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}});
+        until("the API server asks /validate", async || {
+            lab.client().create(&dry_run, &unnamed).await.err().filter(|refusal| refusal.code == 422)
+        })
+        .await;
+        lab
+    }
+
+    fn client(&self) -> &Client {
+        &self.control_plane.client
+    }
+
+    async fn reviews(&self) -> f64 {
+        self.webhook.scrape().await.sum("gmsa_webhook_reviews_total", &[])
+    }
+
+    /// Creates pods as fast as it goes, and removes them again.
+    async fn create_pods(&self, variant: Variant, kind: Kind, args: &Args) -> Sample {
+        let (collection, next) = (variant.pods(), AtomicU32::new(0));
+        let reviews = self.reviews().await;
+        let begin = Instant::now();
+        join_all((0..args.at_once).map(async |_| {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= args.pods {
+                    break;
+                }
+                let stored = self.client().create(&collection, &pod(&format!("pod-{number}"), kind)).await.unwrap();
+                let options = &stored["spec"]["securityContext"]["windowsOptions"];
+                let expanded = (variant, kind) == (Variant::Webhook, Kind::Gmsa);
+                assert_eq!(options.get("gmsaCredentialSpec").is_some(), expanded, "{variant}: {stored}");
+            }
+        }))
+        .await;
+        let seconds = begin.elapsed().as_secs_f64();
+        let reviews = self.reviews().await - reviews;
+        self.client().delete(&collection).await.unwrap();
+        until("the pods are gone", async || {
+            let left = self.client().get(&format!("{collection}?limit=1")).await.unwrap();
+            left["items"].as_array().unwrap().is_empty().then_some(())
+        })
+        .await;
+        let pods = f64::from(args.pods);
+        Sample { rate: pods / seconds, reviews: reviews / pods }
+    }
+}
+
+async fn start_floor(binary: &Path, address: &str, certificate: &Issued, folder: &Path) -> Process {
+    let (cert, key) = (folder.join("floor.crt"), folder.join("floor.key"));
+    fs::write(&cert, &certificate.cert).unwrap();
+    fs::write(&key, &certificate.key).unwrap();
+    let mut process = Process::start("floor", folder, Command::new(binary).arg(address).arg(&cert).arg(&key));
+    until("the floor listens", async || {
+        process.must_run();
+        TcpStream::connect(address).ok()
+    })
+    .await;
+    process
+}
+
+fn pod(name: &str, kind: Kind) -> Value {
+    let mut spec = json!({
+        "os": {"name": "windows"},
+        "serviceAccountName": USER,
+        "containers": [{"name": "app", "image": "images.invalid/app:1"}],
+    });
+    if kind == Kind::Gmsa {
+        spec["securityContext"] = json!({"windowsOptions": {"gmsaCredentialSpecName": SPEC}});
+    }
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+}

@@ -1,0 +1,174 @@
+//! The samples as a Markdown table, and its place on the page.
+
+use std::{collections::BTreeMap, env, fmt, fs, path::Path, process::Command, thread};
+
+const BEGIN: &str = "<!-- cluster: written by `just bench-cluster --write` -->";
+const END: &str = "<!-- cluster: end -->";
+
+/// What the API server asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Variant {
+    /// Nobody.
+    None,
+    /// A server that decides nothing.
+    Floor,
+    /// This webhook.
+    Webhook,
+}
+
+impl Variant {
+    /// Every variant, in the order of the table.
+    pub const ALL: [Self; 3] = [Self::None, Self::Floor, Self::Webhook];
+
+    /// The namespace whose pods it is asked about.
+    pub fn namespace(self) -> &'static str {
+        match self {
+            Self::None => "no-webhook",
+            Self::Floor => "floor",
+            Self::Webhook => "webhook",
+        }
+    }
+
+    /// The path of its pods.
+    pub fn pods(self) -> String {
+        format!("/api/v1/namespaces/{}/pods", self.namespace())
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "no webhook",
+            Self::Floor => "floor",
+            Self::Webhook => "this webhook",
+        })
+    }
+}
+
+/// What pods are created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// They name a credential spec.
+    Gmsa,
+    /// They do not.
+    Plain,
+}
+
+impl Kind {
+    /// Every kind, in the order of the table.
+    pub const ALL: [Self; 2] = [Self::Gmsa, Self::Plain];
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gmsa => "pods with GMSA",
+            Self::Plain => "pods without GMSA",
+        })
+    }
+}
+
+/// What one go brought.
+pub struct Sample {
+    /// Pods per second.
+    pub rate: f64,
+    /// Reviews that this webhook answered, per pod.
+    pub reviews: f64,
+}
+
+/// All of it.
+pub struct Report {
+    /// By row and kind of pod, in the order of the rounds.
+    pub samples: BTreeMap<(Variant, Kind), Vec<Sample>>,
+    /// Pods of one go.
+    pub pods: u32,
+    /// Pods that were being created at once.
+    pub at_once: u32,
+    /// The API server's version.
+    pub api_server: String,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| | pods/s | ÷ floor | ÷ no webhook | reviews by this webhook, per pod |")?;
+        writeln!(f, "|---|---|---|---|---|")?;
+        for kind in Kind::ALL {
+            for variant in Variant::ALL {
+                let aim = if (variant, kind) == (Variant::Webhook, Kind::Gmsa) { ", aim 0.9" } else { "" };
+                writeln!(
+                    f,
+                    "| {kind}, {variant} | {} | {}{aim} | {} | {} |",
+                    Spread(self.rates(variant, kind), 0),
+                    self.ratio(variant, Variant::Floor, kind),
+                    self.ratio(variant, Variant::None, kind),
+                    Spread(self.samples[&(variant, kind)].iter().map(|sample| sample.reviews).collect(), 0),
+                )?;
+            }
+        }
+        let rounds = self.samples.values().next().map_or(0, Vec::len);
+        writeln!(
+            f,
+            "\nMedian (smallest–largest) of {rounds} interleaved rounds of {} pods each, {} at a time, all on",
+            self.pods, self.at_once
+        )?;
+        writeln!(f, "one machine; a ratio is taken within its round. The log goes to a file.\n")?;
+        write!(f, "- Machine: {}, kube-apiserver {}, etcd without fsync.", machine(), self.api_server)
+    }
+}
+
+impl Report {
+    fn rates(&self, variant: Variant, kind: Kind) -> Vec<f64> {
+        self.samples[&(variant, kind)].iter().map(|sample| sample.rate).collect()
+    }
+
+    /// How the rates of a variant compare with those of another, round by round.
+    fn ratio(&self, variant: Variant, base: Variant, kind: Kind) -> Spread {
+        let pairs = self.rates(variant, kind).into_iter().zip(self.rates(base, kind));
+        Spread(pairs.map(|(rate, base)| rate / base).collect(), 2)
+    }
+}
+
+/// Numbers, printed with so many digits as their median, the smallest and the largest; as one where all are the same.
+struct Spread(Vec<f64>, usize);
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(numbers, digits) = self;
+        let mut numbers = numbers.clone();
+        numbers.sort_by(f64::total_cmp);
+        let last = numbers.len() - 1;
+        let median = f64::midpoint(numbers[last / 2], numbers[last.div_ceil(2)]);
+        let (smallest, largest) = (numbers[0], numbers[last]);
+        let [smallest, median, largest] = [smallest, median, largest].map(|number| format!("{number:.digits$}"));
+        if smallest == largest { f.write_str(&median) } else { write!(f, "{median} ({smallest}–{largest})") }
+    }
+}
+
+/// What it ran on.
+fn machine() -> String {
+    let field = |file: &str, name: &str| {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let memory = field("/proc/meminfo", "MemTotal").and_then(|size| size.split(' ').next()?.parse::<u64>().ok());
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("--version").output().unwrap();
+    format!(
+        "{} cores ({}), {} GiB of memory, Linux {}, Rust {}",
+        thread::available_parallelism().unwrap(),
+        field("/proc/cpuinfo", "model name").unwrap_or_else(|| env::consts::ARCH.to_owned()),
+        (memory.unwrap_or_default() + (1 << 19)) >> 20,
+        release.trim(),
+        String::from_utf8_lossy(&rustc.stdout).split(' ').nth(1).unwrap_or_default(),
+    )
+}
+
+/// Puts the report between its two marks on the page.
+pub fn write(report: &str) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/performance.md");
+    let text = fs::read_to_string(&page).unwrap();
+    let (before, rest) = text.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    fs::write(&page, format!("{before}{BEGIN}\n\n{report}\n\n{END}{after}")).unwrap();
+}
