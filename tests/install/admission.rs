@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    control_plane::ControlPlane,
+    plane::Plane,
     helm::{CHART, Helm},
     objects::define_kinds,
     pods::{KINDS, NAMESPACE, Options, complaint, creation, crowd, debugging, pod},
@@ -17,14 +17,10 @@ const LAST: &str = "last.windows-gmsa.sigs.k8s.io";
 
 #[test]
 fn a_webhook_that_is_down_blocks_nothing_but_pods_that_use_gmsa() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = Plane::start();
     define_kinds(&plane);
-    for namespace in [NAMESPACE, "windows"] {
-        plane.kubectl_prints(["create", "namespace", namespace]);
-        plane.until("the namespace has its service account", |plane| {
-            plane.kubectl(["get", "serviceaccount", "default", "--namespace", namespace]).status.success()
-        });
-    }
+    plane.create_namespace(NAMESPACE);
+    plane.create_namespace("windows");
     // Pods from before the webhook: an update of theirs is what is judged later.
     for (name, options) in [("plain", Options::Other), ("running", Options::Both)] {
         plane.apply(&pod(name, "container", options, "webapp1").to_string());
@@ -76,9 +72,9 @@ fn refusal(webhook: &str, path: &str) -> String {
 }
 
 /// Every kind of slot with every kind of options: refused exactly where `expected`, and by this webhook.
-fn asks(plane: &ControlPlane, webhook: &str, path: &str, expected: impl Fn(Options) -> bool) {
+fn asks(plane: &Plane, webhook: &str, path: &str, expected: impl Fn(Options) -> bool) {
     let refusal = refusal(webhook, path);
-    plane.until("the configuration is in force", |plane| {
+    plane.until("the configuration is in force", || {
         creation(plane, &pod("p", "pod", Options::Name, "webapp1")).is_some_and(|complaint| complaint.contains(webhook))
     });
     for kind in KINDS {
@@ -94,7 +90,7 @@ fn asks(plane: &ControlPlane, webhook: &str, path: &str, expected: impl Fn(Optio
 }
 
 /// The fourth kind of slot comes by its own subresource.
-fn ephemeral_containers(plane: &ControlPlane, path: &str) {
+fn ephemeral_containers(plane: &Plane, path: &str) {
     for options in Options::ALL {
         let said = debugging(plane, "plain", "debug", options, "webapp1");
         let case = format!("{path}: ephemeral container with {options:?}: {said:?}");
@@ -111,7 +107,7 @@ fn ephemeral_containers(plane: &ControlPlane, path: &str) {
 }
 
 /// A pod that runs must be able to be labelled and to end, whatever the webhook does; what could change its identity waits.
-fn updates(plane: &ControlPlane) {
+fn updates(plane: &Plane) {
     let patch = |pod: &str, patch: &Value| {
         complaint(plane.kubectl(["patch", "pod", pod, "--namespace", NAMESPACE, "--patch", &patch.to_string()]))
     };
@@ -128,13 +124,13 @@ fn updates(plane: &ControlPlane) {
     // As a controller does it: deletion first, then the finalizer, which is an update of a GMSA pod.
     plane.kubectl_prints(["delete", "pod", "running", "--namespace", NAMESPACE, "--wait=false", "--grace-period=0", "--force"]);
     assert_eq!(patch("running", &json!({"metadata": {"finalizers": null}})), None);
-    plane.until("the pod is gone", |plane| {
+    plane.until("the pod is gone", || {
         plane.kubectl_prints(["get", "pods", "--namespace", NAMESPACE, "-o", "name"]) == "pod/plain\n"
     });
 }
 
 /// Workloads are never blocked, whatever their kind. The API server counts what it let pass unasked: those that use GMSA.
-fn workloads(plane: &ControlPlane) {
+fn workloads(plane: &Plane) {
     let before = passed_unasked(plane);
     for options in [Options::Absent, Options::Name] {
         let mut template = pod("p", "init container", options, "webapp1");
@@ -174,21 +170,21 @@ fn workloads(plane: &ControlPlane) {
 }
 
 /// How often the API server went on without the webhook for workloads.
-fn passed_unasked(plane: &ControlPlane) -> u64 {
+fn passed_unasked(plane: &Plane) -> u64 {
     let metrics = plane.kubectl_prints(["get", "--raw", "/metrics"]);
     let counter = "apiserver_admission_webhook_fail_open_count{name=\"workloads.windows-gmsa.sigs.k8s.io\",type=\"validating\"} ";
     metrics.lines().find_map(|line| line.strip_prefix(counter)).map_or(0, |count| count.parse().unwrap())
 }
 
 /// Far more containers than a node would run: within the cost that match conditions may have.
-fn large_pods(plane: &ControlPlane) {
+fn large_pods(plane: &Plane) {
     assert_eq!(creation(plane, &crowd("large", &[], 500)), None);
     let said = creation(plane, &crowd("large", &["webapp1".to_owned()], 500));
     assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&refusal(FIRST, "validate"))), "{said:?}");
 }
 
 /// A pod that the API server refuses anyway gets the API server's own words.
-fn invalid_pods(plane: &ControlPlane) {
+fn invalid_pods(plane: &Plane) {
     for spec in [json!({}), json!({"containers": null}), json!({"containers": []})] {
         let invalid = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "invalid"}, "spec": spec});
         let path = format!("/api/v1/namespaces/{NAMESPACE}/pods");

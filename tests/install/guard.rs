@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    control_plane::ControlPlane,
+    plane::Plane,
     helm::{CHART, Helm},
     pods::{KINDS, NAMESPACE, Options, complaint, creation, crowd, debugging, pod},
 };
@@ -13,11 +13,8 @@ const LIMIT: usize = 24;
 
 #[test]
 fn the_guard_enforces_the_outcome_without_the_webhook() {
-    let Some(plane) = ControlPlane::start() else { return };
-    plane.kubectl_prints(["create", "namespace", NAMESPACE]);
-    plane.until("the namespace has its service account", |plane| {
-        plane.kubectl(["get", "serviceaccount", "default", "--namespace", NAMESPACE]).status.success()
-    });
+    let plane = Plane::start();
+    plane.create_namespace(NAMESPACE);
     // Pods from before the guard.
     plane.apply(&pod("plain", "pod", Options::Absent, "").to_string());
     plane.apply(&pod("revoked", "pod", Options::Both, "forbidden").to_string());
@@ -34,8 +31,8 @@ fn the_guard_enforces_the_outcome_without_the_webhook() {
         "templates/guard.yaml",
     ]);
     plane.apply(&guard);
-    plane.until("the guard is in force", |plane| creation(plane, &pod("p", "pod", Options::Name, "spec-0")).is_some());
-    plane.until("the expressions have been checked against the types", |plane| {
+    plane.until("the guard is in force", || creation(&plane, &pod("p", "pod", Options::Name, "spec-0")).is_some());
+    plane.until("the expressions have been checked against the types", || {
         let status = ["get", "validatingadmissionpolicies", "-o", "jsonpath={range .items[*]}{.status.typeChecking}{'\\n'}{end}"];
         plane.kubectl_prints(status) == "{}\n{}\n"
     });
@@ -52,7 +49,7 @@ fn allowed(count: usize) -> Vec<String> {
 }
 
 /// Lets the default service account use these, in this namespace only.
-fn grant(plane: &ControlPlane, specs: &[String]) {
+fn grant(plane: &Plane, specs: &[String]) {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -80,7 +77,7 @@ const NO_NAME: &str = "GMSA cred spec contents are set without the name of their
 const NO_CONTENTS: &str = "a GMSA cred spec name has no contents, so the container would start without its identity; \
                            the mutating webhook did not run, or another one added the name after it";
 
-fn every_slot(plane: &ControlPlane) {
+fn every_slot(plane: &Plane) {
     for kind in KINDS {
         for options in Options::ALL {
             let expected = match options {
@@ -102,7 +99,7 @@ fn every_slot(plane: &ControlPlane) {
 }
 
 /// The right is that of the pod's own service account, in the pod's own namespace.
-fn service_accounts(plane: &ControlPlane) {
+fn service_accounts(plane: &Plane) {
     plane.kubectl_prints(["create", "serviceaccount", "other", "--namespace", NAMESPACE]);
     let mut other = pod("p", "pod", Options::Both, "spec-0");
     other["spec"]["serviceAccountName"] = json!("other");
@@ -116,7 +113,7 @@ fn service_accounts(plane: &ControlPlane) {
 }
 
 /// A new ephemeral container is judged; the rest of its pod was judged when it came.
-fn ephemeral_containers(plane: &ControlPlane) {
+fn ephemeral_containers(plane: &Plane) {
     for options in Options::ALL {
         let expected = match options {
             Options::Absent | Options::Other | Options::Both => None,
@@ -135,7 +132,7 @@ fn ephemeral_containers(plane: &ControlPlane) {
 }
 
 /// Each name is an access check of its own, and a policy may cost only so much: it must do for as many as a pod may have.
-fn many_names(plane: &ControlPlane) {
+fn many_names(plane: &Plane) {
     assert_eq!(creation(plane, &crowd("crowd", &allowed(LIMIT), 0)), None);
     assert_eq!(creation(plane, &crowd("crowd", &allowed(LIMIT), 200)), None);
     let thrice = [allowed(LIMIT), allowed(LIMIT), allowed(LIMIT)].concat();
@@ -154,7 +151,7 @@ fn many_names(plane: &ControlPlane) {
 }
 
 /// The label that frees a namespace takes the right to change the webhooks; other labels take nothing more than before.
-fn opt_out_label(plane: &ControlPlane) {
+fn opt_out_label(plane: &Plane) {
     plane.kubectl_prints(["create", "clusterrole", "namespaces", "--verb=*", "--resource=namespaces,namespaces/status"]);
     plane.kubectl_prints(["create", "clusterrolebinding", "namespaces", "--clusterrole=namespaces", "--user=developer"]);
     let label = |user: &str, label: &str, more: &[&str]| {
@@ -165,7 +162,7 @@ fn opt_out_label(plane: &ControlPlane) {
     let refused = "is forbidden: ValidatingAdmissionPolicy 'gmsa-guard-opt-out' with binding 'gmsa-guard-opt-out' denied request: \
                    the label windows.k8s.io/disabled takes pods out of the GMSA webhook, so only those who may update the \
                    ValidatingWebhookConfiguration gmsa may change it";
-    plane.until("the developer may update namespaces", |_| label("developer", "a=b", &[]).is_none());
+    plane.until("the developer may update namespaces", || label("developer", "a=b", &[]).is_none());
     for change in ["windows.k8s.io/disabled=true", "windows.k8s.io/disabled=false"] {
         let said = label("developer", change, &[]);
         assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(refused)), "{change}: {said:?}");

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::{
-    control_plane::ControlPlane,
+    plane::Plane,
     helm::{CHART, Helm},
 };
 
@@ -17,13 +17,13 @@ const FOREIGN_KINDS: [(&str, &str, &str, &str); 5] = [
 ];
 
 /// Makes the kinds of other projects, and ours, known to the API server.
-pub fn define_kinds(plane: &ControlPlane) {
+pub fn define_kinds(plane: &Plane) {
     plane.apply(&fs::read_to_string("deploy/gmsa-crd.yaml").unwrap());
     define_foreign_kinds(plane);
 }
 
 /// Makes the kinds of other projects known to the API server.
-pub fn define_foreign_kinds(plane: &ControlPlane) {
+pub fn define_foreign_kinds(plane: &Plane) {
     for (group, kind, plural, scope) in FOREIGN_KINDS {
         plane.apply(&format!(
             r"apiVersion: apiextensions.k8s.io/v1
@@ -46,7 +46,7 @@ spec:
 
 #[test]
 fn the_api_server_accepts_every_rendered_object() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = Plane::start();
     define_kinds(&plane);
     plane.kubectl_prints(["create", "namespace", "windows"]);
     let helm = Helm::of_cluster(&plane.kubeconfig());
@@ -80,14 +80,14 @@ fn the_api_server_accepts_every_rendered_object() {
 }
 
 /// Short name, columns, and words for `kubectl explain`.
-fn the_crd_explains_itself(plane: &ControlPlane) {
+fn the_crd_explains_itself(plane: &Plane) {
     plane.apply(&fs::read_to_string("tests/install/credential-spec.yaml").unwrap());
     let table = plane.kubectl_prints(["get", "gmsa", "--no-headers"]);
     let columns: Vec<_> = table.split_whitespace().take(4).collect();
     assert_eq!(columns, ["webapp1", "corp.example.com", "WebApp1", "{CCC2A336-D7F3-4818-A213-272B7924213E}"]);
     let headers = plane.kubectl_prints(["get", "gmsa"]);
     assert!(headers.starts_with("NAME      DOMAIN             ACCOUNT   PLUGIN                                   AGE\n"), "{headers}");
-    plane.until("kubectl explain knows the CRD", |plane| {
+    plane.until("kubectl explain knows the CRD", || {
         let explained = plane.kubectl(["explain", "gmsa.credspec.DomainJoinConfig.Sid"]);
         String::from_utf8(explained.stdout).unwrap().contains("Not that of the account,\n")
     });
@@ -97,7 +97,7 @@ fn the_crd_explains_itself(plane: &ControlPlane) {
 }
 
 /// The strictest Pod Security level has nothing to say: with the defaults, and with the sysctl for a low port.
-fn a_restricted_namespace_takes_the_pods(plane: &ControlPlane, helm: &Helm) {
+fn a_restricted_namespace_takes_the_pods(plane: &Plane, helm: &Helm) {
     plane.kubectl_prints(["label", "namespace", "windows", "pod-security.kubernetes.io/warn=restricted"]);
     for port in ["10250", "443"] {
         let port = format!("containerPort={port}");

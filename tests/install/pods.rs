@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::control_plane::ControlPlane;
+use crate::plane::Plane;
 
 /// The namespace that the pods are in.
 pub const NAMESPACE: &str = "apps";
@@ -81,12 +81,12 @@ fn slot<'a>(spec: &'a mut Value, kind: &str) -> &'a mut Value {
 }
 
 /// What the API server says to the creation of a pod, as a dry run: `None` where it would be created.
-pub fn creation(plane: &ControlPlane, pod: &Value) -> Option<String> {
+pub fn creation(plane: &Plane, pod: &Value) -> Option<String> {
     complaint(plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string()))
 }
 
 /// What the API server says to an ephemeral container with these options in this pod, as a dry run.
-pub fn debugging(plane: &ControlPlane, pod: &str, container: &str, options: Options, spec: &str) -> Option<String> {
+pub fn debugging(plane: &Plane, pod: &str, container: &str, options: Options, spec: &str) -> Option<String> {
     let patch = json!({"spec": {"ephemeralContainers": [
         {"name": container, "image": "i", "securityContext": options.context(spec)}
     ]}});

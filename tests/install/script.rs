@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::control_plane::{ControlPlane, printed};
+use crate::plane::{Plane, printed};
 
 const SCRIPT: &str = "deploy/deploy-gmsa-webhook.sh";
 /// A CA certificate as far as the API server looks into one.
@@ -19,12 +19,12 @@ const CA: &str = include_str!("ca.pem.base64");
 
 /// The script, in a folder of its own.
 struct Desk<'a> {
-    plane: &'a ControlPlane,
+    plane: &'a Plane,
     folder: tempfile::TempDir,
 }
 
 impl<'a> Desk<'a> {
-    fn new(plane: &'a ControlPlane) -> Self {
+    fn new(plane: &'a Plane) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("tmp")).unwrap();
         Self { plane, folder }
@@ -78,14 +78,14 @@ fn line_of_giving_up(output: &Output) -> String {
 }
 
 /// Everything that the script could leave in a cluster.
-fn contents(plane: &ControlPlane) -> String {
+fn contents(plane: &Plane) -> String {
     let kinds = "crd,namespace,clusterrole,clusterrolebinding,mutatingwebhookconfiguration,validatingwebhookconfiguration,\
                  serviceaccount,secret,service,deployment,role,rolebinding,poddisruptionbudget";
     plane.kubectl_prints(["get", kinds, "--all-namespaces", "-o", "name"])
 }
 
 /// While `work` goes on, every pod of the namespace becomes ready, as a node would make it.
-fn with_a_node<T>(plane: &ControlPlane, namespace: &str, work: impl FnOnce() -> T) -> T {
+fn with_a_node<T>(plane: &Plane, namespace: &str, work: impl FnOnce() -> T) -> T {
     struct Done<'a>(&'a AtomicBool);
     impl Drop for Done<'_> {
         fn drop(&mut self) {
@@ -115,7 +115,7 @@ fn with_a_node<T>(plane: &ControlPlane, namespace: &str, work: impl FnOnce() -> 
 
 #[test]
 fn the_script_installs_and_upgrades_and_never_loses_a_credential_spec() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = Plane::start();
     let desk = Desk::new(&plane);
     dry_runs_leave_nothing(&desk);
     // As the Go webhook's script left it: an older CRD, and a spec.
@@ -175,7 +175,7 @@ fn installs(desk: &Desk<'_>) {
     let deployment = desk.get("deployment/gmsa-webhook");
     assert_eq!(deployment["status"]["readyReplicas"], 2);
     assert_eq!(deployment["spec"]["template"]["spec"].get("tolerations"), None);
-    desk.plane.until("the short name is known", |plane| plane.kubectl(["get", "gmsa"]).status.success());
+    desk.plane.until("the short name is known", || desk.plane.kubectl(["get", "gmsa"]).status.success());
 }
 
 /// What the webhook itself has written meanwhile stays.
@@ -297,7 +297,7 @@ webhooks:
 
 #[test]
 fn an_installation_of_the_go_script_is_upgraded_in_place() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = Plane::start();
     plane.apply(&go_installation());
     let desk = Desk::new(&plane);
     let uid = desk.get("deployment/gmsa-webhook")["metadata"]["uid"].clone();
@@ -324,7 +324,7 @@ fn an_installation_of_the_go_script_is_upgraded_in_place() {
 
 #[test]
 fn what_is_missing_is_said_in_one_line() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = Plane::start();
     let desk = Desk::new(&plane);
     let long = "n".repeat(51);
     for (args, line) in [
@@ -401,7 +401,7 @@ rules:
 ",
     );
     plane.kubectl_prints(["create", "clusterrolebinding", "installer", "--clusterrole=installer", "--serviceaccount=default:installer"]);
-    plane.until("the role is in force", |plane| {
+    plane.until("the role is in force", || {
         let asked = ["auth", "can-i", "get", "namespaces", "--as=system:serviceaccount:default:installer"];
         plane.kubectl(asked).status.success()
     });

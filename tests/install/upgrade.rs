@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    control_plane::ControlPlane,
+    plane::Plane,
     helm::{CHART, Helm},
     objects::define_foreign_kinds,
 };
@@ -26,13 +26,13 @@ const CREDENTIAL: [&str; 4] = [
 ];
 
 struct Release<'a> {
-    plane: &'a ControlPlane,
+    plane: &'a Plane,
     helm: Helm,
     name: &'static str,
 }
 
 impl<'a> Release<'a> {
-    fn install(plane: &'a ControlPlane, name: &'static str, args: &[&str]) -> Self {
+    fn install(plane: &'a Plane, name: &'static str, args: &[&str]) -> Self {
         let release = Self { plane, helm: Helm::of_cluster(&plane.kubeconfig()), name };
         release.run(&["install", name, GO_RELEASE, "--create-namespace"], args);
         release
@@ -82,14 +82,14 @@ fn kept(name: &str) -> Vec<String> {
 
 #[test]
 fn a_release_of_the_go_chart_is_upgraded_in_place() {
-    let Some(plane) = ControlPlane::start() else { return };
+    let plane = Plane::start();
     define_foreign_kinds(&plane);
     with_cert_manager_and_reused_values(&plane);
     without_cert_manager_and_reset_values(&plane);
     the_crd_is_brought_up_to_date(&plane);
 }
 
-fn with_cert_manager_and_reused_values(plane: &ControlPlane) {
+fn with_cert_manager_and_reused_values(plane: &Plane) {
     let release = Release::install(plane, "gmsa", &CREDENTIAL);
     let mut objects = kept("gmsa");
     objects.extend(
@@ -173,7 +173,7 @@ fn what_the_webhook_writes_stays(release: &Release<'_>) {
     assert_eq!(release.ca_bundle("validating"), json!(CA.trim()));
 }
 
-fn without_cert_manager_and_reset_values(plane: &ControlPlane) {
+fn without_cert_manager_and_reset_values(plane: &Plane) {
     let bundle = format!("certificates.certManager.enabled=false,certificates.caBundle={}", CA.trim());
     let release = Release::install(plane, "own", &["--set", &bundle, "--set", "containerPort=8443"]);
     let before = release.identities(&kept("own"));
@@ -192,7 +192,7 @@ fn without_cert_manager_and_reset_values(plane: &ControlPlane) {
 }
 
 /// Helm leaves a CRD as it found it; one command, from the documentation, brings the new one, and loses nothing.
-fn the_crd_is_brought_up_to_date(plane: &ControlPlane) {
+fn the_crd_is_brought_up_to_date(plane: &Plane) {
     let spec = plane.kubectl_prints(["get", "gmsacredentialspec", "web-app1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
     assert!(!plane.kubectl(["get", "gmsa"]).status.success(), "the old CRD has no short name");
     plane.kubectl_prints([
@@ -202,7 +202,7 @@ fn the_crd_is_brought_up_to_date(plane: &ControlPlane) {
         "-f",
         "charts/gmsa-webhook/crds/gmsacredentialspecs.yaml",
     ]);
-    plane.until("the short name is known", |plane| plane.kubectl(["get", "gmsa"]).status.success());
+    plane.until("the short name is known", || plane.kubectl(["get", "gmsa"]).status.success());
     let after = plane.kubectl_prints(["get", "gmsa", "web-app1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
     assert_eq!(after, spec);
 }
