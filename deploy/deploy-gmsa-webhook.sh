@@ -123,7 +123,8 @@ check_options() {
 complaint() {
   local line
   line=$(grep -v '^[EIW][0-9]\{4\} ' <<<"$1" | head -n 1)
-  printf '%s' "${line#error: }"
+  line=${line#error: }
+  printf '%s' "${line#Error from server (*): }"
 }
 
 check_cluster() {
@@ -355,7 +356,7 @@ main() {
   apply_crd
   "$KUBECTL" wait --for=condition=Established --timeout=60s "crd/$CRD" >/dev/null
   if namespace_is_ours; then
-    render namespace "$NAMESPACE" | "$KUBECTL" apply -f -
+    render namespace "$NAMESPACE" | "$KUBECTL" apply -f - >/dev/null
   fi
   [[ -z $CERTS_DIR ]] || apply_secret "$NAMESPACE"
   keep_ca_bundle

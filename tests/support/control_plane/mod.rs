@@ -2,7 +2,7 @@
 //!
 //! What always holds: everything it writes is in one temporary folder, everything it listens on is a free port of
 //! 127.0.0.1, its credentials are made for this run, and its processes end with it. It decides nothing about what is tested.
-#![allow(dead_code, reason = "the tests and the benchmark each use their own part")]
+#![allow(dead_code, unused_imports, reason = "the tests and the benchmark each use their own part")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -156,13 +156,16 @@ impl ControlPlane {
         .await;
     }
 
-    /// Starts those controllers that stand between a workload and its pods.
+    /// Starts those controllers that stand between a workload and its pods, or between a namespace and its life.
     fn start_controllers(&mut self) {
         let path = &self.folder;
         self.controller_manager = self.binaries.controller_manager.as_ref().map(|binary| {
             let mut command = Command::new(binary);
             command.arg("--kubeconfig").arg(path.join("admin.kubeconfig"));
-            command.arg("--controllers=deployment-controller,replicaset-controller");
+            command.arg(
+                "--controllers=deployment-controller,replicaset-controller,namespace-controller,serviceaccount-controller,\
+                 validatingadmissionpolicy-status-controller",
+            );
             command.args(["--leader-elect=false", "--secure-port=0"]);
             Process::start("kube-controller-manager", path, &mut command)
         });

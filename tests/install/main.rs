@@ -1,0 +1,26 @@
+//! The chart and the script on a real control plane: what the API server accepts, whom it asks, what an upgrade leaves in place.
+//!
+//! The webhook itself does not run here, which is the point of most of it: a webhook that is down must block nothing but pods that
+//! use GMSA.
+//!
+//! `just e2e` runs this, never `cargo test`: it needs kube-apiserver, etcd and kube-controller-manager in the folder that
+//! `KUBEBUILDER_ASSETS` names, and `helm` and `kubectl` on the PATH. Each test has a control plane of its own.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that cannot go on must fail"
+)]
+
+mod admission;
+#[path = "../support/control_plane/mod.rs"]
+mod control_plane;
+mod guard;
+#[path = "../support/helm.rs"]
+mod helm;
+mod objects;
+mod plane;
+mod pods;
+mod script;
+mod upgrade;

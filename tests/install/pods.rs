@@ -1,0 +1,110 @@
+//! Pods with and without GMSA in each of the four kinds of slots.
+
+use serde_json::{Value, json};
+
+use crate::plane::Plane;
+
+/// The namespace that the pods are in.
+pub const NAMESPACE: &str = "apps";
+
+/// The kinds of slots that a new pod can have.
+pub const KINDS: [&str; 3] = ["pod", "container", "init container"];
+
+/// What a slot's windowsOptions hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Options {
+    /// No windowsOptions at all.
+    Absent,
+    /// windowsOptions, but nothing of GMSA.
+    Other,
+    /// A name without contents.
+    Name,
+    /// Contents without a name.
+    Contents,
+    /// A name with contents.
+    Both,
+}
+
+impl Options {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Absent, Self::Other, Self::Name, Self::Contents, Self::Both];
+
+    /// The security context of a slot that names `spec`.
+    pub fn context(self, spec: &str) -> Value {
+        let options = match self {
+            Self::Absent => return json!({}),
+            Self::Other => json!({"runAsUserName": "ContainerUser"}),
+            Self::Name => json!({"gmsaCredentialSpecName": spec}),
+            Self::Contents => json!({"gmsaCredentialSpec": "{}"}),
+            Self::Both => json!({"gmsaCredentialSpecName": spec, "gmsaCredentialSpec": "{}"}),
+        };
+        json!({"windowsOptions": options})
+    }
+}
+
+/// A pod whose slot of this kind has these options.
+pub fn pod(name: &str, kind: &str, options: Options, spec: &str) -> Value {
+    let mut pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "containers": [{"name": "main", "image": "i"}],
+            "initContainers": [{"name": "init", "image": "i"}],
+        }
+    });
+    *slot(&mut pod["spec"], kind) = options.context(spec);
+    pod
+}
+
+/// A pod with a container for each of these names, with contents, and `plain` containers without GMSA, each with a long environment.
+pub fn crowd(name: &str, specs: &[String], plain: usize) -> Value {
+    let mut pod = pod(name, "pod", Options::Absent, "");
+    let containers = pod["spec"]["containers"].as_array_mut().unwrap();
+    for (index, spec) in specs.iter().enumerate() {
+        containers.push(json!({"name": format!("gmsa-{index}"), "image": "i", "securityContext": Options::Both.context(spec)}));
+    }
+    let env: Vec<_> = (0..30).map(|index| json!({"name": format!("E{index}"), "value": "v".repeat(50)})).collect();
+    for index in 0..plain {
+        containers.push(json!({"name": format!("plain-{index}"), "image": "i", "env": env}));
+    }
+    pod
+}
+
+fn slot<'a>(spec: &'a mut Value, kind: &str) -> &'a mut Value {
+    match kind {
+        "pod" => &mut spec["securityContext"],
+        "container" => &mut spec["containers"][0]["securityContext"],
+        "init container" => &mut spec["initContainers"][0]["securityContext"],
+        _ => panic!("no kind of slot in a new pod: {kind}"),
+    }
+}
+
+/// What the API server says to the creation of a pod, as a dry run: `None` where it would be created.
+pub fn creation(plane: &Plane, pod: &Value) -> Option<String> {
+    complaint(plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string()))
+}
+
+/// What the API server says to an ephemeral container with these options in this pod, as a dry run.
+pub fn debugging(plane: &Plane, pod: &str, container: &str, options: Options, spec: &str) -> Option<String> {
+    let patch = json!({"spec": {"ephemeralContainers": [
+        {"name": container, "image": "i", "securityContext": options.context(spec)}
+    ]}});
+    complaint(plane.kubectl([
+        "patch",
+        "pod",
+        pod,
+        "--namespace",
+        NAMESPACE,
+        "--subresource=ephemeralcontainers",
+        "--dry-run=server",
+        "--patch",
+        &patch.to_string(),
+    ]))
+}
+
+/// What `kubectl` complains of, or `None` where it succeeded.
+pub fn complaint(output: std::process::Output) -> Option<String> {
+    let errors = String::from_utf8(output.stderr).unwrap();
+    (!output.status.success()).then(|| errors.trim().to_owned())
+}
