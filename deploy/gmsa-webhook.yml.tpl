@@ -71,15 +71,15 @@ rules:
   - apiGroups: [authorization.k8s.io]
     resources: [localsubjectaccessreviews]
     verbs: [create]
-  # To write its CA into its own configurations, and to see when somebody else overwrites it.
+  # To write the CA into its own configurations, again where somebody else overwrites it.
   - apiGroups: [admissionregistration.k8s.io]
     resources: [mutatingwebhookconfigurations]
     resourceNames: [${NAME}, zz-${NAME}]
-    verbs: [get, list, watch, patch]
+    verbs: [get, patch]
   - apiGroups: [admissionregistration.k8s.io]
     resources: [validatingwebhookconfigurations]
     resourceNames: [${NAME}]
-    verbs: [get, list, watch, patch]
+    verbs: [get, patch]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
