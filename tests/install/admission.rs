@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::{
-    plane::Plane,
     helm::{CHART, Helm},
     objects::define_kinds,
+    plane::Plane,
     pods::{KINDS, NAMESPACE, Options, complaint, creation, crowd, debugging, pod},
 };
 
@@ -53,7 +53,8 @@ struct Configurations {
 }
 
 fn configurations() -> Configurations {
-    let render = |template: &str| Helm::new().prints(["template", "gmsa", CHART, "--namespace", "windows", "-s", template]);
+    let render =
+        |template: &str| Helm::new().prints(["template", "gmsa", CHART, "--namespace", "windows", "-s", template]);
     let mutating = render("templates/mutatingwebhook.yaml");
     let (first, last) = mutating.rsplit_once("---\n").unwrap();
     Configurations {
@@ -119,10 +120,26 @@ fn updates(plane: &Plane) {
     assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&refusal(FIRST, "validate"))), "{said:?}");
     let status = json!({"status": {"message": "still there"}});
     plane.kubectl_prints([
-        "patch", "pod", "running", "--namespace", NAMESPACE, "--subresource=status", "--patch", &status.to_string(),
+        "patch",
+        "pod",
+        "running",
+        "--namespace",
+        NAMESPACE,
+        "--subresource=status",
+        "--patch",
+        &status.to_string(),
     ]);
     // As a controller does it: deletion first, then the finalizer, which is an update of a GMSA pod.
-    plane.kubectl_prints(["delete", "pod", "running", "--namespace", NAMESPACE, "--wait=false", "--grace-period=0", "--force"]);
+    plane.kubectl_prints([
+        "delete",
+        "pod",
+        "running",
+        "--namespace",
+        NAMESPACE,
+        "--wait=false",
+        "--grace-period=0",
+        "--force",
+    ]);
     assert_eq!(patch("running", &json!({"metadata": {"finalizers": null}})), None);
     plane.until("the pod is gone", || {
         plane.kubectl_prints(["get", "pods", "--namespace", NAMESPACE, "-o", "name"]) == "pod/plain\n"
@@ -149,8 +166,7 @@ fn workloads(plane: &Plane) {
             ("batch/v1", "CronJob", json!({"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": once}}})),
         ];
         for (version, kind, spec) in workloads {
-            let workload =
-                json!({"apiVersion": version, "kind": kind, "metadata": {"name": "w", "namespace": NAMESPACE}, "spec": spec});
+            let workload = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "w", "namespace": NAMESPACE}, "spec": spec});
             assert_eq!(creation(plane, &workload), None, "{kind} with {options:?}");
         }
     }
@@ -172,7 +188,8 @@ fn workloads(plane: &Plane) {
 /// How often the API server went on without the webhook for workloads.
 fn passed_unasked(plane: &Plane) -> u64 {
     let metrics = plane.kubectl_prints(["get", "--raw", "/metrics"]);
-    let counter = "apiserver_admission_webhook_fail_open_count{name=\"workloads.windows-gmsa.sigs.k8s.io\",type=\"validating\"} ";
+    let counter =
+        "apiserver_admission_webhook_fail_open_count{name=\"workloads.windows-gmsa.sigs.k8s.io\",type=\"validating\"} ";
     metrics.lines().find_map(|line| line.strip_prefix(counter)).map_or(0, |count| count.parse().unwrap())
 }
 

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::{
-    plane::Plane,
     helm::{CHART, Helm},
+    plane::Plane,
     pods::{KINDS, NAMESPACE, Options, complaint, creation, crowd, debugging, pod},
 };
 
@@ -33,7 +33,12 @@ fn the_guard_enforces_the_outcome_without_the_webhook() {
     plane.apply(&guard);
     plane.until("the guard is in force", || creation(&plane, &pod("p", "pod", Options::Name, "spec-0")).is_some());
     plane.until("the expressions have been checked against the types", || {
-        let status = ["get", "validatingadmissionpolicies", "-o", "jsonpath={range .items[*]}{.status.typeChecking}{'\\n'}{end}"];
+        let status = [
+            "get",
+            "validatingadmissionpolicies",
+            "-o",
+            "jsonpath={range .items[*]}{.status.typeChecking}{'\\n'}{end}",
+        ];
         plane.kubectl_prints(status) == "{}\n{}\n"
     });
 
@@ -58,12 +63,22 @@ fn grant(plane: &Plane, specs: &[String]) {
     });
     plane.apply(&role.to_string());
     let account = format!("--serviceaccount={NAMESPACE}:default");
-    plane.kubectl_prints(["create", "rolebinding", "use-specs", "--namespace", NAMESPACE, "--clusterrole=use-specs", &account]);
+    plane.kubectl_prints([
+        "create",
+        "rolebinding",
+        "use-specs",
+        "--namespace",
+        NAMESPACE,
+        "--clusterrole=use-specs",
+        &account,
+    ]);
 }
 
 /// A refusal with the API server's words around it.
 fn invalid(pod: &str, message: &str) -> String {
-    format!("The pods \"{pod}\" is invalid: : ValidatingAdmissionPolicy 'gmsa-guard' with binding 'gmsa-guard' denied request: {message}")
+    format!(
+        "The pods \"{pod}\" is invalid: : ValidatingAdmissionPolicy 'gmsa-guard' with binding 'gmsa-guard' denied request: {message}"
+    )
 }
 
 fn forbidden(pod: &str, account: &str, spec: &str) -> String {
@@ -93,7 +108,9 @@ fn every_slot(plane: &Plane) {
     }
     let hostile = creation(plane, &pod("p", "pod", Options::Both, "../spec-0?x=y"));
     assert!(
-        hostile.as_deref().is_some_and(|complaint| complaint.contains("securityContext.windowsOptions.gmsaCredentialSpecName")),
+        hostile
+            .as_deref()
+            .is_some_and(|complaint| complaint.contains("securityContext.windowsOptions.gmsaCredentialSpecName")),
         "{hostile:?}"
     );
 }
@@ -104,12 +121,18 @@ fn service_accounts(plane: &Plane) {
     let mut other = pod("p", "pod", Options::Both, "spec-0");
     other["spec"]["serviceAccountName"] = json!("other");
     let said = creation(plane, &other);
-    assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&forbidden("p", "other", "spec-0"))), "{said:?}");
+    assert!(
+        said.as_deref().is_some_and(|complaint| complaint.ends_with(&forbidden("p", "other", "spec-0"))),
+        "{said:?}"
+    );
 
     let mut elsewhere = pod("p", "pod", Options::Both, "spec-0");
     elsewhere["metadata"]["namespace"] = json!("default");
     let said = creation(plane, &elsewhere);
-    assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&forbidden("p", "default", "spec-0"))), "{said:?}");
+    assert!(
+        said.as_deref().is_some_and(|complaint| complaint.ends_with(&forbidden("p", "default", "spec-0"))),
+        "{said:?}"
+    );
 }
 
 /// A new ephemeral container is judged; the rest of its pod was judged when it came.
@@ -152,8 +175,20 @@ fn many_names(plane: &Plane) {
 
 /// The label that frees a namespace takes the right to change the webhooks; other labels take nothing more than before.
 fn opt_out_label(plane: &Plane) {
-    plane.kubectl_prints(["create", "clusterrole", "namespaces", "--verb=*", "--resource=namespaces,namespaces/status"]);
-    plane.kubectl_prints(["create", "clusterrolebinding", "namespaces", "--clusterrole=namespaces", "--user=developer"]);
+    plane.kubectl_prints([
+        "create",
+        "clusterrole",
+        "namespaces",
+        "--verb=*",
+        "--resource=namespaces,namespaces/status",
+    ]);
+    plane.kubectl_prints([
+        "create",
+        "clusterrolebinding",
+        "namespaces",
+        "--clusterrole=namespaces",
+        "--user=developer",
+    ]);
     let label = |user: &str, label: &str, more: &[&str]| {
         let user = format!("--as={user}");
         let label = ["label", "namespace", NAMESPACE, "--overwrite", label, &user];
@@ -169,7 +204,13 @@ fn opt_out_label(plane: &Plane) {
     }
     let status = json!({"metadata": {"labels": {"windows.k8s.io/disabled": "true"}}}).to_string();
     let said = complaint(plane.kubectl([
-        "patch", "namespace", NAMESPACE, "--subresource=status", "--patch", &status, "--as=developer",
+        "patch",
+        "namespace",
+        NAMESPACE,
+        "--subresource=status",
+        "--patch",
+        &status,
+        "--as=developer",
     ]));
     assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(refused)), "{said:?}");
 

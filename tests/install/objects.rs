@@ -3,8 +3,8 @@
 use std::fs;
 
 use crate::{
-    plane::Plane,
     helm::{CHART, Helm},
+    plane::Plane,
 };
 
 /// Kinds that other projects define, as far as the API server must know them: any content goes.
@@ -86,7 +86,10 @@ fn the_crd_explains_itself(plane: &Plane) {
     let columns: Vec<_> = table.split_whitespace().take(4).collect();
     assert_eq!(columns, ["webapp1", "corp.example.com", "WebApp1", "{CCC2A336-D7F3-4818-A213-272B7924213E}"]);
     let headers = plane.kubectl_prints(["get", "gmsa"]);
-    assert!(headers.starts_with("NAME      DOMAIN             ACCOUNT   PLUGIN                                   AGE\n"), "{headers}");
+    assert!(
+        headers.starts_with("NAME      DOMAIN             ACCOUNT   PLUGIN                                   AGE\n"),
+        "{headers}"
+    );
     plane.until("kubectl explain knows the CRD", || {
         let explained = plane.kubectl(["explain", "gmsa.credspec.DomainJoinConfig.Sid"]);
         String::from_utf8(explained.stdout).unwrap().contains("Not that of the account,\n")
@@ -101,8 +104,17 @@ fn a_restricted_namespace_takes_the_pods(plane: &Plane, helm: &Helm) {
     plane.kubectl_prints(["label", "namespace", "windows", "pod-security.kubernetes.io/warn=restricted"]);
     for port in ["10250", "443"] {
         let port = format!("containerPort={port}");
-        let deployment =
-            helm.prints(["template", "gmsa", CHART, "--namespace", "windows", "--set", &port, "-s", "templates/deployment.yaml"]);
+        let deployment = helm.prints([
+            "template",
+            "gmsa",
+            CHART,
+            "--namespace",
+            "windows",
+            "--set",
+            &port,
+            "-s",
+            "templates/deployment.yaml",
+        ]);
         let output = plane.kubectl_with(["apply", "--dry-run=server", "-f", "-"], &deployment);
         let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && warnings.is_empty(), "{port}: {warnings}");

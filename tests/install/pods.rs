@@ -62,7 +62,9 @@ pub fn crowd(name: &str, specs: &[String], plain: usize) -> Value {
     let mut pod = pod(name, "pod", Options::Absent, "");
     let containers = pod["spec"]["containers"].as_array_mut().unwrap();
     for (index, spec) in specs.iter().enumerate() {
-        containers.push(json!({"name": format!("gmsa-{index}"), "image": "i", "securityContext": Options::Both.context(spec)}));
+        containers.push(
+            json!({"name": format!("gmsa-{index}"), "image": "i", "securityContext": Options::Both.context(spec)}),
+        );
     }
     let env: Vec<_> = (0..30).map(|index| json!({"name": format!("E{index}"), "value": "v".repeat(50)})).collect();
     for index in 0..plain {

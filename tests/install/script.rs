@@ -62,7 +62,8 @@ impl<'a> Desk<'a> {
     }
 
     fn get(&self, object: &str) -> Value {
-        serde_json::from_str(&self.plane.kubectl_prints(["get", object, "--namespace", "gmsa-webhook", "-o", "json"])).unwrap()
+        serde_json::from_str(&self.plane.kubectl_prints(["get", object, "--namespace", "gmsa-webhook", "-o", "json"]))
+            .unwrap()
     }
 
     fn exists(&self, object: &str) -> bool {
@@ -145,7 +146,9 @@ fn dry_runs_leave_nothing(desk: &Desk<'_>) {
     let before = contents(desk.plane);
     for (kind, mark) in [("server", "(server dry run)"), ("client", "(dry run)")] {
         let printed = desk.prints(&["--file", "manifests.yml", &format!("--dry-run={kind}")]);
-        for object in ["namespace", "secret", "deployment.apps", "validatingwebhookconfiguration.admissionregistration.k8s.io"] {
+        for object in
+            ["namespace", "secret", "deployment.apps", "validatingwebhookconfiguration.admissionregistration.k8s.io"]
+        {
             let line = printed.lines().find(|line| line.starts_with(&format!("{object}/gmsa-webhook"))).unwrap();
             assert!(line.ends_with(&format!(" created {mark}")), "{line}");
         }
@@ -183,12 +186,20 @@ fn installs_again(desk: &Desk<'_>) {
     let data = json!({"data": {"ca.key": "a2V5"}}).to_string();
     desk.plane.kubectl_prints(["patch", "secret", "gmsa-webhook-tls", "--namespace", "gmsa-webhook", "--patch", &data]);
     let bundle = json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": CA.trim()}]).to_string();
-    desk.plane.kubectl_prints(["patch", "mutatingwebhookconfiguration/gmsa-webhook", "--type=json", "--patch", &bundle]);
+    desk.plane.kubectl_prints([
+        "patch",
+        "mutatingwebhookconfiguration/gmsa-webhook",
+        "--type=json",
+        "--patch",
+        &bundle,
+    ]);
     let generation = desk.get("deployment/gmsa-webhook")["metadata"]["generation"].clone();
 
     let printed = desk.prints(&["--file", "manifests.yml", "--overwrite"]);
     assert!(
-        printed.starts_with("note: --overwrite has nothing to do without --certs-dir: the webhook renews its own certificate\n"),
+        printed.starts_with(
+            "note: --overwrite has nothing to do without --certs-dir: the webhook renews its own certificate\n"
+        ),
         "{printed}"
     );
     assert_eq!(desk.get("deployment/gmsa-webhook")["metadata"]["generation"], generation);
@@ -200,7 +211,10 @@ fn installs_again(desk: &Desk<'_>) {
 fn upgrades(desk: &Desk<'_>) {
     let args = ["--file=manifests.yml", "--image", "registry.example.com:5000/gmsa-webhook:2", "--tolerate-master"];
     let printed = desk.prints(&[&args[..], &["--dry-run=server"]].concat());
-    assert!(printed.contains("\n+        image: registry.example.com:5000/gmsa-webhook:2\n"), "no difference shown: {printed}");
+    assert!(
+        printed.contains("\n+        image: registry.example.com:5000/gmsa-webhook:2\n"),
+        "no difference shown: {printed}"
+    );
     let pod = |desk: &Desk<'_>| desk.get("deployment/gmsa-webhook")["spec"]["template"]["spec"].clone();
     assert_eq!(pod(desk)["containers"][0]["image"], "gmsa-webhook:0.1.0");
 
@@ -353,7 +367,9 @@ fn what_is_missing_is_said_in_one_line() {
         format!("--name {long} is not a lower-case DNS label of at most 50 characters")
     );
     let help = desk.prints(&["--help"]);
-    for option in ["--file", "--name", "--namespace", "--image", "--certs-dir", "--dry-run", "--overwrite", "--tolerate-master"] {
+    for option in
+        ["--file", "--name", "--namespace", "--image", "--certs-dir", "--dry-run", "--overwrite", "--tolerate-master"]
+    {
         assert!(help.lines().any(|line| line.trim_start().starts_with(option)), "{option} is not in the help");
     }
 
@@ -400,7 +416,13 @@ rules:
   - {apiGroups: ['', apps, policy, apiextensions.k8s.io, admissionregistration.k8s.io], resources: ['*'], verbs: [create, patch]}
 ",
     );
-    plane.kubectl_prints(["create", "clusterrolebinding", "installer", "--clusterrole=installer", "--serviceaccount=default:installer"]);
+    plane.kubectl_prints([
+        "create",
+        "clusterrolebinding",
+        "installer",
+        "--clusterrole=installer",
+        "--serviceaccount=default:installer",
+    ]);
     plane.until("the role is in force", || {
         let asked = ["auth", "can-i", "get", "namespaces", "--as=system:serviceaccount:default:installer"];
         plane.kubectl(asked).status.success()

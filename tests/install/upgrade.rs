@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::{
-    plane::Plane,
     helm::{CHART, Helm},
     objects::define_foreign_kinds,
+    plane::Plane,
 };
 
 /// A chart of our own that makes what the Go webhook's chart makes.
@@ -61,7 +61,8 @@ impl<'a> Release<'a> {
     }
 
     fn ca_bundle(&self, kind: &str) -> Value {
-        self.get(&format!("{kind}webhookconfiguration/{}", self.name))["webhooks"][0]["clientConfig"]["caBundle"].clone()
+        self.get(&format!("{kind}webhookconfiguration/{}", self.name))["webhooks"][0]["clientConfig"]["caBundle"]
+            .clone()
     }
 
     /// Writes a `caBundle` as cert-manager does.
@@ -104,7 +105,10 @@ fn with_cert_manager_and_reused_values(plane: &Plane) {
     }
 
     let refused = release.helm.refuses(["upgrade", "gmsa", CHART, "--namespace", NAMESPACE, "--reuse-values"]);
-    assert!(refused.contains("is the Go webhook's, and this chart runs another program: add --set image.repository="), "{refused}");
+    assert!(
+        refused.contains("is the Go webhook's, and this chart runs another program: add --set image.repository="),
+        "{refused}"
+    );
     release.upgrade(&["--reuse-values", IMAGE[0], IMAGE[1]]);
 
     assert_eq!(release.identities(&objects), before);
@@ -128,7 +132,9 @@ fn with_cert_manager_and_reused_values(plane: &Plane) {
     assert_eq!(ports, json!([{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 443}]));
     let webhook = release.get("mutatingwebhookconfiguration/gmsa")["webhooks"][0].clone();
     assert_eq!(webhook["namespaceSelector"], json!({}));
-    assert!(webhook["matchConditions"][0]["name"] == "uses-gmsa" && release.exists("mutatingwebhookconfiguration/zz-gmsa"));
+    assert!(
+        webhook["matchConditions"][0]["name"] == "uses-gmsa" && release.exists("mutatingwebhookconfiguration/zz-gmsa")
+    );
 
     // Once more, with nothing changed: what the cluster then holds is the same.
     let first = release.get("deployment/gmsa")["spec"].clone();
@@ -149,7 +155,11 @@ fn with_cert_manager_and_reused_values(plane: &Plane) {
     // To the webhook's own certificate: what the old pods are trusted by stays until the webhook itself takes it away.
     release.upgrade(&[&["--reset-values"], &IMAGE[..], &CREDENTIAL[..]].concat());
     assert_eq!(release.ca_bundle("mutating"), json!(CA.trim()));
-    assert_eq!(release.get("mutatingwebhookconfiguration/gmsa")["metadata"]["annotations"].get("cert-manager.io/inject-ca-from"), None);
+    assert_eq!(
+        release.get("mutatingwebhookconfiguration/gmsa")["metadata"]["annotations"]
+            .get("cert-manager.io/inject-ca-from"),
+        None
+    );
     assert!(!release.exists("certificates.cert-manager.io/gmsa") && release.exists("secret/gmsa-tls"));
     what_the_webhook_writes_stays(&release);
 
@@ -187,13 +197,17 @@ fn without_cert_manager_and_reset_values(plane: &Plane) {
 
     release.run(&["rollback", "own"], &[]);
     assert_eq!(release.identities(&kept("own")), before);
-    assert_eq!(release.get("service/own")["spec"]["ports"], json!([{"port": 443, "protocol": "TCP", "targetPort": 8443}]));
+    assert_eq!(
+        release.get("service/own")["spec"]["ports"],
+        json!([{"port": 443, "protocol": "TCP", "targetPort": 8443}])
+    );
     release.run(&["uninstall", "own"], &[]);
 }
 
 /// Helm leaves a CRD as it found it; one command, from the documentation, brings the new one, and loses nothing.
 fn the_crd_is_brought_up_to_date(plane: &Plane) {
-    let spec = plane.kubectl_prints(["get", "gmsacredentialspec", "web-app1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
+    let spec =
+        plane.kubectl_prints(["get", "gmsacredentialspec", "web-app1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
     assert!(!plane.kubectl(["get", "gmsa"]).status.success(), "the old CRD has no short name");
     plane.kubectl_prints([
         "apply",
