@@ -47,22 +47,20 @@ impl FromStr for Levels {
 
 /// Starts logging, and making spans where they are exported. Called once, by a binary.
 pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) {
-    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let layer = match format {
-        Format::Text => layer.boxed(),
-        Format::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match format {
+        Format::Text => lines.boxed(),
+        Format::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
     };
-    // Each layer has its own filter: a span that neither wants costs one comparison.
-    let logs = levels.0.with_target(otlp::TARGET, LevelFilter::OFF);
-    let exported = Targets::new().with_target(otlp::TARGET, LevelFilter::TRACE);
-    let spans = traces.map(|traces| {
-        tracing_opentelemetry::layer()
-            .with_tracer(traces.tracer())
-            .with_location(false)
-            .with_threads(false)
-            .with_filter(exported)
-    });
-    tracing_subscriber::registry().with(spans).with(layer.with_filter(logs)).init();
+    // Each layer has its own filter: a span that none of them wants costs one comparison. So none is `None`, which would
+    // want them all.
+    let mut layers = vec![lines.with_filter(levels.0.with_target(otlp::TARGET, LevelFilter::OFF)).boxed()];
+    if let Some(traces) = traces {
+        let spans =
+            tracing_opentelemetry::layer().with_tracer(traces.tracer()).with_location(false).with_threads(false);
+        layers.push(spans.with_filter(Targets::new().with_target(otlp::TARGET, LevelFilter::TRACE)).boxed());
+    }
+    tracing_subscriber::registry().with(layers).init();
 }
 
 #[cfg(test)]

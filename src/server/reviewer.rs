@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::future::{join, join_all};
+use futures::future::{OptionFuture, join, join_all};
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument as _, Span};
 
@@ -96,13 +96,14 @@ impl Reviewer {
             let Resolved { fact, source } = self.resolve(name, Freshness::Any, deadline).await;
             (name.clone(), fact, source)
         });
-        let uses = needs.subject.iter().flat_map(|subject| needs.uses.iter().map(move |name| (subject, name)));
-        let uses = uses.map(async |(subject, name)| {
-            let authorizer::Verdict { fact, source } = self.may_use(subject, name, deadline).await;
-            (name.clone(), fact, source)
+        let uses = needs.subject.as_ref().map(|subject| {
+            join_all(needs.uses.iter().map(async |name| {
+                let authorizer::Verdict { fact, source } = self.may_use(subject, name, deadline).await;
+                (name.clone(), fact, source)
+            }))
         });
-        let (specs, uses) = join(join_all(specs), join_all(uses)).await;
-        Facts { specs, uses, hostname }
+        let (specs, uses) = join(join_all(specs), OptionFuture::from(uses)).await;
+        Facts { specs, uses: uses.unwrap_or_default(), hostname }
     }
 
     async fn resolve(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
