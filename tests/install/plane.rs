@@ -2,6 +2,7 @@
 
 use std::{
     io::Write,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     thread::sleep,
     time::{Duration, Instant},
@@ -41,8 +42,13 @@ impl Plane {
         (&self.control_plane, &self.runtime)
     }
 
+    /// The folder that it keeps everything in.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The administrator's kubeconfig.
-    pub fn kubeconfig(&self) -> std::path::PathBuf {
+    pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("admin.kubeconfig")
     }
 
