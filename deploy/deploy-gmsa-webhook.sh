@@ -155,22 +155,27 @@ spec: {resourceAttributes: {group: "%s", resource: %s, namespace: "%s", verb: %s
 '
   local namespace=$NAMESPACE
   namespace_exists || namespace=''
-  local verbs='get create patch' verb resource where questions='' answers lacking
+  local verbs='get create patch' more verb resource where questions='' answers lacking
   [[ $DRY_RUN != client ]] || verbs='get'
   for resource in .namespaces apiextensions.k8s.io.customresourcedefinitions rbac.authorization.k8s.io.clusterroles \
     rbac.authorization.k8s.io.clusterrolebindings admissionregistration.k8s.io.mutatingwebhookconfigurations \
     admissionregistration.k8s.io.validatingwebhookconfigurations \
     in:.serviceaccounts in:.secrets in:.services in:apps.deployments in:policy.poddisruptionbudgets \
     in:rbac.authorization.k8s.io.roles in:rbac.authorization.k8s.io.rolebindings; do
-    where=''
+    where='' more=''
     [[ $resource != in:* ]] || where=$namespace
     resource=${resource#in:}
-    for verb in $verbs; do
+    # kubectl lists CRDs to check what it applies, and watches the Deployment until it is ready.
+    case $resource in
+      *.customresourcedefinitions) more='list' ;;
+      *.deployments) [[ $DRY_RUN != none ]] || more='list watch' ;;
+    esac
+    for verb in $verbs $more; do
       # shellcheck disable=SC2059 # the format is the constant above
       questions+=$(printf "$review" "${resource%.*}" "${resource##*.}" "$where" "$verb")$'\n'
     done
   done
-  answers=$("$KUBECTL" create -f - -o 'jsonpath={.status.allowed} {.spec.resourceAttributes.verb} {.spec.resourceAttributes.resource}{"\n"}' <<<"$questions" 2>&1) \
+  answers=$("$KUBECTL" create --validate=false -f - -o 'jsonpath={.status.allowed} {.spec.resourceAttributes.verb} {.spec.resourceAttributes.resource}{"\n"}' <<<"$questions" 2>&1) \
     || give_up "no rights: $(complaint "$answers")"
   lacking=$(sed -n 's/^false //p' <<<"$answers" | paste -sd, | sed 's/,/, /g')
   [[ -z $lacking ]] || give_up "no rights to $lacking"

@@ -392,10 +392,10 @@ fn what_is_missing_is_said_in_one_line() {
 
 fn missing_rights_are_named(desk: &Desk<'_>) {
     let plane = desk.plane;
-    let kubeconfig = fs::read_to_string(plane.kubeconfig()).unwrap();
     plane.kubectl_prints(["create", "serviceaccount", "installer", "--namespace", "default"]);
-    let token = plane.kubectl_prints(["create", "token", "installer", "--namespace", "default"]);
-    fs::write(desk.path("tmp/kubeconfig"), kubeconfig.replace("admin-token", token.trim())).unwrap();
+    let (control_plane, runtime) = plane.control_plane();
+    let credentials = runtime.block_on(control_plane.kubeconfig_of("default", "installer"));
+    fs::write(desk.path("tmp/kubeconfig"), credentials.to_string()).unwrap();
     let run = || {
         let script = fs::canonicalize(SCRIPT).unwrap();
         let mut command = plane.command("bash");
@@ -429,8 +429,8 @@ rules:
     });
     assert_eq!(
         run(),
-        "no rights to create clusterroles, patch clusterroles, create clusterrolebindings, patch clusterrolebindings, \
-         create roles, patch roles, create rolebindings, patch rolebindings"
+        "no rights to list customresourcedefinitions, create clusterroles, patch clusterroles, create clusterrolebindings, patch clusterrolebindings, \
+         list deployments, watch deployments, create roles, patch roles, create rolebindings, patch rolebindings"
     );
     fs::remove_file(desk.path("tmp/kubeconfig")).unwrap();
 }
