@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::{
     control_plane::{Client, Process, free_addresses},
     helm::{CHART, Helm},
-    pods::{NAMESPACE, Options, complaint, creation, pod},
     plane::{Plane, printed},
+    pods::{NAMESPACE, Options, complaint, creation, pod},
 };
 
 const RELEASE_NAMESPACE: &str = "windows";
@@ -49,7 +49,8 @@ impl Container {
 }
 
 fn get(plane: &Plane, object: &str) -> Value {
-    serde_json::from_str(&plane.kubectl_prints(["get", object, "--namespace", RELEASE_NAMESPACE, "-o", "json"])).unwrap()
+    serde_json::from_str(&plane.kubectl_prints(["get", object, "--namespace", RELEASE_NAMESPACE, "-o", "json"]))
+        .unwrap()
 }
 
 /// A replica of the installed Deployment, on loopback.
@@ -76,8 +77,17 @@ fn the_installed_configuration_is_what_admits_pods() {
     let ports = format!("service.port={port},containerPort={port}");
     helm.prints(["install", "gmsa", CHART, "--namespace", RELEASE_NAMESPACE, "--create-namespace", "--set", &ports]);
     // Nothing routes to a Service here: by its name the API server then finds loopback.
-    let outside = json!({"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": null, "clusterIPs": null}});
-    plane.kubectl_prints(["patch", "service", "gmsa", "--namespace", RELEASE_NAMESPACE, "--patch", &outside.to_string()]);
+    let outside =
+        json!({"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": null, "clusterIPs": null}});
+    plane.kubectl_prints([
+        "patch",
+        "service",
+        "gmsa",
+        "--namespace",
+        RELEASE_NAMESPACE,
+        "--patch",
+        &outside.to_string(),
+    ]);
     plane.create_namespace(NAMESPACE);
     plane.apply(include_str!("credential-spec.yaml"));
 
@@ -111,7 +121,9 @@ fn admits_and_refuses(plane: &Plane) {
     let denial = "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: \
                   service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
     let asked = || creation(plane, &pod("p", "pod", Options::Name, "webapp1"));
-    plane.until("the API server trusts the webhook", || asked().is_some_and(|said| said.contains("is not authorized to")));
+    plane.until("the API server trusts the webhook", || {
+        asked().is_some_and(|said| said.contains("is not authorized to"))
+    });
     let said = asked().unwrap();
     assert!(said.contains(denial), "{said}");
 
@@ -123,7 +135,15 @@ rules: [{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], resource
 ",
     );
     let account = format!("--serviceaccount={NAMESPACE}:default");
-    plane.kubectl_prints(["create", "rolebinding", "use", "--namespace", NAMESPACE, "--clusterrole=use-webapp1", &account]);
+    plane.kubectl_prints([
+        "create",
+        "rolebinding",
+        "use",
+        "--namespace",
+        NAMESPACE,
+        "--clusterrole=use-webapp1",
+        &account,
+    ]);
     plane.until("the grant is in force", || asked().is_none());
     plane.apply(&pod("web", "pod", Options::Name, "webapp1").to_string());
     let contents = "jsonpath={.spec.securityContext.windowsOptions.gmsaCredentialSpec}";
@@ -166,7 +186,8 @@ fn the_test_of_the_release_passes(plane: &Plane, helm: &Helm) {
         let output = Container::of(&spec).command(plane, account).stdin(Stdio::null()).output().unwrap();
         let phase = if output.status.success() { "Succeeded" } else { "Failed" };
         let status = json!({"status": {"phase": phase}}).to_string();
-        let patch = ["patch", "pod", "gmsa-test", "--namespace", RELEASE_NAMESPACE, "--subresource=status", "--patch", &status];
+        let patch =
+            ["patch", "pod", "gmsa-test", "--namespace", RELEASE_NAMESPACE, "--subresource=status", "--patch", &status];
         plane.kubectl_prints(patch);
         assert_eq!(phase, "Succeeded", "{output:?}");
         let printed = printed(tested.join().unwrap());
