@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
     thread,
 };
 
@@ -98,13 +98,14 @@ fn the_installed_configuration_is_what_admits_pods() {
 
     replica.end();
     plane.until("the webhook is missed", || creation(&plane, &pod("p", "pod", Options::Name, "webapp1")).is_some());
-    assert_eq!(creation(&plane, &pod("p", "pod", Options::Other, "")), None);
+    the_test_of_the_release_fails(&plane, &helm);
 
     // The certificate is in the Secret: a new replica serves it, and is trusted at once.
     let bundle = ca_bundles(&plane);
     let _replica = start_replica(&plane, port);
     assert_eq!(ca_bundles(&plane), bundle);
     assert_eq!(creation(&plane, &pod("p", "pod", Options::Name, "webapp1")), None);
+    the_test_of_the_release_passes(&plane, &helm);
 }
 
 /// The bundle of every webhook of the release.
@@ -174,12 +175,19 @@ fn warns(plane: &Plane) {
     }
 }
 
-/// `helm test`, with this test for a kubelet: it runs what the pod says, as the pod's service account, and reports how that ended.
-fn the_test_of_the_release_passes(plane: &Plane, helm: &Helm) {
+/// `helm test`, with this test for a kubelet: it runs what the pod says, as the pod's service account, and reports how that ended. Gives back
+/// what the pod printed, and what helm said.
+fn test_the_release(plane: &Plane, helm: &Helm) -> (String, Output) {
+    // The pod of a test that failed stays, for people to look at; helm takes it away before the next one.
+    let uid = || {
+        plane.kubectl(["get", "pod", "gmsa-test", "--namespace", RELEASE_NAMESPACE, "-o", "jsonpath={.metadata.uid}"])
+    };
+    let before = uid().stdout;
     thread::scope(|scope| {
         let tested = scope.spawn(|| helm.run(["test", "gmsa", "--namespace", RELEASE_NAMESPACE, "--timeout", "60s"]));
         plane.until("helm has created the pod", || {
-            plane.kubectl(["get", "pod", "gmsa-test", "--namespace", RELEASE_NAMESPACE]).status.success()
+            let now = uid();
+            now.status.success() && now.stdout != before
         });
         let spec = get(plane, "pod/gmsa-test")["spec"].clone();
         let account = spec["serviceAccountName"].as_str().unwrap();
@@ -189,11 +197,40 @@ fn the_test_of_the_release_passes(plane: &Plane, helm: &Helm) {
         let patch =
             ["patch", "pod", "gmsa-test", "--namespace", RELEASE_NAMESPACE, "--subresource=status", "--patch", &status];
         plane.kubectl_prints(patch);
-        assert_eq!(phase, "Succeeded", "{output:?}");
-        let printed = printed(tested.join().unwrap());
-        assert!(printed.contains("Phase:          Succeeded"), "{printed}");
-    });
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        (String::from_utf8(output.stdout).unwrap(), tested.join().unwrap())
+    })
+}
+
+fn the_test_of_the_release_passes(plane: &Plane, helm: &Helm) {
+    let (report, tested) = test_the_release(plane, helm);
+    let lines = [
+        "pass  a pod without GMSA",
+        "pass  a pod that names a credential spec",
+        "pass  a container that names a credential spec",
+        "pass  an init container that names a credential spec",
+    ];
+    assert_eq!(report.lines().collect::<Vec<_>>(), lines);
+    let printed = printed(tested);
+    assert!(printed.contains("Phase:          Succeeded"), "{printed}");
     // What the test brought has gone with it.
     let left = complaint(plane.kubectl(["get", "role/gmsa-test", "--namespace", RELEASE_NAMESPACE]));
     assert!(left.is_some_and(|said| said.contains("NotFound")));
+}
+
+/// A webhook that is down: the test fails, and says that the API server asks it in vain, and for pods that use GMSA only.
+fn the_test_of_the_release_fails(plane: &Plane, helm: &Helm) {
+    let (report, tested) = test_the_release(plane, helm);
+    let (others, with_gmsa) = report.split_once('\n').unwrap();
+    assert_eq!(others, "pass  a pod without GMSA");
+    for (line, what) in with_gmsa.lines().zip(["a pod", "a container", "an init container"]) {
+        let start = format!(
+            "FAIL  {what} that names a credential spec was refused with 500: Internal error occurred: failed calling webhook \
+             \"admission-webhook.windows-gmsa.sigs.k8s.io\": failed to call webhook: Post \"https://gmsa.{RELEASE_NAMESPACE}.svc:"
+        );
+        assert!(line.starts_with(&start) && line.ends_with("connect: connection refused"), "{line}");
+    }
+    assert_eq!(with_gmsa.lines().count(), 3, "{report}");
+    let said = complaint(tested).unwrap();
+    assert!(said.contains("pod gmsa-test failed"), "{said}");
 }
