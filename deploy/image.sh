@@ -38,7 +38,7 @@ build() {
   fi
   mkdir -p "$context/$ARCH"
   cp "$binary" "$context/$ARCH/gmsa-webhook"
-  python3 deploy/sbom.py "$target" >"$context/gmsa-webhook-$version-$ARCH.cdx.json"
+  python3 deploy/sbom.py "$target" "$linker" >"$context/gmsa-webhook-$version-$ARCH.cdx.json"
 }
 
 package() {
@@ -97,10 +97,17 @@ try() {
   failed "it is not ready after 10 seconds: $(tail -n 1 "$log")"
 }
 
+# What check leaves: the webhook, where it failed half way, the container and the folder.
+clean_up() {
+  jobs -p | xargs --no-run-if-empty kill
+  buildah rm "$container" >/dev/null
+  rm -rf "$extras"
+}
+
 check() {
-  container=$(buildah from --pull-never "$image")
   extras=$(mktemp -d)
-  trap 'buildah rm "$container" >/dev/null; rm -rf "$extras"' EXIT
+  container=$(buildah from --pull-never "$image")
+  trap clean_up EXIT
   local root
   root=$(buildah mount "$container")
   chmod 0755 "$extras" && mkdir "$extras/mnt"

@@ -1,9 +1,10 @@
 """Writes the bill of materials of the webhook's binary, as CycloneDX JSON, to standard output.
 
-usage: deploy/sbom.py TARGET
+usage: deploy/sbom.py TARGET LINKER
 
 Everything that is linked into the binary for TARGET stands in it, with the licence and, for what comes from the registry, the checksum of
-Cargo.lock. What only builds or tests it does not, macros included. The same sources give the same text: no date, no random number.
+Cargo.lock; Rust's own library and, as the binary is static, LINKER's C library too. What only builds or tests it does not, macros
+included. The same sources and tools give the same text: no date, no random number.
 """
 
 import json
@@ -12,9 +13,23 @@ import subprocess
 import sys
 
 
+def output(*command, given=""):
+    return subprocess.run(command, check=True, input=given, stdout=subprocess.PIPE, text=True).stdout
+
+
 def metadata(target):
-    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target))
+
+
+def tools(linker):
+    """What the tools bring along."""
+    rust = re.search("^release: (.+)$", output("rustc", "--version", "--verbose"), re.MULTILINE)
+    macros = output(linker, "-E", "-dM", "-", given="#include <features.h>\n")
+    glibc = [re.search(f"^#define {macro} (.+)$", macros, re.MULTILINE) for macro in ("__GLIBC__", "__GLIBC_MINOR__")]
+    return [
+        component("generic", "glibc", ".".join(number[1] for number in glibc), "LGPL-2.1-or-later"),
+        component("generic", "rust-std", rust[1], "MIT OR Apache-2.0"),
+    ]
 
 
 def checksums():
@@ -42,42 +57,38 @@ def is_macro(package):
     return any("proc-macro" in target["kind"] for target in package["targets"])
 
 
-def component(package, checksum):
-    reference = f"pkg:cargo/{package['name']}@{package['version']}"
-    described = {
-        "type": "library" if checksum else "application",
-        "bom-ref": reference,
-        "name": package["name"],
-        "version": package["version"],
-        "purl": reference,
-    }
-    if package["license"]:
+def component(registry, name, version, licence, checksum=None, kind="library"):
+    reference = f"pkg:{registry}/{name}@{version}"
+    described = {"type": kind, "bom-ref": reference, "name": name, "version": version, "purl": reference}
+    if licence:
         # A slash is an old way to write OR.
-        described["licenses"] = [{"expression": re.sub(r"\s*/\s*", " OR ", package["license"])}]
+        described["licenses"] = [{"expression": re.sub(r"\s*/\s*", " OR ", licence)}]
     if checksum:
         described["hashes"] = [{"alg": "SHA-256", "content": checksum}]
     return described
 
 
 def main():
-    whole = metadata(sys.argv[1])
+    target, linker = sys.argv[1:]
+    whole = metadata(target)
     packages = {package["id"]: package for package in whole["packages"]}
-    known = checksums()
-    components, dependencies = {}, []
+    known, root, brought = checksums(), whole["resolve"]["root"], tools(linker)
+    components, dependencies = {}, [{"ref": tool["bom-ref"], "dependsOn": []} for tool in brought]
     links = linked(whole["resolve"], packages)
     for identity in links:
-        package = packages[identity]
-        components[identity] = component(package, known.get((package["name"], package["version"])))
+        name, version, licence = (packages[identity][key] for key in ("name", "version", "license"))
+        kind = "application" if identity == root else "library"
+        components[identity] = component("cargo", name, version, licence, known.get((name, version)), kind)
     for identity, needs in links.items():
-        depends = [components[need]["bom-ref"] for need in needs]
-        dependencies.append({"ref": components[identity]["bom-ref"], "dependsOn": sorted(depends)})
-    root = components.pop(whole["resolve"]["root"])
+        depends = [components[need] for need in needs] + (brought if identity == root else [])
+        depends = sorted(one["bom-ref"] for one in depends)
+        dependencies.append({"ref": components[identity]["bom-ref"], "dependsOn": depends})
     document = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
-        "metadata": {"component": root},
-        "components": sorted(components.values(), key=lambda one: one["bom-ref"]),
+        "metadata": {"component": components.pop(root)},
+        "components": sorted([*components.values(), *brought], key=lambda one: one["bom-ref"]),
         "dependencies": sorted(dependencies, key=lambda one: one["ref"]),
     }
     json.dump(document, sys.stdout, indent=1, ensure_ascii=False)

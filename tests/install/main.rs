@@ -2,7 +2,7 @@
 //!
 //! In most of it the webhook does not run, which is the point: a webhook that is down must block nothing but pods that use GMSA.
 //!
-//! `just e2e` runs this, never `cargo test`: it needs kube-apiserver, etcd and kube-controller-manager in the folder that
+//! `just e2e-install` runs this, never `cargo test`: it needs kube-apiserver, etcd and kube-controller-manager in the folder that
 //! `KUBEBUILDER_ASSETS` names, and `helm` and `kubectl` on the PATH. Each test has a control plane of its own.
 #![allow(
     clippy::unwrap_used,
