@@ -16,7 +16,7 @@ const CASES: [(&str, &[&str]); 5] = [
     ("upgrade", &["--is-upgrade", "--set", "global.systemDefaultRegistry=registry.example.com"]),
     ("own-certificate", &["--set", "certificates.mode=secret,containerPort=443"]),
     ("opt-out-label", &["--set", "certificates.mode=cert-manager,webhooks.optOutLabel=windows.k8s.io/disabled"]),
-    ("old-kubernetes", &["--kube-version", "1.29", "--set", "image.repository=registry.example.com/gmsa-webhook"]),
+    ("old-kubernetes", &["--kube-version", "1.29.0", "--set", "image.repository=registry.example.com/gmsa-webhook"]),
 ];
 
 /// The chart, with its notes in a template.
@@ -53,8 +53,7 @@ fn notes_are_said_as_recorded() {
         let shown = ["--show-only", "templates/notes.yaml"];
         let rendered = helm.prints(template.iter().chain(&shown).chain(args).copied());
         let (_, notes) = rendered.split_once("notes: |\n").unwrap();
-        let notes =
-            notes.lines().map(|line| format!("{}\n", line.strip_prefix("  ").unwrap_or(line))).collect::<String>();
+        let notes: String = notes.split_inclusive('\n').map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
         assert_file(format!("tests/chart/notes/{name}.txt"), &notes);
     }
 }

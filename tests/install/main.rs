@@ -13,9 +13,12 @@
 )]
 
 mod admission;
+mod complaints;
 #[path = "../support/control_plane/mod.rs"]
 mod control_plane;
+mod desk;
 mod guard;
+mod handover;
 #[path = "../support/helm.rs"]
 mod helm;
 mod installed;
