@@ -72,7 +72,7 @@ start() {
 
 # Serves from it, until it says that it is ready.
 try() {
-  local root=$1 extras=$2 log=$2/log process answer
+  local root=$1 extras=$2 log=$2/log process answer address
   answer=$(start "$root" "$extras" /gmsa-webhook --version)
   [[ $answer == "gmsa-webhook $version" ]] || failed "--version says $answer"
   mkdir "$extras/specs" "$extras/tls"
@@ -80,10 +80,11 @@ try() {
   "$root/gmsa-webhook" certs issue "$extras/tls" --name localhost >/dev/null
   chmod -R a+rX "$extras"
   start "$root" "$extras" /gmsa-webhook serve --standalone /specs --tls-cert /tls/tls.crt --tls-key /tls/tls.key \
-    --listen 127.0.0.1:0 --admin-listen 127.0.0.1:18444 >"$log" 2>&1 &
+    --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 >"$log" 2>&1 &
   process=$!
   for _ in {1..100}; do
-    if [[ $(curl --silent --output /dev/null --write-out '%{http_code}' http://127.0.0.1:18444/readyz) == 200 ]]; then
+    address=$(sed -n 's/.* admin=\([^ ]*\).*/\1/p' "$log")
+    if [[ -n $address && $(curl --silent --output /dev/null --write-out '%{http_code}' "http://$address/readyz") == 200 ]]; then
       [[ $(awk '/^Uid:/ {print $2}' "/proc/$process/status") == 65532 ]] || failed "it does not run as its own user"
       kill "$process"
       wait "$process" || failed "it did not end well: $(tail -n 1 "$log")"

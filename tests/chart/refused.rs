@@ -33,7 +33,7 @@ fn the_schema_refuses_wrong_types_and_words() {
         (&["--set", "replicaCount=two"], "- at '/replicaCount': got string, want integer"),
         (&["--set", "replicaCount=-1"], "- at '/replicaCount': minimum: got -1, want 0"),
         (&["--set", "containerPort=65536"], "- at '/containerPort': maximum: got 65,536, want 65,535"),
-        (&["--set", "adminPort=0"], "- at '/adminPort': minimum: got 0, want 1"),
+        (&["--set", "adminPort=80"], "- at '/adminPort': minimum: got 80, want 1,024"),
         (&["--set-string", "service.port=443"], "- at '/service/port': got string, want integer"),
         (&["--set", "setPodOs=yes-please"], "- at '/setPodOs': got string, want boolean"),
         (&["--set", "image.tag=1"], "- at '/image/tag': got number, want string"),
