@@ -51,3 +51,15 @@ bench-cluster *ARGS:
 # End to end on a real control plane: etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS names; `just e2e WORD` picks.
 e2e *WORD:
     cargo test --locked --test e2e -- {{ WORD }}
+
+# The chart, its match conditions and guard, upgrades and the script, on the same kind of control plane.
+e2e-install *WORD:
+    cargo test --locked --test install -- {{ WORD }}
+
+# What is made from the chart, and what its tests expect, written anew: look at the difference.
+generate:
+    UPDATE_SNAPSHOTS=1 cargo test --locked --test chart
+
+# The webhook's image, built by buildah, started and checked; its bill of materials lies in target/image.
+image ARCH="amd64":
+    deploy/image.sh {{ ARCH }}

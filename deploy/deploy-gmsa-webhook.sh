@@ -108,6 +108,8 @@ check_options() {
   [[ -n $FILE ]] || give_up '--file is missing: where shall the manifests be written to?'
   [[ ! -d $FILE ]] || give_up "--file $FILE is a folder"
   [[ -d $(dirname "$FILE") ]] || give_up "--file $FILE: its folder does not exist"
+  [[ -w $FILE || (! -e $FILE && -w $(dirname "$FILE")) ]] || give_up "--file $FILE cannot be written"
+  [[ -z $CERTS_DIR || -d $CERTS_DIR || ! -e $CERTS_DIR ]] || give_up "--certs-dir $CERTS_DIR is not a folder"
   [[ $NAME =~ $label && ${#NAME} -le 50 ]] || give_up "--name $NAME is not a lower-case DNS label of at most 50 characters"
   [[ $NAMESPACE =~ $label && ${#NAMESPACE} -le 63 ]] || give_up "--namespace $NAMESPACE is not a lower-case DNS label"
   [[ $IMAGE =~ ^[A-Za-z0-9][A-Za-z0-9./:@_-]*$ ]] || give_up "--image $IMAGE is not an image's name"
@@ -155,22 +157,27 @@ spec: {resourceAttributes: {group: "%s", resource: %s, namespace: "%s", verb: %s
 '
   local namespace=$NAMESPACE
   namespace_exists || namespace=''
-  local verbs='get create patch' verb resource where questions='' answers lacking
+  local verbs='get create patch' more verb resource where questions='' answers lacking
   [[ $DRY_RUN != client ]] || verbs='get'
   for resource in .namespaces apiextensions.k8s.io.customresourcedefinitions rbac.authorization.k8s.io.clusterroles \
     rbac.authorization.k8s.io.clusterrolebindings admissionregistration.k8s.io.mutatingwebhookconfigurations \
     admissionregistration.k8s.io.validatingwebhookconfigurations \
     in:.serviceaccounts in:.secrets in:.services in:apps.deployments in:policy.poddisruptionbudgets \
     in:rbac.authorization.k8s.io.roles in:rbac.authorization.k8s.io.rolebindings; do
-    where=''
+    where='' more=''
     [[ $resource != in:* ]] || where=$namespace
     resource=${resource#in:}
-    for verb in $verbs; do
+    # kubectl lists CRDs to check what it applies, and watches the Deployment until it is ready.
+    case $resource in
+      *.customresourcedefinitions) more='list' ;;
+      *.deployments) [[ $DRY_RUN != none ]] || more='list watch' ;;
+    esac
+    for verb in $verbs $more; do
       # shellcheck disable=SC2059 # the format is the constant above
       questions+=$(printf "$review" "${resource%.*}" "${resource##*.}" "$where" "$verb")$'\n'
     done
   done
-  answers=$("$KUBECTL" create -f - -o 'jsonpath={.status.allowed} {.spec.resourceAttributes.verb} {.spec.resourceAttributes.resource}{"\n"}' <<<"$questions" 2>&1) \
+  answers=$("$KUBECTL" create --validate=false -f - -o 'jsonpath={.status.allowed} {.spec.resourceAttributes.verb} {.spec.resourceAttributes.resource}{"\n"}' <<<"$questions" 2>&1) \
     || give_up "no rights: $(complaint "$answers")"
   lacking=$(sed -n 's/^false //p' <<<"$answers" | paste -sd, | sed 's/,/, /g')
   [[ -z $lacking ]] || give_up "no rights to $lacking"
@@ -251,7 +258,7 @@ make_certificate() {
   command -v openssl >/dev/null \
     || give_up "openssl is missing: put tls.crt, tls.key and ca.crt into $CERTS_DIR yourself, or leave --certs-dir out"
   local log
-  log=$(umask 077 && mkdir -p "$CERTS_DIR" && cd "$CERTS_DIR" && issue 2>&1) \
+  log=$({ umask 077 && mkdir -p "$CERTS_DIR" && cd "$CERTS_DIR" && issue; } 2>&1) \
     || failed "cannot make a certificate in $CERTS_DIR: $(tail -n 1 <<<"$log")"
   say "made a certificate in $CERTS_DIR; it lasts a year, --overwrite makes it anew"
 }
@@ -344,7 +351,7 @@ main() {
     say 'note: --overwrite has nothing to do without --certs-dir: the webhook renews its own certificate'
   fi
 
-  render all "$NAMESPACE" >"$FILE" || give_up "cannot write $FILE"
+  { render all "$NAMESPACE" >"$FILE"; } 2>/dev/null || give_up "--file $FILE cannot be written"
   say "wrote $FILE"
   [[ -z $CERTS_DIR ]] || make_certificate
   if [[ $DRY_RUN != none ]]; then

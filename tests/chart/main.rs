@@ -14,6 +14,7 @@
 mod generated;
 #[path = "../support/helm.rs"]
 mod helm;
+mod notes;
 mod observed;
 mod promql;
 mod readme;

@@ -33,7 +33,7 @@ fn the_schema_refuses_wrong_types_and_words() {
         (&["--set", "replicaCount=two"], "- at '/replicaCount': got string, want integer"),
         (&["--set", "replicaCount=-1"], "- at '/replicaCount': minimum: got -1, want 0"),
         (&["--set", "containerPort=65536"], "- at '/containerPort': maximum: got 65,536, want 65,535"),
-        (&["--set", "adminPort=0"], "- at '/adminPort': minimum: got 0, want 1"),
+        (&["--set", "adminPort=80"], "- at '/adminPort': minimum: got 80, want 1,024"),
         (&["--set-string", "service.port=443"], "- at '/service/port': got string, want integer"),
         (&["--set", "setPodOs=yes-please"], "- at '/setPodOs': got string, want boolean"),
         (&["--set", "image.tag=1"], "- at '/image/tag': got number, want string"),
@@ -109,6 +109,23 @@ fn texts_of_the_wrong_form_are_refused_in_words() {
             r#"credential.hostAccountConfig.portableCcgVersion "2" is not "1""#,
         ),
         (
+            &["--set", "credential.domainJoinConfig.machineAccountName=web app"],
+            r#"credential.domainJoinConfig.machineAccountName "web app" is not an account's name without the trailing $ and without a domain"#,
+        ),
+        (
+            &["--set", "credential.domainJoinConfig.dnsName=corp example"],
+            r#"credential.domainJoinConfig.dnsName "corp example" is not a domain's DNS name, such as corp.example.com"#,
+        ),
+        (
+            &["--set", "credential.domainJoinConfig.dnsTreeName=.com"],
+            r#"credential.domainJoinConfig.dnsTreeName ".com" is not a domain's DNS name, such as example.com"#,
+        ),
+        (
+            &["--set", "credential.domainJoinConfig.netBiosName=CORP/X"],
+            r#"credential.domainJoinConfig.netBiosName "CORP/X" is not a domain's NetBIOS name, such as CORP"#,
+        ),
+        (&["--set", "logLevel=verbose"], r#"logLevel "verbose" is not a level: error, warn, info, debug or trace"#),
+        (
             &["--set", "webhooks.optOutLabel=it's"],
             r#"webhooks.optOutLabel "it's" is not a label's key, such as windows.k8s.io/disabled"#,
         ),
@@ -183,6 +200,10 @@ fn values_that_do_not_go_together_are_refused_with_the_way_out() {
         (
             &["--set", "guard.enabled=true", "--kube-version", "1.29"],
             "guard.enabled needs Kubernetes 1.30 or later, and this is v1.29: set guard.enabled=false",
+        ),
+        (
+            &["--set", "guard.validationActions={Deny,Warn}"],
+            "guard.validationActions has Deny and Warn, which Kubernetes does not take together: a denial is a warning already",
         ),
         (
             &["--set", "webhooks.credentialSpecs.enabled=false,webhooks.credentialSpecs.strict=true"],

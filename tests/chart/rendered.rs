@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// A set of values and what `helm template` is told besides: namespace and Kubernetes version.
-const CASES: [(&str, &str, &str); 12] = [
+const CASES: [(&str, &str, &str); 13] = [
     ("defaults", "windows", "1.36"),
     ("go-chart", "windows", "1.36"),
     ("go-chart-own-certificate", "windows", "1.36"),
@@ -16,6 +16,7 @@ const CASES: [(&str, &str, &str); 12] = [
     ("cert-manager", "windows", "1.36"),
     ("secret", "windows", "1.36"),
     ("everything", "windows", "1.36"),
+    ("monitoring", "windows", "1.36"),
     ("nothing", "windows", "1.36"),
     ("host-network", "windows", "1.36"),
     ("low-port", "windows", "1.36"),

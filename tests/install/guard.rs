@@ -166,7 +166,7 @@ fn many_names(plane: &Plane) {
 
     for index in [0, LIMIT / 2, LIMIT - 1] {
         let mut specs = allowed(LIMIT);
-        specs[index] = "forbidden".to_owned();
+        "forbidden".clone_into(&mut specs[index]);
         let said = creation(plane, &crowd("crowd", &specs, 0));
         let expected = forbidden("crowd", "default", "forbidden");
         assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&expected)), "name {index}: {said:?}");

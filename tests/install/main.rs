@@ -1,9 +1,8 @@
 //! The chart and the script on a real control plane: what the API server accepts, whom it asks, what an upgrade leaves in place.
 //!
-//! The webhook itself does not run here, which is the point of most of it: a webhook that is down must block nothing but pods that
-//! use GMSA.
+//! In most of it the webhook does not run, which is the point: a webhook that is down must block nothing but pods that use GMSA.
 //!
-//! `just e2e` runs this, never `cargo test`: it needs kube-apiserver, etcd and kube-controller-manager in the folder that
+//! `just e2e-install` runs this, never `cargo test`: it needs kube-apiserver, etcd and kube-controller-manager in the folder that
 //! `KUBEBUILDER_ASSETS` names, and `helm` and `kubectl` on the PATH. Each test has a control plane of its own.
 #![allow(
     clippy::unwrap_used,
@@ -14,11 +13,15 @@
 )]
 
 mod admission;
+mod complaints;
 #[path = "../support/control_plane/mod.rs"]
 mod control_plane;
+mod desk;
 mod guard;
+mod handover;
 #[path = "../support/helm.rs"]
 mod helm;
+mod installed;
 mod objects;
 mod plane;
 mod pods;

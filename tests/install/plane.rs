@@ -2,6 +2,7 @@
 
 use std::{
     io::Write,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     thread::sleep,
     time::{Duration, Instant},
@@ -10,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::control_plane::{Binaries, ControlPlane, PATIENCE};
+use crate::control_plane::{Binaries, ControlPlane, PATIENCE, tails};
 
 /// How often a condition is looked at.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
@@ -18,7 +19,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 /// A control plane of its own. It ends with this value.
 pub struct Plane {
     // In the order in which they end.
-    control_plane: ControlPlane,
+    cluster: ControlPlane,
     runtime: Runtime,
     folder: TempDir,
 }
@@ -30,19 +31,24 @@ impl Plane {
         assert!(binaries.controller_manager.is_some(), "there is no kube-controller-manager beside kube-apiserver");
         let folder = tempfile::Builder::new().prefix("gmsa-install-").tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let control_plane = runtime.block_on(ControlPlane::start(binaries, folder.path()));
-        let plane = Self { control_plane, runtime, folder };
+        let cluster = runtime.block_on(ControlPlane::start(binaries, folder.path()));
+        let plane = Self { cluster, runtime, folder };
         plane.until_pods_are_taken("default");
         plane
     }
 
     /// The control plane itself, and what its asynchronous parts run on.
     pub fn control_plane(&self) -> (&ControlPlane, &Runtime) {
-        (&self.control_plane, &self.runtime)
+        (&self.cluster, &self.runtime)
+    }
+
+    /// The folder that it keeps everything in.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// The administrator's kubeconfig.
-    pub fn kubeconfig(&self) -> std::path::PathBuf {
+    pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("admin.kubeconfig")
     }
 
@@ -90,11 +96,16 @@ impl Plane {
         printed(self.kubectl_with(["apply", "-f", "-"], objects))
     }
 
-    /// Waits until it is so, and fails where it does not come.
+    /// Waits until it is so, and fails with the end of every log where it does not come.
     pub fn until(&self, what: &str, holds: impl Fn() -> bool) {
         let start = Instant::now();
         while !holds() {
-            assert!(start.elapsed() < PATIENCE, "waited {} s in vain: {what}", PATIENCE.as_secs());
+            assert!(
+                start.elapsed() < PATIENCE,
+                "waited {} s in vain: {what}\n{}",
+                PATIENCE.as_secs(),
+                tails(self.folder())
+            );
             sleep(BETWEEN_LOOKS);
         }
     }

@@ -55,9 +55,12 @@ impl<'a> Release<'a> {
         self.plane.kubectl(["get", object, "--namespace", NAMESPACE]).status.success()
     }
 
-    /// What must still be the same object after an upgrade.
-    fn identities(&self, objects: &[String]) -> Vec<Value> {
-        objects.iter().map(|object| self.get(object)["metadata"]["uid"].clone()).collect()
+    /// What must still be the same objects after an upgrade.
+    fn identities(&self, objects: &[String]) -> String {
+        let uids = ["--namespace", NAMESPACE, "-o", "jsonpath={range .items[*]}{.metadata.uid} {end}"];
+        let uids = self.plane.kubectl_prints(["get"].into_iter().chain(objects.iter().map(String::as_str)).chain(uids));
+        assert_eq!(uids.split_whitespace().count(), objects.len(), "{objects:?}: {uids}");
+        uids
     }
 
     fn ca_bundle(&self, kind: &str) -> Value {

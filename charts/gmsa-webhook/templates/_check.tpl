@@ -21,6 +21,9 @@ the values and the way out.
 {{- if and .Values.guard.enabled (not (include "gmsa-webhook.hasMatchConditions" .)) -}}
 {{- fail (printf "guard.enabled needs Kubernetes 1.30 or later, and this is %s: set guard.enabled=false" .Capabilities.KubeVersion.Version) -}}
 {{- end -}}
+{{- if and (has "Deny" .Values.guard.validationActions) (has "Warn" .Values.guard.validationActions) -}}
+{{- fail "guard.validationActions has Deny and Warn, which Kubernetes does not take together: a denial is a warning already" -}}
+{{- end -}}
 {{- if and .Values.webhooks.credentialSpecs.strict (not .Values.webhooks.credentialSpecs.enabled) -}}
 {{- fail "webhooks.credentialSpecs.strict needs webhooks.credentialSpecs.enabled=true" -}}
 {{- end -}}
@@ -31,6 +34,7 @@ the values and the way out.
 {{- $v := .Values -}}
 {{- $join := $v.credential.domainJoinConfig -}}
 {{- $dnsName := "^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" -}}
+{{- $dnsDomain := "^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$" -}}
 {{- $count := "^[0-9]+%?$" -}}
 {{- $forms := list
   (list "containerPort" $v.containerPort "^[0-9]+$" "a port: a number from 1 to 65535")
@@ -38,11 +42,15 @@ the values and the way out.
   (list "image.tag" $v.image.tag "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$" "an image's tag")
   (list "image.digest" $v.image.digest "^sha256:[a-f0-9]{64}$" "a digest: sha256: and 64 hexadecimal digits")
   (list "certificates.secretName" $v.certificates.secretName $dnsName "a Secret's name")
+  (list "credential.domainJoinConfig.dnsName" $join.dnsName $dnsDomain "a domain's DNS name, such as corp.example.com")
+  (list "credential.domainJoinConfig.dnsTreeName" $join.dnsTreeName $dnsDomain "a domain's DNS name, such as example.com")
   (list "credential.domainJoinConfig.guid" $join.guid "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$" "a GUID without braces")
-  (list "credential.domainJoinConfig.machineAccountName" $join.machineAccountName "^[^$@\\\\]+$" "an account's name without the trailing $ and without a domain")
+  (list "credential.domainJoinConfig.machineAccountName" $join.machineAccountName "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$" "an account's name without the trailing $ and without a domain")
+  (list "credential.domainJoinConfig.netBiosName" $join.netBiosName "^[^\\\\/:*?\"<>|\\s]+$" "a domain's NetBIOS name, such as CORP")
   (list "credential.domainJoinConfig.sid" $join.sid "^S-1-5-21(-[0-9]+){3}$" "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
   (list "credential.hostAccountConfig.portableCcgVersion" $v.credential.hostAccountConfig.portableCcgVersion "^1$" "\"1\"")
   (list "webhooks.optOutLabel" $v.webhooks.optOutLabel "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's key, such as windows.k8s.io/disabled")
+  (list "logLevel" $v.logLevel "^(?i)(error|warn|warning|info|debug|trace|\\S+=\\S+)$" "a level: error, warn, info, debug or trace")
   (list "authorizationCacheTtl" $v.authorizationCacheTtl "^([0-9]+(\\.[0-9]+)?(h|m|s|ms))+$" "a duration with units, such as 10s or 1m30s")
   (list "podDisruptionBudget.minAvailable" $v.podDisruptionBudget.minAvailable $count "a number or a percentage")
   (list "podDisruptionBudget.maxUnavailable" $v.podDisruptionBudget.maxUnavailable $count "a number or a percentage")

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Builds the webhook's image for one architecture, starts it as a kubelet would, and writes its bill of materials beside it. Needs Rust,
+# a C compiler, Python 3, curl and buildah, but no daemon, no registry and no network; root, or `buildah unshare deploy/image.sh`.
+# usage: deploy/image.sh [amd64|arm64]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly ARCH=${1:-amd64}
+readonly LIMIT=20000000 # bytes
+
+failed() {
+  printf 'image: %s\n' "$*" >&2
+  exit 1
+}
+
+case $ARCH in
+  amd64) target=x86_64-unknown-linux-gnu linker=x86_64-linux-gnu-gcc ;;
+  arm64) target=aarch64-unknown-linux-gnu linker=aarch64-linux-gnu-gcc ;;
+  *) failed "unknown architecture $ARCH: amd64 and arm64 are known" ;;
+esac
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+folder=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+context=$folder/image
+image=localhost/gmsa-webhook:$version
+[[ $ARCH == amd64 ]] || image+=-$ARCH
+# Both work everywhere, in a container too.
+export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
+
+# A static binary, by glibc: its allocator does better under many threads than musl's, and since glibc 2.34 it looks up names without
+# shared libraries. With a target, the flags are not for build scripts and macros, which need shared linking.
+build() {
+  local name=${target^^} binary=$folder/$target/release/gmsa-webhook
+  name=CARGO_TARGET_${name//-/_}
+  export "${name}_RUSTFLAGS=-C target-feature=+crt-static" "${name}_LINKER=$linker"
+  cargo build --release --locked --target "$target" --bin gmsa-webhook
+  if readelf --program-headers --wide "$binary" | grep -q ' INTERP '; then
+    failed "$binary is not static: it names a dynamic loader"
+  fi
+  mkdir -p "$context/$ARCH"
+  cp "$binary" "$context/$ARCH/gmsa-webhook"
+  python3 deploy/sbom.py "$target" "$linker" >"$context/gmsa-webhook-$version-$ARCH.cdx.json"
+}
+
+package() {
+  # The commit's time, so that the same commit makes the same image.
+  buildah build --quiet --platform "linux/$ARCH" --timestamp "$(git log -1 --format=%ct)" --build-arg "VERSION=$version" \
+    --build-arg "REVISION=$(git rev-parse HEAD)" --tag "$image" --file Dockerfile "$context" >/dev/null
+}
+
+# The image as it is stored: the binary alone, its user by number, within the size.
+inspect() {
+  local root=$1 container=$2 size user
+  [[ $(cd "$root" && find . -type f) == ./gmsa-webhook ]] || failed "the image holds more than the binary: $(ls "$root")"
+  user=$(buildah inspect --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}}' "$container")
+  [[ $user == '65532:65532 [/gmsa-webhook]' ]] || failed "the image runs as $user"
+  size=$(du --bytes --summarize "$root" | cut -f 1)
+  [[ $size -lt $LIMIT ]] || failed "the image has $size bytes, and $LIMIT are allowed"
+  echo "$image: $size bytes"
+}
+
+# start ROOT EXTRAS COMMAND...: with the image's root, read-only, the folders in EXTRAS mounted beside the binary, as the image's user.
+start() {
+  local root=$1 extras=$2
+  shift 2
+  # shellcheck disable=SC2016 # expanded by the inner shell
+  exec unshare --mount bash -euc '
+    mount -t overlay -o "ro,lowerdir=$1:$2" image "$3"
+    cd "$3" && shift 3
+    exec chroot --userspec=65532:65532 --groups=65532 . "$@"' \
+    start "$root" "$extras" "$extras/mnt" "$@"
+}
+
+# Serves from it, until it says that it is ready.
+try() {
+  local root=$1 extras=$2 log=$2/log process answer address
+  answer=$(start "$root" "$extras" /gmsa-webhook --version)
+  [[ $answer == "gmsa-webhook $version" ]] || failed "--version says $answer"
+  mkdir "$extras/specs" "$extras/tls"
+  cp examples/credspec.yaml "$extras/specs"
+  "$root/gmsa-webhook" certs issue "$extras/tls" --name localhost >/dev/null
+  chmod -R a+rX "$extras"
+  start "$root" "$extras" /gmsa-webhook serve --standalone /specs --tls-cert /tls/tls.crt --tls-key /tls/tls.key \
+    --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 >"$log" 2>&1 &
+  process=$!
+  for _ in {1..100}; do
+    address=$(sed -n 's/.* admin=\([^ ]*\).*/\1/p' "$log")
+    if [[ -n $address && $(curl --silent --output /dev/null --write-out '%{http_code}' "http://$address/readyz") == 200 ]]; then
+      [[ $(awk '/^Uid:/ {print $2}' "/proc/$process/status") == 65532 ]] || failed "it does not run as its own user"
+      kill "$process"
+      wait "$process" || failed "it did not end well: $(tail -n 1 "$log")"
+      echo "$image: starts as 65532 with a read-only root, and ends on SIGTERM"
+      return
+    fi
+    kill -0 "$process" 2>/dev/null || failed "it ended: $(tail -n 1 "$log")"
+    sleep 0.1
+  done
+  kill "$process"
+  failed "it is not ready after 10 seconds: $(tail -n 1 "$log")"
+}
+
+# What check leaves: the webhook, where it failed half way, the container and the folder.
+clean_up() {
+  jobs -p | xargs --no-run-if-empty kill
+  buildah rm "$container" >/dev/null
+  rm -rf "$extras"
+}
+
+check() {
+  extras=$(mktemp -d)
+  container=$(buildah from --pull-never "$image")
+  trap clean_up EXIT
+  local root
+  root=$(buildah mount "$container")
+  chmod 0755 "$extras" && mkdir "$extras/mnt"
+  inspect "$root" "$container"
+  if [[ $target == "$(rustc -vV | sed -n 's/^host: //p')" ]]; then
+    try "$root" "$extras"
+  else
+    echo "$image: not started, this machine is not $ARCH"
+  fi
+}
+
+build
+package
+check

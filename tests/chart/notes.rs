@@ -1,0 +1,59 @@
+//! What Helm says after an install, as it stands under `notes/`.
+//!
+//! Only `helm install` shows notes, and it knows no other Kubernetes version than its own. A copy of the chart therefore has them in a
+//! template, which `helm template` renders for any version.
+
+use std::{fs, path::Path};
+
+use crate::{
+    helm::{CHART, Helm},
+    snapshot::assert_file,
+};
+
+/// A case, and what `helm template` is told.
+const CASES: [(&str, &[&str]); 5] = [
+    ("install", &["--set", "image.repository=registry.example.com/gmsa-webhook"]),
+    ("upgrade", &["--is-upgrade", "--set", "global.systemDefaultRegistry=registry.example.com"]),
+    ("own-certificate", &["--set", "certificates.mode=secret,containerPort=443"]),
+    ("opt-out-label", &["--set", "certificates.mode=cert-manager,webhooks.optOutLabel=windows.k8s.io/disabled"]),
+    ("old-kubernetes", &["--kube-version", "1.29.0", "--set", "image.repository=registry.example.com/gmsa-webhook"]),
+];
+
+/// The chart, with its notes in a template.
+fn chart_with_notes() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy(Path::new(CHART), folder.path());
+    let templates = folder.path().join("templates");
+    let notes = fs::read_to_string(templates.join("NOTES.txt")).unwrap();
+    fs::write(templates.join("_notes.tpl"), format!("{{{{- define \"notes\" -}}}}\n{notes}{{{{- end -}}}}")).unwrap();
+    let template = "notes: |\n  {{- include \"notes\" . | trim | nindent 2 }}\n";
+    fs::write(templates.join("notes.yaml"), template).unwrap();
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn notes_are_said_as_recorded() {
+    let chart = chart_with_notes();
+    let helm = Helm::new();
+    for (name, args) in CASES {
+        let template = ["template", "gmsa", chart.path().to_str().unwrap(), "--namespace", "windows"];
+        let shown = ["--show-only", "templates/notes.yaml"];
+        let rendered = helm.prints(template.iter().chain(&shown).chain(args).copied());
+        let (_, notes) = rendered.split_once("notes: |\n").unwrap();
+        let notes: String = notes.split_inclusive('\n').map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
+        assert_file(format!("tests/chart/notes/{name}.txt"), &notes);
+    }
+}

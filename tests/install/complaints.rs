@@ -1,0 +1,110 @@
+//! Every way in which the script gives up before it has changed anything: one line, exit status 2.
+
+use std::fs;
+
+use crate::{
+    desk::{Desk, SCRIPT, line_of_giving_up},
+    plane::Plane,
+};
+
+#[test]
+fn what_is_missing_is_said_in_one_line() {
+    let plane = Plane::start();
+    let desk = Desk::new(&plane);
+    let long = "n".repeat(51);
+    for (args, line) in [
+        (&["--file", "m", "--bogus"][..], "unknown option --bogus (--help lists them)"),
+        (&["m"], "unknown option m (--help lists them)"),
+        (&["--dry-run"], "--file is missing: where shall the manifests be written to?"),
+        (&["--file"], "--file needs a value"),
+        (&["--file", "--overwrite"], "--file needs a value"),
+        (&["--file", "."], "--file . is a folder"),
+        (&["--file", "no/m"], "--file no/m: its folder does not exist"),
+        // A folder in which nobody can make files, root included.
+        (&["--file", "/proc/m"], "--file /proc/m cannot be written"),
+        (&["--file", "m", "--certs-dir", "/dev/null"], "--certs-dir /dev/null is not a folder"),
+        (&["--file", "m", "--dry-run=maybe"], "unknown kind of dry run maybe: client and server are known"),
+        (&["--file", "m", "--overwrite=yes"], "--overwrite takes no value"),
+        (&["--file", "m", "--name", "A"], "--name A is not a lower-case DNS label of at most 50 characters"),
+        (&["--file", "m", "--namespace=a.b"], "--namespace a.b is not a lower-case DNS label"),
+        (&["--file", "m", "--image", "a b"], "--image a b is not an image's name"),
+        (
+            &["--file", "m", "--image", "registry.k8s.io/gmsa-webhook/k8s-gmsa-webhook:v0.13.0"],
+            "--image registry.k8s.io/gmsa-webhook/k8s-gmsa-webhook:v0.13.0 is the Go webhook's image; this script installs another program",
+        ),
+        (&["--file", "m", "--timeout", "soon"], "--timeout soon is not a number of seconds"),
+    ] {
+        assert_eq!(desk.gives_up(args), line);
+    }
+    assert_eq!(
+        desk.gives_up(&["--file", "m", "--name", &long]),
+        format!("--name {long} is not a lower-case DNS label of at most 50 characters")
+    );
+    let help = desk.prints(&["--help"]);
+    for option in
+        ["--file", "--name", "--namespace", "--image", "--certs-dir", "--dry-run", "--overwrite", "--tolerate-master"]
+    {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(option)), "{option} is not in the help");
+    }
+
+    let script = fs::canonicalize(SCRIPT).unwrap();
+    let mut without_kubectl = plane.command("bash");
+    without_kubectl.arg(&script).args(["--file", "/dev/null"]).env("KUBECTL", "/nowhere/kubectl");
+    assert_eq!(
+        line_of_giving_up(&without_kubectl.output().unwrap()),
+        "kubectl is missing: install it, or set KUBECTL to its path"
+    );
+    let mut without_cluster = plane.command("bash");
+    without_cluster.arg(&script).args(["--file", "/dev/null"]).env("KUBECONFIG", "/dev/null");
+    assert_eq!(
+        line_of_giving_up(&without_cluster.output().unwrap()),
+        "no cluster: The connection to the server localhost:8080 was refused - did you specify the right host or port?"
+    );
+    missing_rights_are_named(&desk);
+    assert_eq!(desk.files(), Vec::<String>::new());
+}
+
+fn missing_rights_are_named(desk: &Desk<'_>) {
+    let plane = desk.plane;
+    plane.kubectl_prints(["create", "serviceaccount", "installer", "--namespace", "default"]);
+    let (control_plane, runtime) = plane.control_plane();
+    let credentials = runtime.block_on(control_plane.kubeconfig_of("default", "installer"));
+    fs::write(desk.path("tmp/kubeconfig"), credentials.to_string()).unwrap();
+    let run = || {
+        let script = fs::canonicalize(SCRIPT).unwrap();
+        let mut command = plane.command("bash");
+        command.arg(script).args(["--file", "/dev/null"]).env("KUBECONFIG", desk.path("tmp/kubeconfig"));
+        line_of_giving_up(&command.output().unwrap())
+    };
+    assert_eq!(
+        run(),
+        "no rights: namespaces \"gmsa-webhook\" is forbidden: User \"system:serviceaccount:default:installer\" cannot get \
+         resource \"namespaces\" in API group \"\" in the namespace \"gmsa-webhook\""
+    );
+    plane.apply(
+        r"apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: installer}
+rules:
+  - {apiGroups: ['*'], resources: ['*'], verbs: [get]}
+  - {apiGroups: ['', apps, policy, apiextensions.k8s.io, admissionregistration.k8s.io], resources: ['*'], verbs: [create, patch]}
+",
+    );
+    plane.kubectl_prints([
+        "create",
+        "clusterrolebinding",
+        "installer",
+        "--clusterrole=installer",
+        "--serviceaccount=default:installer",
+    ]);
+    plane.until("the role is in force", || {
+        let asked = ["auth", "can-i", "get", "namespaces", "--as=system:serviceaccount:default:installer"];
+        plane.kubectl(asked).status.success()
+    });
+    assert_eq!(
+        run(),
+        "no rights to list customresourcedefinitions, create clusterroles, patch clusterroles, create clusterrolebindings, patch clusterrolebindings, \
+         list deployments, watch deployments, create roles, patch roles, create rolebindings, patch rolebindings"
+    );
+    fs::remove_file(desk.path("tmp/kubeconfig")).unwrap();
+}
