@@ -1,12 +1,17 @@
 //! Logs: one line per event on standard error, as text or as JSON. Traces, where a collector is named.
 
-use std::str::FromStr;
+use std::{io, str::FromStr};
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
+mod line;
+mod lines;
 pub mod otlp;
 
+use line::Line;
+use lines::Lines;
+pub use lines::Writing;
 pub use otlp::Traces;
 
 /// The shape of a log line.
@@ -45,11 +50,19 @@ impl FromStr for Levels {
     }
 }
 
-/// Starts logging, and making spans where they are exported. Called once, by a binary.
-pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+/// Starts logging, and making spans where they are exported. Called once, by a binary, which keeps what it is given until
+/// it ends.
+///
+/// # Errors
+/// Where the system gives no thread to write with.
+pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) -> io::Result<Writing> {
+    let lines = Lines::default();
+    let writing = lines.write_to(io::stderr(), |dropped| {
+        tracing::warn!(dropped, "log lines were dropped: whoever reads the log does not keep up");
+    })?;
+    let lines = tracing_subscriber::fmt::layer().with_writer(lines);
     let lines = match format {
-        Format::Text => lines.boxed(),
+        Format::Text => lines.event_format(Line).boxed(),
         Format::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
     };
     // Each layer has its own filter: a span that none of them wants costs one comparison. So none is `None`, which would
@@ -61,6 +74,7 @@ pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) {
         layers.push(spans.with_filter(Targets::new().with_target(otlp::TARGET, LevelFilter::TRACE)).boxed());
     }
     tracing_subscriber::registry().with(layers).init();
+    Ok(writing)
 }
 
 #[cfg(test)]

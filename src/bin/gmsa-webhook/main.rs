@@ -59,7 +59,8 @@ fn observed(config: &Config) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let named = std::env::var_os(otlp::ENDPOINT).is_some_and(|endpoint| !endpoint.is_empty());
     let traces = if named { Some(Traces::start(runtime.handle().clone())?) } else { None };
-    telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref());
+    let _log = telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref())
+        .context("cannot start the log")?;
     let code = match runtime.block_on(serve(config)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
