@@ -209,7 +209,7 @@ fn expect_pod<'r, 'a>(review: &'r Review<'a>) -> Result<&'r pod::Pod<'a>, Denial
     }
     match review.operation {
         review::Operation::Create | review::Operation::Update => {
-            review.object.as_ref().ok_or(Denial::NoObject { field: "object", operation: review.operation })
+            review.object.as_deref().ok_or(Denial::NoObject { field: "object", operation: review.operation })
         }
         operation => Err(Denial::UnexpectedOperation(operation)),
     }

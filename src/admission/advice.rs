@@ -22,7 +22,7 @@ pub struct Advice<'p> {
 /// What is to be said about the pod of a review.
 pub(super) fn on_pod(review: &Review<'_>) -> Vec<String> {
     let mut warnings = Warnings::default();
-    review.object.iter().flat_map(advise).for_each(|advice| warnings.push(advice.text));
+    review.object.iter().flat_map(|pod| advise(pod)).for_each(|advice| warnings.push(advice.text));
     warnings.into_lines()
 }
 

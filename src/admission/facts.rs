@@ -173,7 +173,8 @@ impl Facts {
 
     /// The credential specs and how each was looked at: `web (use: api, contents: cache), other (use: remembered)`.
     pub(super) fn describe(&self, names: &[SpecName]) -> String {
-        let mut text = String::new();
+        // Room for the longest words and for most names.
+        let mut text = String::with_capacity(names.len() * 64);
         for name in names {
             let used = self.uses.iter().find(|(known, ..)| known == name);
             let read = self.specs.iter().find(|(known, ..)| known == name);

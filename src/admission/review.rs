@@ -4,11 +4,11 @@
 //! Unknown fields are skipped without being built, known fields of the wrong type and known keys that stand twice are
 //! errors, and no error quotes the body. The wire format is `k8s.io/api/admission/v1`; `v1beta1` has the same one.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, ops::Deref};
+use std::{borrow::Cow, fmt, marker::PhantomData, ops::Deref};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::{
-    Deserialize, Deserializer, Serialize,
+    Deserialize, Deserializer, Serialize, Serializer,
     de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
@@ -163,9 +163,9 @@ pub struct Review<'a> {
     /// The namespace, empty where there is none.
     pub namespace: Cow<'a, str>,
     /// The new object, where the kind is Pod and there is one.
-    pub object: Option<Pod<'a>>,
+    pub object: Option<Box<Pod<'a>>>,
     /// The object as it is stored, where the kind is Pod and there is one.
-    pub old_object: Option<Pod<'a>>,
+    pub old_object: Option<Box<Pod<'a>>>,
     /// The new object, where its kind is one of [`workload::KINDS`] and there is one.
     pub workload: Option<Workload<'a>>,
     /// The new object, where the kind is `GMSACredentialSpec` and there is one.
@@ -200,7 +200,7 @@ impl<'a> Review<'a> {
             .map_err(|error| ParseError::Json(format!("it is not UTF-8 from byte {} on", error.valid_up_to())))?;
         // One pass for Pods, which are nearly all that comes. An object of another kind may have other types in a Pod's
         // places: it must still be named in the answer, so it is read again without its objects.
-        let mut review = match read::<Object<Pod<'a>>>(body) {
+        let mut review = match read::<Object<Box<Pod<'a>>>>(body) {
             Ok(envelope) => Self::from_envelope(envelope, |Object(pod)| Some(pod))?,
             Err(pod_error) => {
                 let review = Self::from_envelope(read::<IgnoredAny>(body)?, |_| None)?;
@@ -218,7 +218,7 @@ impl<'a> Review<'a> {
         Ok(review)
     }
 
-    fn from_envelope<P>(envelope: Envelope<'a, P>, pod: impl Fn(P) -> Option<Pod<'a>>) -> Result<Self, ParseError> {
+    fn from_envelope<P>(envelope: Envelope<'a, P>, pod: impl Fn(P) -> Option<Box<Pod<'a>>>) -> Result<Self, ParseError> {
         let Object(request) = envelope.request;
         let or_empty = |text: Option<Text<'a>>| text.map_or(Cow::Borrowed(""), |text| text.0);
         if !(1..=MAX_UID).contains(&request.uid.0.len()) {
@@ -297,10 +297,14 @@ struct Response<'a> {
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    audit_annotations: BTreeMap<&'static str, &'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "as_object")]
+    audit_annotations: &'a [(&'static str, String)],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     warnings: &'a [String],
+}
+
+fn as_object<S: Serializer>(pairs: &[(&'static str, String)], output: S) -> Result<S::Ok, S::Error> {
+    output.collect_map(pairs.iter().map(|(key, value)| (key, value)))
 }
 
 /// A `meta/v1.Status`.
@@ -331,7 +335,7 @@ fn answer(api_version: ApiVersion, uid: &str, decision: &Decision) -> Vec<u8> {
             uid,
             allowed: status.is_none(),
             status,
-            audit_annotations: decision.audit.iter().map(|(key, value)| (*key, value.as_str())).collect(),
+            audit_annotations: &decision.audit,
             warnings: &decision.warnings,
         },
     };
