@@ -57,8 +57,9 @@ impl Default for Limits {
     }
 }
 
-/// How often a self-managed Secret and its webhook configurations are looked at, besides when they are seen to change.
-const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// How often webhook configurations whose `caBundle` is ours, and a self-managed Secret, are looked at. Whoever overwrites a
+/// bundle keeps pods from being admitted until it is written again.
+pub const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Where credential specs and permissions come from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 mod binaries;
+mod caller;
 mod client;
 mod installation;
 mod process;
@@ -33,6 +34,7 @@ mod registration;
 mod webhook;
 
 pub use binaries::Binaries;
+pub use caller::CALLER;
 pub use client::{Client, Refusal};
 pub use installation::{Account, SERVICE, SPECS, grant, install, namespace, service_account};
 pub use process::{Process, tails};
@@ -79,6 +81,7 @@ impl ControlPlane {
     pub async fn start(binaries: Binaries, folder: &Path) -> Self {
         let ca = Ca::generate("control-plane", SystemTime::now(), LIFETIME).unwrap();
         let token = write_credentials(folder, &ca);
+        caller::write(folder, &ca);
         let [etcd_address, etcd_peer, address] = free_addresses();
         let kubeconfig = kubeconfig(address, ca.cert_pem(), &token);
         fs::write(folder.join("admin.kubeconfig"), kubeconfig.to_string()).unwrap();
@@ -114,6 +117,15 @@ impl ControlPlane {
     pub async fn restart_api_server(&mut self) {
         self.api_server = start_api_server(&self.binaries, &self.folder, self.etcd_address, self.address);
         self.ready().await;
+    }
+
+    /// Restarts the API server, which from then on shows a client certificate, with the name [`CALLER`], to these Services:
+    /// `NAME.NAMESPACE.svc`, and `:PORT` where that is not 443. Gives back the file with the authority that signed it.
+    pub async fn show_a_certificate_to(&mut self, services: &[&str]) -> PathBuf {
+        caller::show_to(&self.folder, services);
+        self.kill_api_server();
+        self.restart_api_server().await;
+        caller::authority(&self.folder)
     }
 
     /// Whether there is a kube-controller-manager.
@@ -198,6 +210,7 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
         ("--service-account-key-file", "service-accounts.crt"),
         ("--service-account-signing-key-file", "service-accounts.key"),
         ("--token-auth-file", "tokens.csv"),
+        ("--admission-control-config-file", caller::ADMISSION),
     ] {
         command.arg(flag).arg(folder.join(file));
     }
