@@ -44,6 +44,10 @@ shellcheck:
 bench *ARGS:
     python3 benches/floor.py {{ ARGS }}
 
+# What half-open connections and garbage on the port do to good reviews; `just bench-hostile --write` updates docs/performance.md.
+bench-hostile *ARGS:
+    python3 benches/hostile.py {{ ARGS }}
+
 # Pods created per second on a real control plane; `just bench-cluster --write` updates docs/performance.md.
 bench-cluster *ARGS:
     cargo bench --locked --bench cluster -- {{ ARGS }}
