@@ -7,7 +7,7 @@ use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util
 
 pub mod otlp;
 
-pub use otlp::Traces;
+pub use otlp::{Endpoint, Traces};
 
 /// The shape of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
