@@ -168,7 +168,8 @@ impl ControlPlane {
         .await;
     }
 
-    /// Starts those controllers that stand between a workload and its pods, or between a namespace and its life.
+    /// Starts those controllers that stand between a workload and its pods, or between a namespace and its life, and those
+    /// that sign certificates and say who signed them.
     fn start_controllers(&mut self) {
         let path = &self.folder;
         self.controller_manager = self.binaries.controller_manager.as_ref().map(|binary| {
@@ -176,20 +177,34 @@ impl ControlPlane {
             command.arg("--kubeconfig").arg(path.join("admin.kubeconfig"));
             command.arg(
                 "--controllers=deployment-controller,replicaset-controller,namespace-controller,serviceaccount-controller,\
-                 validatingadmissionpolicy-status-controller",
+                 validatingadmissionpolicy-status-controller,certificatesigningrequest-signing-controller,\
+                 root-ca-certificate-publisher-controller",
             );
+            for (flag, file) in [
+                ("--cluster-signing-cert-file", AUTHORITY[0]),
+                ("--cluster-signing-key-file", AUTHORITY[1]),
+                ("--root-ca-file", AUTHORITY[0]),
+            ] {
+                command.arg(flag).arg(path.join(file));
+            }
             command.args(["--leader-elect=false", "--secure-port=0"]);
             Process::start("kube-controller-manager", path, &mut command)
         });
     }
 }
 
-/// Writes what the API server is started with, and gives the administrator's token.
+/// The files with the certificate of who signs for the cluster, and its key.
+const AUTHORITY: [&str; 2] = ["authority.crt", "authority.key"];
+
+/// Writes what the API server and the controllers are started with, and gives the administrator's token.
 fn write_credentials(folder: &Path, ca: &Ca) -> String {
     for (name, host) in [("api-server", "127.0.0.1"), ("service-accounts", "kubernetes.default.svc")] {
         let issued = ca.issue(&[host.to_owned()], SystemTime::now(), LIFETIME).unwrap();
         fs::write(folder.join(name).with_extension("crt"), issued.cert).unwrap();
         fs::write(folder.join(name).with_extension("key"), issued.key).unwrap();
+    }
+    for (file, pem) in AUTHORITY.into_iter().zip([ca.cert_pem(), &ca.key_pem()]) {
+        fs::write(folder.join(file), pem).unwrap();
     }
     let mut random = [0; 16];
     getrandom::fill(&mut random).unwrap();
