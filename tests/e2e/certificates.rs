@@ -103,22 +103,22 @@ async fn install(control_plane: &ControlPlane, port: u16) -> Value {
     let subjects = json!([{"kind": "ServiceAccount", "name": NAME, "namespace": SERVICE}]);
     let reference =
         |kind: &str, name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
-    let rules = json!([{
+    let allowed = json!([{
         "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["managed-tls"],
         "verbs": ["get", "list", "watch", "update"],
     }]);
-    let role = json!({"metadata": {"name": NAME}, "rules": rules});
+    let role = json!({"metadata": {"name": NAME}, "rules": allowed});
     client.create(&roles, &role).await.unwrap();
     let binding = json!({"metadata": {"name": NAME}, "roleRef": reference("Role", NAME), "subjects": subjects});
     client.create(&bindings, &binding).await.unwrap();
     let configurations = "managed-configurations";
-    let rules = json!([{
+    let allowed = json!([{
         "apiGroups": ["admissionregistration.k8s.io"],
         "resources": CONFIGURATIONS,
         "resourceNames": [NAME],
         "verbs": ["get", "patch"],
     }]);
-    let role = json!({"metadata": {"name": configurations}, "rules": rules});
+    let role = json!({"metadata": {"name": configurations}, "rules": allowed});
     client.create(&format!("{rbac}/clusterroles"), &role).await.unwrap();
     let role = reference("ClusterRole", configurations);
     let binding = json!({"metadata": {"name": configurations}, "roleRef": role, "subjects": subjects});
