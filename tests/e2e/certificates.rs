@@ -315,6 +315,7 @@ pub async fn rotation_while_everything_restarts(world: &mut World) {
         end(replica, &relay).await;
     }
     unregister(&client, NAME).await;
+    world.until_watching().await;
 }
 
 /// What `certs inspect` says of it.
@@ -370,6 +371,7 @@ pub async fn only_the_api_server_may_call(world: &mut World) {
     assert_eq!(reviews(&other).await, 0.0);
     other.end().await;
     unregister(client, GUARDED).await;
+    world.until_watching().await;
 }
 
 /// How many reviews a webhook has answered.
