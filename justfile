@@ -16,9 +16,10 @@ test:
 fmt:
     cargo fmt --all -- --check
 
-# Lints, in the library, the binaries, the tests and the benchmarks.
+# Lints, in the library, the binaries, the tests and the benchmarks; those that `cargo test` leaves out are no part of all.
 clippy:
     cargo clippy --locked --all-targets -- -D warnings
+    cargo clippy --locked --test e2e --test install -- -D warnings
 
 # The documentation builds; private items too, so that the links between them are checked.
 doc:
@@ -43,6 +44,10 @@ shellcheck:
 # What a review costs above the floor, by wrk on loopback; `just bench --write` updates docs/performance.md.
 bench *ARGS:
     python3 benches/floor.py {{ ARGS }}
+
+# What half-open connections and garbage on the port do to good reviews; `just bench-hostile --write` updates docs/performance.md.
+bench-hostile *ARGS:
+    python3 benches/hostile.py {{ ARGS }}
 
 # Pods created per second on a real control plane; `just bench-cluster --write` updates docs/performance.md.
 bench-cluster *ARGS:

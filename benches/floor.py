@@ -280,14 +280,14 @@ def run(rounds: int, seconds: float) -> str:
     )
 
 
-def write(report: str) -> None:
+def write(report: str, begin: str, end: str) -> None:
     """Puts the report between its two marks on the page."""
     page = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise Failure(f"{PAGE} has no place for the table: {BEGIN} … {END}")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{report}\n\n{END}{after}", encoding="utf-8")
+    before, found_begin, rest = page.partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found_begin or not found_end:
+        raise Failure(f"{PAGE} has no place for the table: {begin} … {end}")
+    PAGE.write_text(f"{before}{begin}\n\n{report}\n\n{end}{after}", encoding="utf-8")
 
 
 def main() -> int:
@@ -301,7 +301,7 @@ def main() -> int:
         report = run(arguments.rounds, arguments.seconds)
         print(report)
         if arguments.write:
-            write(report)
+            write(report, BEGIN, END)
     except (Failure, OSError, subprocess.SubprocessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

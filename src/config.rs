@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    telemetry::{Format, Levels},
+    telemetry::{Endpoint, Format, Levels},
     tls::{
         configurations::Configuration,
         files::Files,
@@ -57,8 +57,9 @@ impl Default for Limits {
     }
 }
 
-/// How often a self-managed Secret and its webhook configurations are looked at, besides when they are seen to change.
-const CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// How often webhook configurations whose `caBundle` is ours, and a self-managed Secret, are looked at. Whoever overwrites a
+/// bundle keeps pods from being admitted until it is written again.
+pub const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Where credential specs and permissions come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +113,8 @@ pub struct Config {
     pub log_levels: Levels,
     /// The shape of a log line.
     pub log_format: Format,
+    /// The collector that gets a trace of each review, if any does.
+    pub otlp_endpoint: Option<Endpoint>,
     /// How much may be going on at once.
     pub limits: Limits,
     /// How long to go on serving after readiness is withdrawn: endpoints and API servers must have heard of it.
@@ -242,6 +245,7 @@ impl ServeArgs {
             authorization_cache_ttl: args.authorization_cache_ttl,
             log_levels: args.log_level,
             log_format: args.log_format,
+            otlp_endpoint: args.otlp_endpoint.flatten(),
             limits: Limits { connections: args.max_connections, reviews: args.max_reviews },
             shutdown_delay: args.shutdown_delay.unwrap_or(Duration::from_secs(if standalone { 0 } else { 5 })),
             drain_timeout: args.drain_timeout,

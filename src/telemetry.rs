@@ -12,7 +12,7 @@ pub mod otlp;
 use line::Line;
 use lines::Lines;
 pub use lines::Writing;
-pub use otlp::Traces;
+pub use otlp::{Endpoint, Traces};
 
 /// The shape of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -1,4 +1,4 @@
-//! `kubectl gmsa` as people run it: the built program, its exact output, its exit code.
+//! `kubectl gmsa`, and the server's commands, as people run them: the built program, its exact output, its exit code.
 //!
 //! A case is a folder of `tests/cli`: `command` is what is typed, `stdin` what is piped in, the rest are its files and what
 //! must come out. `UPDATE_SNAPSHOTS=1 cargo test --test cli` writes what comes out now, for a reviewer to read.
@@ -19,6 +19,10 @@ use std::{
 
 #[path = "cli/agreement.rs"]
 mod agreement;
+#[path = "cli/certs.rs"]
+mod certs;
+#[path = "cli/install_test.rs"]
+mod install_test;
 #[path = "cli/live.rs"]
 mod live;
 mod support;
@@ -27,6 +31,20 @@ fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-gmsa"));
     command.current_dir(folder).env_clear().env("HOME", "/nonexistent");
     command
+}
+
+/// The server's program, with a kubeconfig for a simulated API server or without any; gives back its exit code, what it
+/// printed and what it complained of.
+async fn server_program(api: Option<&support::SimulatedApi>, arguments: &[&str]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"));
+    command.env_clear().env("HOME", folder.path()).env("KUBECONFIG", &kubeconfig).args(arguments);
+    if let Some(api) = api {
+        fs::write(&kubeconfig, api.kubeconfig()).unwrap();
+    }
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    (output.status.code().unwrap(), text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
 }
 
 fn run(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Output {

@@ -10,12 +10,15 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::Path,
     process::{Child, Command, ExitStatus, Output, Stdio},
 };
 
 use serde_json::{Value, json};
+
+#[path = "serve/traces.rs"]
+mod traces;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_gmsa-webhook");
 
@@ -58,6 +61,11 @@ impl Serving {
         }
     }
 
+    /// The command that posts an example review, as it is logged.
+    fn curl(&mut self) -> String {
+        self.until("try it: ")["message"].as_str().unwrap().strip_prefix("try it: ").unwrap().to_owned()
+    }
+
     /// A field of the line that says that it serves.
     fn address(&self, field: &str) -> SocketAddr {
         let line = self.lines.iter().find(|line| line["message"] == "serving").unwrap();
@@ -79,10 +87,16 @@ impl Serving {
         assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
     }
 
-    fn wait(mut self) -> ExitStatus {
+    fn wait(self) -> ExitStatus {
+        self.last_words().0
+    }
+
+    /// How it ends, and all that it logs.
+    fn last_words(mut self) -> (ExitStatus, Vec<Value>) {
         // A full pipe would keep it from ending.
-        self.log.by_ref().for_each(|line| drop(line.unwrap()));
-        self.child.wait().unwrap()
+        let rest = self.log.by_ref().map(|line| serde_json::from_str(&line.unwrap()).unwrap());
+        self.lines.extend(rest);
+        (self.child.wait().unwrap(), std::mem::take(&mut self.lines))
     }
 }
 
@@ -105,7 +119,7 @@ fn stderr(output: &Output) -> &str {
 #[test]
 fn the_logged_curl_line_works_when_pasted() {
     let mut serving = Serving::start(&["serve", "--standalone", "examples"]);
-    let line = serving.until("try it: ")["message"].as_str().unwrap().strip_prefix("try it: ").unwrap().to_owned();
+    let line = serving.curl();
     let output = run(Command::new("sh").args(["-c", &line]));
     let answer: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{line}: {}", stderr(&output)));
@@ -120,51 +134,6 @@ fn the_logged_curl_line_works_when_pasted() {
     serving.signal("TERM");
     assert_eq!(serving.wait().code(), Some(0));
     assert!(!Path::new(&ca).exists(), "the CA's file goes with the process");
-}
-
-#[test]
-fn a_review_is_a_span_of_the_callers_trace() {
-    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("http://{}", collector.local_addr().unwrap());
-    let collected = std::thread::spawn(move || exported(&collector));
-    let mut command = binary(&["serve", "--standalone", "examples", "--listen", "127.0.0.1:0"]);
-    let mut serving =
-        Serving::spawn(command.args(["--admin-listen", "127.0.0.1:0"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint));
-    let line = serving.until("try it: ")["message"].as_str().unwrap().strip_prefix("try it: ").unwrap().to_owned();
-    let trace = "0123456789abcdef0123456789abcdef";
-    let line = format!("{line} -H 'traceparent: 00-{trace}-0011223344556677-01'");
-    assert!(run(Command::new("sh").args(["-c", &line])).status.success());
-    // What is not yet exported is exported at the end.
-    serving.signal("TERM");
-    assert_eq!(serving.wait().code(), Some(0));
-
-    let (head, body) = collected.join().unwrap();
-    assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
-    assert!(head.to_ascii_lowercase().contains("\r\ncontent-type: application/x-protobuf\r\n"), "{head}");
-    let holds = |part: &[u8]| body.windows(part.len()).any(|window| window == part);
-    let id: Vec<u8> =
-        (0..trace.len()).step_by(2).map(|at| u8::from_str_radix(&trace[at..at + 2], 16).unwrap()).collect();
-    for part in
-        [&id[..], b"\x00\x11\x22\x33\x44\x55\x66\x77", b"review", b"look-up", b"/mutate", b"expanded", b"gmsa-webhook"]
-    {
-        assert!(holds(part), "{}", String::from_utf8_lossy(part));
-    }
-    assert!(!holds(b"DomainJoinConfig"), "contents are not exported");
-}
-
-/// The head and the body of the one request that a collector is sent.
-fn exported(collector: &TcpListener) -> (String, Vec<u8>) {
-    let mut stream = BufReader::new(collector.accept().unwrap().0);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
-    }
-    let lower = head.to_ascii_lowercase();
-    let length = lower.split_once("\r\ncontent-length: ").unwrap().1.split_once("\r\n").unwrap().0.parse().unwrap();
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).unwrap();
-    stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
-    (head, body)
 }
 
 #[test]
@@ -214,7 +183,7 @@ fn the_environment_of_the_go_webhook_is_understood() {
         let message = format!("{name} is accepted for compatibility and is no longer needed");
         assert!(serving.lines.iter().any(|line| line["message"] == json!(message)), "{name}");
     }
-    let line = serving.until("try it: ")["message"].as_str().unwrap().strip_prefix("try it: ").unwrap().to_owned();
+    let line = serving.curl();
     assert!(line.starts_with(&format!("curl --cacert {} --resolve gmsa-webhook.gmsa.svc:", file("tls.crt"))), "{line}");
     let answer: Value = serde_json::from_slice(&run(Command::new("sh").args(["-c", &line])).stdout).unwrap();
     assert_eq!(answer["response"]["allowed"], true);
@@ -240,6 +209,10 @@ fn what_cannot_be_started_says_why_and_exits_with_2() {
         (
             &["--log-level", "loud"],
             "error: invalid value 'loud' for '--log-level <LEVEL>': expected error, warn, info, debug or trace\n",
+        ),
+        (
+            &["--otlp-endpoint", "collector:4317"],
+            "error: invalid value 'collector:4317' for '--otlp-endpoint <URL>': expected the URL of an OTLP collector, such as http://collector:4318\n",
         ),
         (
             &["--shutdown-delay", "5"],

@@ -218,7 +218,10 @@ impl<'a> Review<'a> {
         Ok(review)
     }
 
-    fn from_envelope<P>(envelope: Envelope<'a, P>, pod: impl Fn(P) -> Option<Box<Pod<'a>>>) -> Result<Self, ParseError> {
+    fn from_envelope<P>(
+        envelope: Envelope<'a, P>,
+        pod: impl Fn(P) -> Option<Box<Pod<'a>>>,
+    ) -> Result<Self, ParseError> {
         let Object(request) = envelope.request;
         let or_empty = |text: Option<Text<'a>>| text.map_or(Cow::Borrowed(""), |text| text.0);
         if !(1..=MAX_UID).contains(&request.uid.0.len()) {

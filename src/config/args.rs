@@ -7,7 +7,7 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
 use super::{Limits, go_duration};
 use crate::{
     credspec::is_dns_subdomain,
-    telemetry::{Format, Levels},
+    telemetry::{Endpoint, Format, Levels},
     tls::{
         configurations::Configuration,
         self_managed::{self, RenewalPoint, SecretName},
@@ -142,6 +142,10 @@ pub(super) struct ServeArgs {
     #[arg(long, value_enum, env = "LOG_FORMAT", default_value = "text")]
     pub(super) log_format: Format,
 
+    /// OpenTelemetry collector that gets a trace of each review, as protobuf over HTTP: a URL, below which /v1/traces is.
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint)]
+    pub(super) otlp_endpoint: Option<OptionalEndpoint>,
+
     /// Open connections at once; over it, none is accepted until one ends.
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections, value_parser = at_least_one)]
     pub(super) max_connections: usize,
@@ -240,6 +244,13 @@ fn optional_port(text: &str) -> Result<OptionalPort, String> {
         return Ok(None);
     }
     text.parse().map(Some).map_err(|_| "expected a port: a number from 0 to 65535".to_owned())
+}
+
+/// An empty variable counts as one that is not set.
+pub(super) type OptionalEndpoint = Option<Endpoint>;
+
+fn optional_endpoint(text: &str) -> Result<OptionalEndpoint, String> {
+    if text.is_empty() { Ok(None) } else { text.parse().map(Some) }
 }
 
 /// The spellings of Go's `strconv.ParseBool`; empty is false, as an unset variable is.

@@ -183,7 +183,7 @@ fn trace(review: &Review<'_>, decision: &Decision) {
         Verdict::Allowed(_) => 200,
         Verdict::Denied(denial) => denial.code(),
     };
-    span.record("uid", &*review.uid).record("namespace", &*review.namespace).record("code", code);
+    span.record("uid", &*review.uid).record("namespace", &*review.namespace).record("code", i64::from(code));
     span.record("outcome", outcome(decision).as_str()).record("reason", decision.reason);
 }
 

@@ -16,7 +16,7 @@ use axum::{
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::{Instant, timeout_at};
-use tracing::{Instrument as _, field::Empty};
+use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
     limits::{BODY_TIMEOUT, MAX_BODY, Reviews, time_allowed},
@@ -79,7 +79,8 @@ impl Shared {
             namespace = Empty, outcome = Empty, reason = Empty, code = Empty
         );
         otlp::continue_trace(&span, request.headers());
-        self.answer(webhook, request).instrument(span).await.unwrap_or_else(|refusal| self.refuse(&refusal))
+        let answered = async { self.answer(webhook, request).await.unwrap_or_else(|refusal| self.refuse(&refusal)) };
+        answered.instrument(span).await
     }
 
     async fn answer(&self, webhook: Webhook, request: Request) -> Result<Response, Refusal> {
@@ -99,6 +100,7 @@ impl Shared {
         let (status, message) = refusal.say();
         tracing::info!(code = status.as_u16(), cause = message, "request refused");
         self.metrics.request_refused(status.as_u16());
+        Span::current().record("outcome", "refused").record("code", i64::from(status.as_u16()));
         (status, format!("{message}\n")).into_response()
     }
 }

@@ -195,7 +195,9 @@ mod tests {
                 std::thread::spawn(move || (0..500).for_each(|n| put(&lines, &format!("{thread} {n}\n"))))
             })
             .collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         drop(log.writing);
         let writes: Vec<String> = log.writes.try_iter().collect();
         let text = writes.concat();

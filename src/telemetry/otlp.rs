@@ -1,12 +1,21 @@
 //! Traces: one span per review, sent to an OpenTelemetry collector as protobuf over HTTP.
 //!
 //! What always holds: without an endpoint nothing is made and every span's callsite is off; a collector that is away or
-//! slow costs spans, never a review; spans hold names and outcomes, never a pod's body or contents.
+//! slow costs spans and a log line now and then, never a review; spans hold names and outcomes, never a pod's body or
+//! contents.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    fmt,
+    future::Future,
+    pin::Pin,
+    str::FromStr,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -15,7 +24,7 @@ use hyper_util::{
 };
 use opentelemetry::{propagation::TextMapPropagator as _, trace::TracerProvider as _};
 use opentelemetry_http::{HeaderExtractor, HttpClient, HttpError};
-use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithHttpConfig as _};
+use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::{
     Resource,
     propagation::TraceContextPropagator,
@@ -26,8 +35,6 @@ use tokio::{runtime::Handle, time::timeout};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-/// The variable that turns traces on. The exporter reads it, and the others of the OpenTelemetry specification, itself.
-pub const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 /// The target of every span that is exported; no log line has it.
 pub const TARGET: &str = "gmsa_webhook::trace";
 /// How long an export may take.
@@ -36,6 +43,33 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The largest answer of a collector that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024;
+/// How long nothing more is logged of exports that fail.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// The address of a collector: an `http` or `https` URL, below which `/v1/traces` is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint(Uri);
+
+impl FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse::<Uri>() {
+            Ok(uri) if matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none() => Ok(Self(uri)),
+            _ => Err("expected the URL of an OTLP collector, such as http://collector:4318".to_owned()),
+        }
+    }
+}
+
+impl Endpoint {
+    fn is_encrypted(&self) -> bool {
+        self.0.scheme_str() == Some("https")
+    }
+
+    fn traces(&self) -> String {
+        format!("{}/v1/traces", self.0.to_string().trim_end_matches('/'))
+    }
+}
 
 /// Why there can be no traces.
 #[derive(Debug, Error)]
@@ -56,14 +90,18 @@ pub enum OtlpError {
 pub struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Starts exporting; requests run on `runtime`.
+    /// Starts exporting to a collector; requests run on `runtime`. Whatever else there is to say of the exporter, such as
+    /// headers, it reads from the variables of the OpenTelemetry specification itself.
     ///
     /// # Errors
-    /// Where the variables make no exporter.
-    pub fn start(runtime: Handle) -> Result<Self, OtlpError> {
-        let client = Client::new(runtime)?;
-        let exporter =
-            SpanExporter::builder().with_http().with_http_client(client).build().map_err(OtlpError::Exporter)?;
+    /// Where the variables make no exporter, or no certificate of a collector could be verified.
+    pub fn start(endpoint: &Endpoint, runtime: Handle) -> Result<Self, OtlpError> {
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(Client::new(endpoint, runtime)?)
+            .with_endpoint(endpoint.traces())
+            .build()
+            .map_err(OtlpError::Exporter)?;
         let mut resource = Resource::builder();
         if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
             resource = resource.with_service_name(env!("CARGO_PKG_NAME"));
@@ -97,20 +135,54 @@ pub fn continue_trace(span: &Span, headers: &HeaderMap) {
 struct Client {
     hyper: Hyper<HttpsConnector<HttpConnector>, Full<Bytes>>,
     runtime: Handle,
+    complaint: Arc<Complaint>,
 }
 
 impl Client {
-    fn new(runtime: Handle) -> Result<Self, OtlpError> {
+    fn new(endpoint: &Endpoint, runtime: Handle) -> Result<Self, OtlpError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(OtlpError::Tls)?
-            .with_native_roots()
-            .map_err(OtlpError::Roots)?
-            .with_no_client_auth();
-        let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
-        Ok(Self { hyper: Hyper::builder(TokioExecutor::new()).build(connector), runtime })
+            .map_err(OtlpError::Tls)?;
+        // A system without any is no reason not to start, unless they are needed.
+        let tls = if endpoint.is_encrypted() {
+            tls.with_native_roots().map_err(OtlpError::Roots)?
+        } else {
+            tls.with_root_certificates(rustls::RootCertStore::empty())
+        };
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls.with_no_client_auth())
+            .https_or_http()
+            .enable_http1()
+            .build();
+        Ok(Self { hyper: Hyper::builder(TokioExecutor::new()).build(connector), runtime, complaint: Arc::default() })
     }
+}
+
+/// When it was last logged that an export failed.
+#[derive(Default)]
+struct Complaint(Mutex<Option<Instant>>);
+
+impl Complaint {
+    /// Logs it, unless that was done a moment ago.
+    fn make(&self, cause: &str) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| last.elapsed() >= SILENCE) {
+            *last = Some(Instant::now());
+            tracing::warn!(cause, "cannot export traces: they are lost");
+        }
+    }
+}
+
+/// An error with all that led to it.
+fn chain(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        line = line + ": " + &error.to_string();
+        next = error.source();
+    }
+    line
 }
 
 impl fmt::Debug for Client {
@@ -128,15 +200,37 @@ impl HttpClient for Client {
         'a: 'b,
         Self: 'b,
     {
-        let hyper = self.hyper.clone();
+        let (hyper, complaint) = (self.hyper.clone(), Arc::clone(&self.complaint));
         let sent = self.runtime.spawn(async move {
             let exchange = async {
                 let (head, body) = hyper.request(request.map(Full::new)).await?.into_parts();
                 let body = Limited::new(body, MAX_ANSWER).collect().await?.to_bytes();
                 Ok::<_, HttpError>(Response::from_parts(head, body))
             };
-            timeout(EXPORT_TIMEOUT, exchange).await?
+            let answer = timeout(EXPORT_TIMEOUT, exchange).await.unwrap_or_else(|late| Err(late.into()));
+            match &answer {
+                Ok(answer) if answer.status().is_success() => {}
+                Ok(answer) => complaint.make(&format!("the collector answered {}", answer.status().as_u16())),
+                Err(error) => complaint.make(&chain(error.as_ref())),
+            }
+            answer
         });
         Box::pin(async move { sent.await? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collector_is_named_by_a_url() {
+        let traces = |text: &str| text.parse::<Endpoint>().map(|endpoint| endpoint.traces());
+        assert_eq!(traces("http://collector:4318"), Ok("http://collector:4318/v1/traces".to_owned()));
+        assert_eq!(traces("https://collector/below/"), Ok("https://collector/below/v1/traces".to_owned()));
+        for wrong in ["collector:4318", "grpc://collector:4317", "/v1/traces", "http://collector/?a=b", "http://"] {
+            let expected = "expected the URL of an OTLP collector, such as http://collector:4318";
+            assert_eq!(traces(wrong), Err(expected.to_owned()), "{wrong}");
+        }
     }
 }

@@ -23,7 +23,7 @@ pub(super) use watch::Folders;
 /// The largest file that is read, in bytes: a chain of 4096-bit RSA certificates is a few KiB.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// How many times to read a pair that is being replaced while it is read.
+/// How many times to read what is being replaced while it is read.
 const ATTEMPTS: usize = 5;
 
 /// Where a certificate chain and its key are.
@@ -133,13 +133,26 @@ fn read_together(cert: &Path, key: &Path) -> Result<(Vec<u8>, Vec<u8>), LoadErro
     Ok((before, read(key)?))
 }
 
+/// Reads a file. One that is not there is tried again at once: the kubelet swaps the link to a folder and removes the old
+/// one, which may be where a path was about to lead.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, LoadError> {
     let failed = |source| LoadError::Read { path: path.to_owned(), source };
+    let missing =
+        |opened: &io::Result<File>| opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let mut opened = File::open(path);
+    for _ in 1..ATTEMPTS {
+        if missing(&opened) {
+            opened = File::open(path);
+        }
+    }
     let mut bytes = Vec::new();
     // One byte more than is allowed tells that the file is longer.
-    File::open(path).map_err(failed)?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
+    opened.map_err(failed)?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(LoadError::TooLarge { path: path.to_owned() });
     }
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests;

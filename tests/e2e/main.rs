@@ -36,6 +36,7 @@ mod control_plane;
 mod world;
 
 mod access;
+mod certificates;
 mod change;
 mod contents;
 mod ephemeral;
@@ -91,6 +92,8 @@ const SCENARIOS: &[Scenario] = scenarios![
     change::spec_created_and_used_at_once,
     change::spec_changed_then_used,
     outage::api_server_restarted,
+    certificates::rotation_while_everything_restarts,
+    certificates::only_the_api_server_may_call,
     metrics::every_family_has_sensible_values,
     roles::minimal_roles_of_the_go_chart_suffice,
     outage::webhook_killed,

@@ -25,11 +25,7 @@ pub async fn api_server_restarted(world: &mut World) {
     assert_eq!(slots(&stored), json!({"pod": filled("surviving", &old)}));
     let new = change_to_second(world, "surviving").await;
     until_new(world, "surviving", &old, &new).await;
-    until("the watch is up again", async || {
-        let synced = world.webhook.scrape().await.sum("gmsa_webhook_spec_watch_state", &[r#"state="synced""#]);
-        (synced == 1.0).then_some(())
-    })
-    .await;
+    world.until_watching().await;
 }
 
 pub async fn webhook_killed(world: &mut World) {

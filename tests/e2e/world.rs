@@ -86,6 +86,15 @@ impl World {
         &self.control_plane.client
     }
 
+    /// Waits until the webhook's watch on credential specs is up, after the API server was away.
+    pub async fn until_watching(&self) {
+        until("the watch is up again", async || {
+            let synced = self.webhook.scrape().await.sum("gmsa_webhook_spec_watch_state", &[r#"state="synced""#]);
+            (synced == 1.0).then_some(())
+        })
+        .await;
+    }
+
     /// Registers the webhook through a Service: that is how the names in its certificate come to matter.
     async fn register(&self) {
         let port = self.webhook.address.port();

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use gmsa_webhook::{
     admin::Fact,
     apiserver::ApiServer,
-    config::{Certificate, Config},
+    config::{CHECK_INTERVAL, Certificate, Config},
     tls::{
         self, Clock, Publication, Served,
         ca_file::CaFile,
@@ -66,7 +66,7 @@ pub fn serve(
             tasks.spawn(async move { match kept.await {} });
             if let Some((file, configurations)) = publish {
                 let publication = Publication::new(cluster()?, configurations.clone(), config.foreign_ca_grace);
-                let kept = CaFile::new(file.clone(), publication).keep_published(interval, Clock::system());
+                let kept = CaFile::new(file.clone(), publication).keep_published(CHECK_INTERVAL, Clock::system());
                 tasks.spawn(async move { match kept.await {} });
             }
             // curl takes a leaf for its own anchor.

@@ -19,7 +19,7 @@ use gmsa_webhook::{
     metrics::{CertificateStep, Metrics},
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
-    telemetry::{self, Traces, otlp},
+    telemetry::{self, Traces},
     tls::{
         self, Served,
         self_managed::{Counts, Progress},
@@ -57,8 +57,8 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
 /// Serves with logs, and traces where a collector is named. What happens before there is a log is given back.
 fn observed(config: &Config) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
-    let named = std::env::var_os(otlp::ENDPOINT).is_some_and(|endpoint| !endpoint.is_empty());
-    let traces = if named { Some(Traces::start(runtime.handle().clone())?) } else { None };
+    let start = |endpoint| Traces::start(endpoint, runtime.handle().clone());
+    let traces = config.otlp_endpoint.as_ref().map(start).transpose()?;
     let _log = telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref())
         .context("cannot start the log")?;
     let code = match runtime.block_on(serve(config)) {

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 mod binaries;
+mod caller;
 mod client;
 mod installation;
 mod process;
@@ -33,6 +34,7 @@ mod registration;
 mod webhook;
 
 pub use binaries::Binaries;
+pub use caller::CALLER;
 pub use client::{Client, Refusal};
 pub use installation::{Account, SERVICE, SPECS, grant, install, namespace, service_account};
 pub use process::{Process, tails};
@@ -79,6 +81,7 @@ impl ControlPlane {
     pub async fn start(binaries: Binaries, folder: &Path) -> Self {
         let ca = Ca::generate("control-plane", SystemTime::now(), LIFETIME).unwrap();
         let token = write_credentials(folder, &ca);
+        caller::write(folder, &ca);
         let [etcd_address, etcd_peer, address] = free_addresses();
         let kubeconfig = kubeconfig(address, ca.cert_pem(), &token);
         fs::write(folder.join("admin.kubeconfig"), kubeconfig.to_string()).unwrap();
@@ -114,6 +117,15 @@ impl ControlPlane {
     pub async fn restart_api_server(&mut self) {
         self.api_server = start_api_server(&self.binaries, &self.folder, self.etcd_address, self.address);
         self.ready().await;
+    }
+
+    /// Restarts the API server, which from then on shows a client certificate, with the name [`CALLER`], to these Services:
+    /// `NAME.NAMESPACE.svc`, and `:PORT` where that is not 443. Gives back the file with the authority that signed it.
+    pub async fn show_a_certificate_to(&mut self, services: &[&str]) -> PathBuf {
+        caller::show_to(&self.folder, services);
+        self.kill_api_server();
+        self.restart_api_server().await;
+        caller::authority(&self.folder)
     }
 
     /// Whether there is a kube-controller-manager.
@@ -156,7 +168,8 @@ impl ControlPlane {
         .await;
     }
 
-    /// Starts those controllers that stand between a workload and its pods, or between a namespace and its life.
+    /// Starts those controllers that stand between a workload and its pods, or between a namespace and its life, and those
+    /// that sign certificates and say who signed them.
     fn start_controllers(&mut self) {
         let path = &self.folder;
         self.controller_manager = self.binaries.controller_manager.as_ref().map(|binary| {
@@ -164,20 +177,34 @@ impl ControlPlane {
             command.arg("--kubeconfig").arg(path.join("admin.kubeconfig"));
             command.arg(
                 "--controllers=deployment-controller,replicaset-controller,namespace-controller,serviceaccount-controller,\
-                 validatingadmissionpolicy-status-controller",
+                 validatingadmissionpolicy-status-controller,certificatesigningrequest-signing-controller,\
+                 root-ca-certificate-publisher-controller",
             );
+            for (flag, file) in [
+                ("--cluster-signing-cert-file", AUTHORITY[0]),
+                ("--cluster-signing-key-file", AUTHORITY[1]),
+                ("--root-ca-file", AUTHORITY[0]),
+            ] {
+                command.arg(flag).arg(path.join(file));
+            }
             command.args(["--leader-elect=false", "--secure-port=0"]);
             Process::start("kube-controller-manager", path, &mut command)
         });
     }
 }
 
-/// Writes what the API server is started with, and gives the administrator's token.
+/// The files with the certificate of who signs for the cluster, and its key.
+const AUTHORITY: [&str; 2] = ["authority.crt", "authority.key"];
+
+/// Writes what the API server and the controllers are started with, and gives the administrator's token.
 fn write_credentials(folder: &Path, ca: &Ca) -> String {
     for (name, host) in [("api-server", "127.0.0.1"), ("service-accounts", "kubernetes.default.svc")] {
         let issued = ca.issue(&[host.to_owned()], SystemTime::now(), LIFETIME).unwrap();
         fs::write(folder.join(name).with_extension("crt"), issued.cert).unwrap();
         fs::write(folder.join(name).with_extension("key"), issued.key).unwrap();
+    }
+    for (file, pem) in AUTHORITY.into_iter().zip([ca.cert_pem(), &ca.key_pem()]) {
+        fs::write(folder.join(file), pem).unwrap();
     }
     let mut random = [0; 16];
     getrandom::fill(&mut random).unwrap();
@@ -198,6 +225,7 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
         ("--service-account-key-file", "service-accounts.crt"),
         ("--service-account-signing-key-file", "service-accounts.key"),
         ("--token-auth-file", "tokens.csv"),
+        ("--admission-control-config-file", caller::ADMISSION),
     ] {
         command.arg(flag).arg(folder.join(file));
     }

@@ -40,6 +40,17 @@ impl Process {
         let _ = self.child.wait();
     }
 
+    /// Asks it to end.
+    pub fn terminate(&self) {
+        let kill = format!("kill -TERM {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// What it said so far.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()

@@ -21,12 +21,19 @@ impl Webhook {
     pub async fn start(folder: &Path, name: &str, kubeconfig: &Value, certificate: &Issued, port: u16) -> Self {
         let own = folder.join(name);
         fs::create_dir(&own).unwrap();
-        fs::write(own.join("kubeconfig"), kubeconfig.to_string()).unwrap();
-        fs::write(own.join("tls.crt"), &certificate.cert).unwrap();
-        fs::write(own.join("tls.key"), &certificate.key).unwrap();
+        let (cert, key) = (own.join("tls.crt"), own.join("tls.key"));
+        fs::write(&cert, &certificate.cert).unwrap();
+        fs::write(&key, &certificate.key).unwrap();
+        let pair = [format!("--tls-cert={}", cert.display()), format!("--tls-key={}", key.display())];
+        Self::start_with(folder, name, kubeconfig, &pair, port).await
+    }
+
+    /// Starts the webhook with somebody's credentials and these flags, and waits until it is ready.
+    pub async fn start_with(folder: &Path, name: &str, kubeconfig: &Value, flags: &[String], port: u16) -> Self {
+        let credentials = folder.join(name).with_extension("kubeconfig");
+        fs::write(&credentials, kubeconfig.to_string()).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"));
-        command.env_clear().env("KUBECONFIG", own.join("kubeconfig")).env("LOG_FORMAT", "json");
-        command.arg("--tls-cert").arg(own.join("tls.crt")).arg("--tls-key").arg(own.join("tls.key"));
+        command.env_clear().env("KUBECONFIG", credentials).env("LOG_FORMAT", "json").args(flags);
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--admin-listen", "127.0.0.1:0"]);
         let mut process = Process::start(name, folder, &mut command);
         let (address, admin) = until("the webhook listens", async || {
@@ -46,6 +53,12 @@ impl Webhook {
     /// Its metrics, as they are now.
     pub async fn scrape(&self) -> Scrape {
         Scrape(self.admin.text("/metrics").await.unwrap())
+    }
+
+    /// Ends it as a kubelet does, and waits until it has ended.
+    pub async fn end(mut self) {
+        self.process.terminate();
+        until("the webhook has ended", async || self.process.has_ended().then_some(())).await;
     }
 
     /// Ends it at once, as an outage does.

@@ -1,0 +1,380 @@
+//! A webhook that makes its own certificates, behind a Service with two replicas, while its authority is replaced and
+//! everything else is restarted.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    path::Path,
+    process::Command,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gmsa_webhook::tls::{CaBundle, self_managed::ROTATE_ANNOTATION};
+use serde_json::{Value, json};
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+
+use crate::{
+    control_plane::{
+        Account, CALLER, Client, ControlPlane, LIFETIME, Registration, SERVICE, Webhook, free_addresses, grant,
+        namespace, service_account, until,
+    },
+    pods::{filled, gmsa, pod, slots},
+    world::{USER, WEB, World},
+};
+
+/// The namespace of the pods, the name of the Service, of both configurations, of the account and its roles.
+const NAME: &str = "managed";
+/// The path of both configurations' collections, and their names.
+const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
+const CONFIGURATIONS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+/// The path of the Secret with the certificates.
+const SECRET: &str = "/api/v1/namespaces/gmsa-webhook/secrets/managed-tls";
+
+/// What a Service does: it passes connections on to one of the replicas that are up.
+struct Relay {
+    port: u16,
+    replicas: Arc<Mutex<Vec<SocketAddr>>>,
+    task: JoinHandle<()>,
+}
+
+impl Relay {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let replicas: Arc<Mutex<Vec<SocketAddr>>> = Arc::default();
+        let shared = Arc::clone(&replicas);
+        let task = tokio::spawn(async move {
+            loop {
+                let (mut client, _) = listener.accept().await.unwrap();
+                let replica = {
+                    let mut replicas = shared.lock().unwrap();
+                    if !replicas.is_empty() {
+                        replicas.rotate_left(1);
+                    }
+                    replicas.first().copied()
+                };
+                tokio::spawn(async move {
+                    if let Some(replica) = replica
+                        && let Ok(mut replica) = TcpStream::connect(replica).await
+                    {
+                        // It ends when either side does.
+                        let _ = copy_bidirectional(&mut client, &mut replica).await;
+                    }
+                });
+            }
+        });
+        Self { port, replicas, task }
+    }
+
+    fn add(&self, replica: SocketAddr) {
+        self.replicas.lock().unwrap().push(replica);
+    }
+
+    fn remove(&self, replica: SocketAddr) {
+        self.replicas.lock().unwrap().retain(|known| *known != replica);
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Installs a Service, an empty Secret, two configurations without a bundle, and an account with the rights that the chart
+/// gives. Gives back the account's credentials.
+async fn install(control_plane: &ControlPlane, port: u16) -> Value {
+    let client = &control_plane.client;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "managed-tls"}, "type": "Opaque"});
+    client.create(&format!("/api/v1/namespaces/{SERVICE}/secrets"), &secret).await.unwrap();
+
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let roles = format!("{rbac}/namespaces/{SERVICE}/roles");
+    let bindings = format!("{rbac}/namespaces/{SERVICE}/rolebindings");
+    let subjects = json!([{"kind": "ServiceAccount", "name": NAME, "namespace": SERVICE}]);
+    let reference =
+        |kind: &str, name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
+    let allowed = json!([{
+        "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["managed-tls"],
+        "verbs": ["get", "list", "watch", "update"],
+    }]);
+    let role = json!({"metadata": {"name": NAME}, "rules": allowed});
+    client.create(&roles, &role).await.unwrap();
+    let binding = json!({"metadata": {"name": NAME}, "roleRef": reference("Role", NAME), "subjects": subjects});
+    client.create(&bindings, &binding).await.unwrap();
+    let configurations = "managed-configurations";
+    let allowed = json!([{
+        "apiGroups": ["admissionregistration.k8s.io"],
+        "resources": CONFIGURATIONS,
+        "resourceNames": [NAME],
+        "verbs": ["get", "patch"],
+    }]);
+    let role = json!({"metadata": {"name": configurations}, "rules": allowed});
+    client.create(&format!("{rbac}/clusterroles"), &role).await.unwrap();
+    let role = reference("ClusterRole", configurations);
+    let binding = json!({"metadata": {"name": configurations}, "roleRef": role, "subjects": subjects});
+    client.create(&format!("{rbac}/clusterrolebindings"), &binding).await.unwrap();
+
+    register(client, NAME, port, "").await;
+    Account { name: NAME, verbs: &["get", "list", "watch"] }.create(control_plane).await
+}
+
+/// Creates a Service without pods of this name, a namespace of this name with an account that may use the credential spec
+/// `web`, and has the API server ask the Service about that namespace's pods.
+async fn register(client: &Client, name: &str, port: u16, ca_pem: &str) {
+    namespace(client, name, &json!({})).await;
+    service_account(client, name, USER).await;
+    grant(client, name, USER, &["web"]).await;
+    let service = json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"type": "ExternalName", "externalName": "localhost"},
+    });
+    client.create(&format!("/api/v1/namespaces/{SERVICE}/services"), &service).await.unwrap();
+    let location = |path: &str| json!({"service": {"name": name, "namespace": SERVICE, "port": port, "path": path}});
+    let namespaces = json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
+    Registration { name, location: &location, ca_pem, namespaces }.create(client).await;
+}
+
+async fn unregister(client: &Client, name: &str) {
+    for collection in CONFIGURATIONS {
+        client.delete(&format!("{REGISTRATION}/{collection}/{name}")).await.unwrap();
+    }
+}
+
+/// A replica, which the Service passes connections on to when it is ready.
+async fn replica(folder: &Path, credentials: &Value, relay: &Relay, name: &str) -> Webhook {
+    let flags = [
+        format!("--self-managed-secret={SERVICE}/managed-tls"),
+        format!("--self-managed-service={NAME}.{SERVICE}"),
+        format!("--webhook-configuration=mutating/{NAME}"),
+        format!("--webhook-configuration=validating/{NAME}"),
+        "--bundle-standing=2s".to_owned(),
+        "--shutdown-delay=500ms".to_owned(),
+    ];
+    let webhook = Webhook::start_with(folder, name, credentials, &flags, 0).await;
+    relay.add(webhook.address);
+    webhook
+}
+
+/// Ends a replica as a cluster does: first nothing new comes to it, then it is asked to end.
+async fn end(replica: Webhook, relay: &Relay) {
+    relay.remove(replica.address);
+    replica.end().await;
+}
+
+/// Creates pods, without storing them, until it is told to stop.
+struct Load {
+    stop: Arc<AtomicBool>,
+    admitted: Arc<AtomicUsize>,
+    task: JoinHandle<Vec<String>>,
+}
+
+impl Load {
+    fn start(client: Client) -> Self {
+        let (stop, admitted) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+        let (stopped, count) = (Arc::clone(&stop), Arc::clone(&admitted));
+        let task = tokio::spawn(async move {
+            let mut failures = Vec::new();
+            while !stopped.load(Ordering::Relaxed) {
+                match create(&client, NAME).await {
+                    Ok(()) => _ = count.fetch_add(1, Ordering::Relaxed),
+                    Err(message) if message.contains("webhook") => failures.push(message),
+                    // The API server is away. Until it is ready again it may not know its roles yet, nor its webhooks.
+                    Err(_) => {
+                        while client.text("/readyz").await.is_err() {
+                            tokio::time::sleep(Duration::from_millis(20)).await;
+                        }
+                    }
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            failures
+        });
+        Self { stop, admitted, task }
+    }
+
+    /// Waits for so many more pods.
+    async fn more(&self, number: usize) {
+        let before = self.admitted.load(Ordering::Relaxed);
+        let enough = || self.admitted.load(Ordering::Relaxed) >= before + number;
+        until("pods are admitted", async || enough().then_some(())).await;
+    }
+
+    async fn finish(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        assert_eq!(self.task.await.unwrap(), Vec::<String>::new());
+    }
+}
+
+async fn create(client: &Client, namespace: &str) -> Result<(), String> {
+    let wanted = pod("tried", USER, &json!({"securityContext": gmsa("web")}));
+    let path = format!("/api/v1/namespaces/{namespace}/pods?dryRun=All");
+    let created = client.create(&path, &wanted).await.map_err(|refusal| refusal.message)?;
+    let expected = json!({"pod": filled("web", WEB)});
+    if slots(&created) == expected { Ok(()) } else { Err(format!("not what the webhook makes of it: {created}")) }
+}
+
+fn value(secret: &Value, key: &str) -> Option<String> {
+    String::from_utf8(STANDARD.decode(secret["data"][key].as_str()?).unwrap()).ok()
+}
+
+/// The authority that signs, where there is one and no other is about to.
+async fn signing(client: &Client) -> Option<String> {
+    let authorities = value(&client.get(SECRET).await.ok()?, "authorities.json")?;
+    let authorities: Value = serde_json::from_str(&authorities).unwrap();
+    let settled = authorities["next"].is_null();
+    settled.then(|| authorities["signing"]["certificate"].as_str().unwrap().to_owned())
+}
+
+/// Asks for a new authority, and gives back the one that signs until then.
+async fn ask(client: &Client, value: &str) -> String {
+    let before = signing(client).await.unwrap();
+    let asked = json!({"metadata": {"annotations": {ROTATE_ANNOTATION: value}}});
+    client.merge(SECRET, &asked).await.unwrap();
+    before
+}
+
+async fn until_another_signs(client: &Client, before: &str) {
+    until("a new authority signs", async || signing(client).await.filter(|now| now != before)).await;
+}
+
+async fn bundles(client: &Client) -> Vec<CaBundle> {
+    let mut bundles = Vec::new();
+    for collection in CONFIGURATIONS {
+        let path = format!("{REGISTRATION}/{collection}/{NAME}");
+        let configuration = client.get(&path).await.unwrap();
+        let bundle = configuration["webhooks"][0]["clientConfig"]["caBundle"].as_str().unwrap().to_owned();
+        bundles.push(CaBundle::from_pem(&STANDARD.decode(bundle).unwrap()).unwrap());
+    }
+    bundles
+}
+
+pub async fn rotation_while_everything_restarts(world: &mut World) {
+    let relay = Relay::start().await;
+    let folder = world.control_plane.folder().to_owned();
+    let credentials = install(&world.control_plane, relay.port).await;
+    let (first, second) = tokio::join!(
+        replica(&folder, &credentials, &relay, "managed-1"),
+        replica(&folder, &credentials, &relay, "managed-2"),
+    );
+    let client = world.client().clone();
+    until("the API server asks the webhook", async || create(&client, NAME).await.ok()).await;
+    let load = Load::start(client.clone());
+    load.more(20).await;
+
+    // A rotation and nothing else.
+    let before = ask(&client, "one").await;
+    until_another_signs(&client, &before).await;
+    load.more(20).await;
+
+    // The API server goes in the middle of a rotation.
+    let before = ask(&client, "two").await;
+    world.control_plane.kill_api_server();
+    world.control_plane.restart_api_server().await;
+    until_another_signs(&client, &before).await;
+    load.more(20).await;
+
+    // One replica after the other goes in the middle of a rotation.
+    let before = ask(&client, "three").await;
+    end(first, &relay).await;
+    let third = replica(&folder, &credentials, &relay, "managed-3").await;
+    end(second, &relay).await;
+    let fourth = replica(&folder, &credentials, &relay, "managed-4").await;
+    until_another_signs(&client, &before).await;
+    load.more(20).await;
+
+    // A replica goes, and then the API server, in the middle of a rotation; another replica comes before it is back.
+    let before = ask(&client, "four").await;
+    end(third, &relay).await;
+    world.control_plane.kill_api_server();
+    let (fifth, ()) =
+        tokio::join!(replica(&folder, &credentials, &relay, "managed-5"), world.control_plane.restart_api_server(),);
+    until_another_signs(&client, &before).await;
+    load.more(20).await;
+    load.finish().await;
+
+    // Everything that was ever served here is still trusted: none of it has expired.
+    let bundles = bundles(&client).await;
+    assert_eq!(bundles[0].len(), 5);
+    assert_eq!(bundles[0], bundles[1]);
+    assert_inspection(&world.control_plane);
+    for replica in [fourth, fifth] {
+        let failed = replica.scrape().await.sum("gmsa_webhook_certificate_reloads_total", &[r#"outcome="refused""#]);
+        assert_eq!(failed, 0.0);
+        end(replica, &relay).await;
+    }
+    unregister(&client, NAME).await;
+    world.until_watching().await;
+}
+
+/// What `certs inspect` says of it.
+fn assert_inspection(control_plane: &ControlPlane) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"));
+    command.env_clear().env("KUBECONFIG", control_plane.folder().join("admin.kubeconfig"));
+    command.args(["certs", "inspect", "--secret", &format!("{SERVICE}/managed-tls")]);
+    for kind in ["mutating", "validating"] {
+        command.args(["--webhook-configuration", &format!("{kind}/{NAME}")]);
+    }
+    let output = command.output().unwrap();
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{report}{}", String::from_utf8_lossy(&output.stderr));
+    let checks: Vec<&str> = report.lines().filter(|line| line.starts_with("ok ")).collect();
+    assert_eq!(checks.len(), 5, "{report}");
+    let accepted = format!(
+        "ok    validating/{NAME}, webhook admission-webhook.windows-gmsa.sigs.k8s.io, accepts the certificate for \
+         {NAME}.{SERVICE}.svc"
+    );
+    assert_eq!(checks[4], accepted);
+}
+
+pub async fn only_the_api_server_may_call(world: &mut World) {
+    const GUARDED: &str = "guarded";
+    let folder = world.control_plane.folder().to_owned();
+    let leaf = world.ca.issue(&[format!("{GUARDED}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
+    let (cert, key) = (folder.join("guarded.crt"), folder.join("guarded.key"));
+    fs::write(&cert, &leaf.cert).unwrap();
+    fs::write(&key, &leaf.key).unwrap();
+    let [address] = free_addresses();
+    let port = address.port();
+    // Before that it shows none.
+    let authority = world.control_plane.show_a_certificate_to(&[&format!("{GUARDED}.{SERVICE}.svc:{port}")]).await;
+    let flags = |client_name: &str| {
+        let files = [("--tls-cert", &cert), ("--tls-key", &key), ("--client-ca", &authority)];
+        let files = files.map(|(flag, file)| format!("{flag}={}", file.display()));
+        [files.to_vec(), vec![format!("--client-name={client_name}"), "--shutdown-delay=0s".to_owned()]].concat()
+    };
+    let credentials = Account { name: GUARDED, verbs: &["get", "list", "watch"] }.create(&world.control_plane).await;
+    let webhook = Webhook::start_with(&folder, GUARDED, &credentials, &flags(CALLER), port).await;
+    let client = world.client();
+    register(client, GUARDED, port, world.ca.cert_pem()).await;
+    until("the API server asks the webhook", async || create(client, GUARDED).await.ok()).await;
+    // Once to expand the pod and once to validate it, at least.
+    assert!(reviews(&webhook).await >= 2.0);
+    webhook.end().await;
+
+    // Another name than the one in the API server's certificate: the same authority is not enough.
+    let flags = flags("kube-controller-manager");
+    let other = Webhook::start_with(&folder, "guarded-other", &credentials, &flags, port).await;
+    let refusal = create(client, GUARDED).await.unwrap_err();
+    assert!(refusal.ends_with("remote error: tls: access denied"), "{refusal}");
+    assert_eq!(reviews(&other).await, 0.0);
+    other.end().await;
+    unregister(client, GUARDED).await;
+    world.until_watching().await;
+}
+
+/// How many reviews a webhook has answered.
+async fn reviews(webhook: &Webhook) -> f64 {
+    webhook.scrape().await.sum("gmsa_webhook_reviews_total", &[])
+}

@@ -1,0 +1,79 @@
+//! The scripts under `certs/`: what they put into a Secret is a certificate that the webhook can serve, by a CA that verifies it.
+
+use std::{fs, process::Output};
+
+use serde_json::Value;
+
+use crate::plane::{Plane, printed};
+
+const SECRET: &str = "secret/gmsa-server-cert";
+
+fn run(plane: &Plane, script: &str, args: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = plane.command("bash");
+    let output =
+        command.arg(fs::canonicalize(script).unwrap()).args(args).env("TMPDIR", folder.path()).output().unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a key may be left behind");
+    output
+}
+
+fn stored(plane: &Plane) -> Value {
+    let printed = plane.kubectl_prints(["get", SECRET, "--namespace", "gmsa-webhook", "-o", "json"]);
+    serde_json::from_str(&printed).unwrap()
+}
+
+/// What the webhook's own inspection says of the Secret: everything fits.
+fn assert_serves(plane: &Plane) {
+    let secret = stored(plane);
+    assert_eq!(secret["type"], "kubernetes.io/tls");
+    assert_eq!(secret["metadata"].get("annotations"), None, "an annotation may repeat the key");
+    let mut command = plane.command(env!("CARGO_BIN_EXE_gmsa-webhook"));
+    let report =
+        printed(command.args(["certs", "inspect", "--secret", "gmsa-webhook/gmsa-server-cert"]).output().unwrap());
+    let names = " for gmsa-webhook.gmsa-webhook.svc, gmsa-webhook.gmsa-webhook, gmsa-webhook, subject ";
+    assert!(report.starts_with("certificate 1: serial ") && report.contains(names), "{report}");
+    let checks: Vec<&str> = report.lines().skip(1).collect();
+    assert!(checks[0].starts_with("ok    the certificate expires at "), "{report}");
+    let rest = [
+        "ok    the private key is the key of the certificate",
+        "ok    the certificate authority accepts the certificate",
+    ];
+    assert_eq!(checks[1..], rest);
+}
+
+#[test]
+fn the_scripts_make_certificates_that_can_be_served() {
+    let plane = Plane::start();
+    plane.create_namespace("gmsa-webhook");
+    let folder = tempfile::tempdir().unwrap();
+    let own = ["--folder", folder.path().to_str().unwrap()];
+    let ca = || fs::read(folder.path().join("ca.crt")).unwrap();
+
+    printed(run(&plane, "certs/own-ca/issue-certificate.sh", &own));
+    assert_serves(&plane);
+    let (first, authority) = (stored(&plane)["data"].clone(), ca());
+    printed(run(&plane, "certs/own-ca/issue-certificate.sh", &own));
+    assert_serves(&plane);
+    let second = stored(&plane)["data"].clone();
+    assert_ne!(second["tls.crt"], first["tls.crt"]);
+    assert_eq!((&second["ca.crt"], ca()), (&first["ca.crt"], authority), "the CA stays");
+
+    plane.until("the cluster's CA is known in the namespace", || {
+        plane.kubectl(["get", "configmap/kube-root-ca.crt", "--namespace", "gmsa-webhook"]).status.success()
+    });
+    let signer = ["--signer", "kubernetes.io/kubelet-serving"];
+    printed(run(&plane, "certs/csr/request-certificate.sh", &signer));
+    assert_serves(&plane);
+    assert_ne!(stored(&plane)["data"]["ca.crt"], second["ca.crt"], "it is the cluster's");
+
+    // Nobody signs for this one.
+    let nobody = ["--signer", "example.com/nobody", "--wait", "1"];
+    let output = run(&plane, "certs/csr/request-certificate.sh", &nobody);
+    assert_eq!(output.status.code(), Some(2));
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        complaint.starts_with("error: example.com/nobody has not signed gmsa-webhook.gmsa-webhook.svc-"),
+        "{complaint}"
+    );
+    assert_serves(&plane);
+}

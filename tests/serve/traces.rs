@@ -1,0 +1,223 @@
+//! What a collector of traces is sent, and what becomes of reviews where it is away.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpListener,
+    process::Command,
+    sync::Arc,
+    thread::{JoinHandle, spawn},
+    time::{Duration, SystemTime},
+};
+
+use gmsa_webhook::tls::{
+    self, KeyPair, Served,
+    issue::{Ca, Issued},
+};
+use rustls::{ServerConnection, StreamOwned};
+use serde_json::Value;
+
+use super::{Serving, binary, run, stderr};
+
+const LOST: &str = "cannot export traces: they are lost";
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// A server whose traces go to this collector. Nothing is exported before the end, unless `environment` says so.
+fn serve(endpoint: &str, environment: &[(&str, &str)]) -> Serving {
+    let mut command = binary(&["serve", "--standalone", "examples", "--listen", "127.0.0.1:0"]);
+    command.args(["--admin-listen", "127.0.0.1:0"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
+    Serving::spawn(command.env("OTEL_BSP_SCHEDULE_DELAY", "3600000").envs(environment.iter().copied()))
+}
+
+/// Runs a command of curl's, which must be done long before an export gives up; gives back the answer.
+fn post(line: &str) -> String {
+    let output = run(Command::new("sh").args(["-c", &format!("{line} --max-time 5")]));
+    assert!(output.status.success(), "{line}: {}", stderr(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn allowed(line: &str) {
+    let answer: Value = serde_json::from_str(&post(line)).unwrap();
+    assert_eq!(answer["response"]["allowed"], true, "{answer}");
+}
+
+/// Ends the server, which then exports what is left; gives back all that it logged.
+fn end(serving: Serving) -> Vec<Value> {
+    serving.signal("TERM");
+    let (status, lines) = serving.last_words();
+    assert_eq!(status.code(), Some(0));
+    lines
+}
+
+fn complaints(lines: &[Value]) -> Vec<&str> {
+    lines.iter().filter(|line| line["message"] == LOST).map(|line| line["cause"].as_str().unwrap()).collect()
+}
+
+/// The head and the body of the one request that a collector is sent.
+fn exported(stream: impl Read + Write) -> (String, Vec<u8>) {
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
+    }
+    let lower = head.to_ascii_lowercase();
+    let length = lower.split_once("\r\ncontent-length: ").unwrap().1.split_once("\r\n").unwrap().0.parse().unwrap();
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).unwrap();
+    stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+    stream.get_mut().flush().unwrap();
+    (head, body)
+}
+
+/// A collector of one export, and its address.
+fn collector() -> (String, JoinHandle<(String, Vec<u8>)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    (endpoint, spawn(move || exported(listener.accept().unwrap().0)))
+}
+
+/// A collector of one export that speaks TLS.
+fn encrypted_collector(ca: &Ca) -> (String, JoinHandle<(String, Vec<u8>)>) {
+    let Issued { cert, key } = ca.issue(&["localhost".to_owned()], SystemTime::now(), DAY).unwrap();
+    let served = Served::new();
+    served.publish(KeyPair::from_pem(cert.as_bytes(), key.as_bytes(), SystemTime::now()).unwrap());
+    let tls = tls::server_config(&served, None).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+    let collected = spawn(move || {
+        let connection = ServerConnection::new(Arc::clone(&tls)).unwrap();
+        exported(StreamOwned::new(connection, listener.accept().unwrap().0))
+    });
+    (endpoint, collected)
+}
+
+fn holds(body: &[u8], part: &[u8]) -> bool {
+    body.windows(part.len()).any(|window| window == part)
+}
+
+#[test]
+fn a_review_is_a_span_of_the_callers_trace() {
+    let (endpoint, collected) = collector();
+    let mut serving = serve(&endpoint, &[]);
+    let trace = "0123456789abcdef0123456789abcdef";
+    let line = format!("{} -H 'traceparent: 00-{trace}-0011223344556677-01'", serving.curl());
+    allowed(&line);
+    allowed(&line.replace("mutate", "validate"));
+    end(serving);
+
+    let (head, body) = collected.join().unwrap();
+    assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
+    assert!(head.to_ascii_lowercase().contains("\r\ncontent-type: application/x-protobuf\r\n"), "{head}");
+    let id: Vec<u8> =
+        (0..trace.len()).step_by(2).map(|at| u8::from_str_radix(&trace[at..at + 2], 16).unwrap()).collect();
+    for part in [
+        &id[..],
+        b"\x00\x11\x22\x33\x44\x55\x66\x77",
+        b"gmsa-webhook",
+        b"review",
+        b"/mutate",
+        b"look-up",
+        b"expanded",
+        b"/validate",
+        b"access review",
+        b"authorized",
+    ] {
+        assert!(holds(&body, part), "{}", String::from_utf8_lossy(part));
+    }
+    assert!(!holds(&body, b"DomainJoinConfig"), "contents are not exported");
+}
+
+#[test]
+fn a_request_that_is_refused_says_so_in_its_span() {
+    let (endpoint, collected) = collector();
+    let mut serving = serve(&endpoint, &[]);
+    let line = serving.curl();
+    let (head, _) = line.split_once(" --data-binary ").unwrap();
+    let url = format!("https://{}/mutate", serving.address("address"));
+    assert!(post(&format!("{head} --data-binary oops {url}")).starts_with("the body is not"));
+    end(serving);
+    let (_, body) = collected.join().unwrap();
+    assert!(holds(&body, b"outcome"), "{}", String::from_utf8_lossy(&body));
+    assert!(holds(&body, b"refused"), "{}", String::from_utf8_lossy(&body));
+    // As protobuf has it: the key, and a number of two bytes.
+    assert!(holds(&body, b"\x0a\x04code\x12\x03\x18\x90\x03"), "{}", body.escape_ascii());
+}
+
+#[test]
+fn a_collector_may_speak_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.crt");
+    let ca = Ca::generate("collector", SystemTime::now(), DAY).unwrap();
+    fs::write(&file, ca.cert_pem()).unwrap();
+    let (endpoint, collected) = encrypted_collector(&ca);
+    let mut serving = serve(&endpoint, &[("SSL_CERT_FILE", file.to_str().unwrap())]);
+    allowed(&serving.curl());
+    assert_eq!(complaints(&end(serving)), Vec::<&str>::new());
+    let (head, body) = collected.join().unwrap();
+    assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
+    assert!(holds(&body, b"expanded"));
+}
+
+#[test]
+fn a_collector_that_cannot_be_trusted_is_sent_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.crt");
+    let [ca, other] = ["collector", "other"].map(|name| Ca::generate(name, SystemTime::now(), DAY).unwrap());
+    fs::write(&file, other.cert_pem()).unwrap();
+    let (endpoint, collected) = encrypted_collector(&ca);
+    let mut serving = serve(&endpoint, &[("SSL_CERT_FILE", file.to_str().unwrap())]);
+    allowed(&serving.curl());
+    let lines = end(serving);
+    let [cause] = complaints(&lines)[..] else { panic!("{lines:?}") };
+    assert!(cause.contains("invalid peer certificate: UnknownIssuer"), "{cause}");
+    assert!(collected.join().is_err(), "nothing can be read");
+}
+
+#[test]
+fn a_collector_that_is_away_costs_one_line_and_no_review() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let mut serving = serve(&endpoint, &[("OTEL_BSP_SCHEDULE_DELAY", "20")]);
+    let line = serving.curl();
+    allowed(&line);
+    let cause = serving.until(LOST)["cause"].as_str().unwrap().to_owned();
+    assert_eq!(cause, "client error (Connect): tcp connect error: Connection refused (os error 111)");
+    // Posting one takes longer than it takes until the one before is exported, in vain.
+    for _ in 0..5 {
+        allowed(&line);
+    }
+    assert_eq!(complaints(&end(serving)), [cause]);
+}
+
+#[test]
+fn a_collector_that_never_answers_delays_nothing() {
+    // Connections are made, and nobody accepts them.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let mut serving = serve(&endpoint, &[("OTEL_BSP_SCHEDULE_DELAY", "20"), ("OTEL_BSP_MAX_QUEUE_SIZE", "1")]);
+    let line = serving.curl();
+    for _ in 0..10 {
+        allowed(&line);
+    }
+    // Nor is the end held up for as long as an export may take.
+    let begun = std::time::Instant::now();
+    end(serving);
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn authorities_of_the_system_matter_only_where_they_are_needed() {
+    let nowhere = [("SSL_CERT_FILE", "/nonexistent/ca.crt"), ("SSL_CERT_DIR", "/nonexistent")];
+    let (endpoint, collected) = collector();
+    let mut serving = serve(&endpoint, &nowhere);
+    allowed(&serving.curl());
+    end(serving);
+    assert!(holds(&collected.join().unwrap().1, b"expanded"));
+
+    let mut command = binary(&["--standalone", "examples", "--otlp-endpoint", "https://localhost:1"]);
+    let output = run(command.envs(nowhere));
+    assert_eq!(output.status.code(), Some(2));
+    let reason = "error: cannot read the system's certificate authorities: ";
+    assert!(stderr(&output).starts_with(reason), "{}", stderr(&output));
+}

@@ -1,0 +1,64 @@
+//! How the API server proves to a webhook that it is the API server: by a client certificate, to those that it is told of.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gmsa_webhook::tls::issue::Ca;
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
+use serde_json::json;
+
+/// The common name of the certificate.
+pub const CALLER: &str = "kube-apiserver";
+
+/// The file that the API server is started with.
+pub(super) const ADMISSION: &str = "admission.json";
+
+const CERT: &str = "caller.crt";
+const KEY: &str = "caller.key";
+/// Whom the certificate is shown to.
+const KUBECONFIG: &str = "webhooks.kubeconfig";
+
+/// The file with the authority that signed the API server's certificate.
+pub fn authority(folder: &Path) -> PathBuf {
+    folder.join("caller-ca.crt")
+}
+
+/// Writes what the API server is to read, and its certificate, signed by `ca`.
+pub(super) fn write(folder: &Path, ca: &Ca) {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, CALLER);
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let signer = KeyPair::from_pem(&ca.key_pem()).unwrap();
+    let issuer = Issuer::from_ca_cert_pem(ca.cert_pem(), signer).unwrap();
+    let certificate = params.signed_by(&key, &issuer).unwrap();
+    fs::write(folder.join(CERT), certificate.pem()).unwrap();
+    fs::write(folder.join(KEY), key.serialize_pem()).unwrap();
+    fs::write(authority(folder), ca.cert_pem()).unwrap();
+    show_to(folder, &[]);
+    let plugin = |name: &str| {
+        let configuration = json!({
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "WebhookAdmissionConfiguration",
+            "kubeConfigFile": folder.join(KUBECONFIG),
+        });
+        json!({"name": name, "configuration": configuration})
+    };
+    let admission = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AdmissionConfiguration",
+        "plugins": [plugin("MutatingAdmissionWebhook"), plugin("ValidatingAdmissionWebhook")],
+    });
+    fs::write(folder.join(ADMISSION), admission.to_string()).unwrap();
+}
+
+/// Has API servers that start from now on show their certificate to these Services: `NAME.NAMESPACE.svc`, and `:PORT` where
+/// that is not 443.
+pub(super) fn show_to(folder: &Path, services: &[&str]) {
+    let user = json!({"client-certificate": folder.join(CERT), "client-key": folder.join(KEY)});
+    let users: Vec<_> = services.iter().map(|service| json!({"name": service, "user": user})).collect();
+    let kubeconfig = json!({"apiVersion": "v1", "kind": "Config", "users": users});
+    fs::write(folder.join(KUBECONFIG), kubeconfig.to_string()).unwrap();
+}
