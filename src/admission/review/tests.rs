@@ -322,7 +322,7 @@ fn an_allowed_answer_carries_patch_warnings_and_annotations() {
     let facts = Facts { hostname: Some("h".to_owned()), ..Facts::default() };
     let decision = Decision {
         warnings: vec!["w1".to_owned(), "w2".to_owned()],
-        audit: vec![("mutate-decision", "expanded".to_owned()), ("mutate-credential-specs", "web".to_owned())],
+        audit: vec![("mutate-credential-specs", "web".to_owned()), ("mutate-decision", "expanded".to_owned())],
         ..decide(Webhook::Mutate { random_hostname: true }, &review, &facts)
     };
     let patch = BASE64_STANDARD.encode(r#"[{"op":"add","path":"/spec/hostname","value":"h"}]"#);
