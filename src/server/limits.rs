@@ -2,9 +2,13 @@
 //!
 //! What always holds: each bound is a constant or a setting, none grows with what a client sends.
 
-use std::time::Duration;
+use std::{pin::pin, task::Poll, time::Duration};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use futures::poll;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, timeout_at},
+};
 
 use crate::config::go_duration;
 
@@ -75,6 +79,15 @@ pub fn time_allowed(query: Option<&str>) -> Result<Duration, InvalidTimeout> {
     };
     let margin = (timeout / 10).min(Duration::from_millis(500));
     Ok(timeout.saturating_sub(margin))
+}
+
+/// Waits until `deadline`; `None` where that is too short. Nearly everything is there at once, and costs no timer then.
+pub async fn by<T>(deadline: Instant, what: impl Future<Output = T>) -> Option<T> {
+    let mut what = pin!(what);
+    match poll!(what.as_mut()) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => timeout_at(deadline, what).await.ok(),
+    }
 }
 
 /// The `timeout` in the query is not one that the API server sends.

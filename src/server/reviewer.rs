@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future::{OptionFuture, join, join_all};
-use tokio::time::{Instant, timeout_at};
-use tracing::{Instrument as _, Span};
+use tokio::time::Instant;
+use tracing::{Instrument as _, Level, Span};
 
+use super::limits::by;
 use crate::{
     admission::{
         self, Decision, Facts, Failure, Needs, Review, Source, SpecFact, Subject, UseFact, Verdict, Webhook,
@@ -107,10 +108,10 @@ impl Reviewer {
     }
 
     async fn resolve(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
-        let resolved = timeout_at(deadline, self.resolver.resolve(name, freshness, deadline))
+        let resolved = by(deadline, self.resolver.resolve(name, freshness, deadline))
             .instrument(tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name))
             .await
-            .unwrap_or_else(|_| Resolved { fact: SpecFact::Failed(too_late()), source: Source::Api });
+            .unwrap_or_else(|| Resolved { fact: SpecFact::Failed(too_late()), source: Source::Api });
         let outcome = match resolved.fact {
             SpecFact::Contents(_) => metrics::Lookup::Found,
             SpecFact::Missing => metrics::Lookup::Missing,
@@ -122,10 +123,10 @@ impl Reviewer {
     }
 
     async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> authorizer::Verdict {
-        let verdict = timeout_at(deadline, self.authorizer.may_use(subject, name, deadline))
+        let verdict = by(deadline, self.authorizer.may_use(subject, name, deadline))
             .instrument(tracing::info_span!(target: otlp::TARGET, "access review", spec = %name))
             .await
-            .unwrap_or_else(|_| authorizer::Verdict { fact: UseFact::Failed(too_late()), source: Source::Api });
+            .unwrap_or_else(|| authorizer::Verdict { fact: UseFact::Failed(too_late()), source: Source::Api });
         let outcome = match verdict.fact {
             UseFact::Allowed => metrics::Access::Allowed,
             UseFact::Denied { .. } => metrics::Access::Denied,
@@ -175,10 +176,10 @@ fn outcome(decision: &Decision) -> metrics::Outcome {
 
 /// Completes the span of the review, where there is one.
 fn trace(review: &Review<'_>, decision: &Decision) {
-    let span = Span::current();
-    if span.is_disabled() {
+    if !tracing::enabled!(target: otlp::TARGET, Level::INFO) {
         return;
     }
+    let span = Span::current();
     let code = match &decision.verdict {
         Verdict::Allowed(_) => 200,
         Verdict::Denied(denial) => denial.code(),

@@ -15,11 +15,11 @@ use axum::{
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
-    limits::{BODY_TIMEOUT, MAX_BODY, Reviews, time_allowed},
+    limits::{BODY_TIMEOUT, MAX_BODY, Reviews, by, time_allowed},
     reviewer::Reviewer,
 };
 use crate::{
@@ -122,8 +122,8 @@ fn content_length(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
 
 async fn read(body: Body, length: Option<usize>, started: Instant, allowed: Duration) -> Result<Bytes, Refusal> {
     let limit = length.unwrap_or(MAX_BODY);
-    let collected = timeout_at(started + BODY_TIMEOUT.min(allowed), Limited::new(body, limit).collect()).await;
-    match collected.map_err(|_| Refusal::SlowBody)? {
+    let collected = by(started + BODY_TIMEOUT.min(allowed), Limited::new(body, limit).collect()).await;
+    match collected.ok_or(Refusal::SlowBody)? {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge),
         Err(error) => Err(Refusal::BadRequest(format!("the body could not be read: {error}"))),
