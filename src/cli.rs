@@ -95,11 +95,19 @@ pub fn run(cli: Cli) -> ExitCode {
         // Whoever reads the output has seen enough (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
-            let _ = writeln!(io::stderr(), "error: {}", output::printable(&chain.join(": ")));
+            let _ = writeln!(io::stderr(), "error: {}", output::printable(&with_causes(&error)));
             Outcome::Incomplete.into()
         }
     }
+}
+
+/// An error and what caused it, in one line. Some libraries put the cause into the message already.
+fn with_causes(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
+        "" => cause,
+        said if said.ends_with(&cause) => said.to_owned(),
+        said => format!("{said}: {cause}"),
+    })
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

@@ -1,7 +1,7 @@
 //! Kubernetes manifests from files: what `serve --standalone` and `kubectl gmsa check` read instead of a cluster.
 //!
-//! What always holds: reading is all or nothing, save where the caller asks for each document alone, and every broken file is reported, with the line of the file on which it
-//! is broken; each [`Document`] knows its [`Origin`]; work and memory are bounded, whatever the folder holds. Nothing here
+//! What always holds: reading is all or nothing, save where the caller asks for each document alone, and every broken file is
+//! reported, with the line of the file on which it is broken; each [`Document`] knows its [`Origin`]; work and memory are bounded, whatever the folder holds. Nothing here
 //! knows a kind of object: users pick theirs and skip the others.
 
 use std::{fmt, sync::Arc};
@@ -105,6 +105,33 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// What was read where each document stands for itself.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The Kubernetes objects.
+    pub documents: Vec<Document>,
+    /// What is wrong with the rest.
+    pub problems: Vec<Problem>,
+    /// What is no Kubernetes object and does not look like one: it has neither `apiVersion` nor `kind`.
+    pub foreign: Vec<Problem>,
+}
+
+impl Found {
+    /// Adds what was read elsewhere.
+    pub fn extend(&mut self, more: Self) {
+        self.documents.extend(more.documents);
+        self.problems.extend(more.problems);
+        self.foreign.extend(more.foreign);
+    }
+
+    /// Takes what is no Kubernetes object for a mistake, as it is in a file that was asked for by its name.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.problems.append(&mut self.foreign);
+        self
+    }
+}
 
 /// One Kubernetes object of a manifest; an item of a `List` is an object of its own.
 #[derive(Clone, Debug)]

@@ -196,6 +196,28 @@ fn hostile_files_are_reported_and_the_rest_is_checked() {
     assert!(text(&output.stdout).ends_with("\n6 unreadable parts in 1 object\n"));
 }
 
+#[test]
+fn other_files_of_a_folder_are_passed_over_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n").unwrap();
+    fs::write(folder.path().join("domain.json"), "{\"DNSRoot\": \"contoso.com\"}").unwrap();
+    let output = run(folder.path(), &["check", "-f", "."], b"");
+    assert_eq!(
+        text(&output.stdout),
+        "note[not-kubernetes] ./domain.json:1: document 1\n  \
+         passed over: no Kubernetes object, for it has neither apiVersion nor kind\n\n1 note in 1 object\n"
+    );
+    assert_eq!(output.status.code(), Some(0));
+    // Asked for by its name it is a mistake.
+    let output = run(folder.path(), &["check", "-f", "domain.json"], b"");
+    assert_eq!(
+        text(&output.stdout),
+        "unreadable domain.json:1: expected a Kubernetes object with `apiVersion` and `kind`, found neither\n\n\
+         1 unreadable part in 0 objects\n"
+    );
+    assert_eq!(output.status.code(), Some(2));
+}
+
 /// Each line repeats the one above nine times.
 fn bomb() -> String {
     let line = |(name, of): (char, char)| format!("{name}: &{name} [{}]\n", vec![format!("*{of}"); 9].join(","));

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     authorizer::{Authorizer, access_review::AccessReviews, rbac::Rbac},
-    manifests::{Document, Problem},
+    manifests::{Document, Found, Problem},
     resolver::{Resolver, live::Live, manifests::CredentialSpecs},
 };
 
@@ -53,8 +53,9 @@ pub struct Options {
 /// # Errors
 /// Where the cluster cannot be asked, or the output cannot be written.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let (documents, problems) = input::manifests(&options.files);
+    let Found { documents, problems, foreign } = input::manifests(&options.files);
     let mut report = Report::new(documents.len(), &problems);
+    foreign.iter().for_each(|problem| report.add(passed_over(problem)));
     let patched = block_on(async {
         let (mut source, namespace) = source(options, connection, &documents, &mut report).await?;
         Ok(check(&documents, &mut source, &namespace, &mut report).await)
@@ -83,9 +84,9 @@ async fn source(
     }
     let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
     let documents = match &state {
-        Some((documents, problems)) => {
-            report.unread(problems);
-            documents
+        Some(found) => {
+            report.unread(&found.problems);
+            &found.documents
         }
         None => documents,
     };
@@ -112,17 +113,28 @@ fn only_duplicates(problems: Vec<Problem>, documents: &[Document]) -> Vec<Proble
     problems.into_iter().filter(|problem| !linted(problem)).collect()
 }
 
+/// A document of a folder that is not meant for Kubernetes.
+fn passed_over(problem: &Problem) -> Finding {
+    let message = "passed over: no Kubernetes object, for it has neither apiVersion nor kind".to_owned();
+    Finding { message, ..about(Level::Note, "not-kubernetes", problem) }
+}
+
 /// An object that the API server would not take.
 fn refused(problem: &Problem) -> Finding {
+    let consequence = "the API server refuses the object, so it counts for nothing here".to_owned();
+    Finding { consequence: Some(consequence), ..about(Level::Error, "object", problem) }
+}
+
+fn about(level: Level, rule: &'static str, problem: &Problem) -> Finding {
     Finding {
-        level: Level::Error,
-        rule: "object",
+        level,
+        rule,
         file: Arc::clone(&problem.file),
         line: problem.position.map_or(1, |(_, line)| line),
         object: problem.position.map_or_else(String::new, |(number, _)| format!("document {number}")),
         field: String::new(),
         message: problem.message.clone(),
-        consequence: Some("the API server refuses the object, so it counts for nothing here".to_owned()),
+        consequence: None,
         fix: None,
     }
 }

@@ -55,10 +55,8 @@ impl Cluster {
     pub(super) async fn find(&self, path: &str) -> anyhow::Result<Option<Value>> {
         match self.get(path).await {
             Ok(found) => Ok(Some(found)),
-            Err(error) => match error.downcast_ref::<CallError>().and_then(CallError::code) {
-                Some(404) => Ok(None),
-                _ => Err(error),
-            },
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -86,6 +84,11 @@ impl Cluster {
             Request::post(path).header(CONTENT_TYPE, "application/json").body(object.to_string().into_bytes())?;
         Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
     }
+}
+
+/// Whether a call failed because there is no such object, or no such kind of object.
+pub(super) fn is_missing(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<CallError>().and_then(CallError::code) == Some(404)
 }
 
 impl Connection {

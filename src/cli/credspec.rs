@@ -1,6 +1,7 @@
 //! `credspec new` and `credspec lint`.
 
 use std::{
+    collections::BTreeSet,
     fs::{File, OpenOptions},
     io::{self, BufRead as _, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
@@ -20,8 +21,11 @@ use crate::{
         generate::{Domain, Plan, Plugin},
         lint::{self, KNOWN_PLUGINS, Severity},
     },
-    manifests::Document,
+    manifests::{Document, Found},
 };
+
+/// What no domain can tell.
+const ACCOUNT: &str = "--account";
 
 /// What to do with credential specs.
 #[derive(Debug, Subcommand)]
@@ -107,7 +111,10 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
             .with_context(|| format!("cannot convert {}", path.display()))?,
         None => from_options(options)?,
     };
-    let findings = lint::object(&plan.object());
+    let mut findings = lint::object(&plan.object());
+    // The account and the domain stand in several fields: once is enough for whoever typed them once.
+    let mut said = BTreeSet::new();
+    findings.retain(|found| said.insert((found.problem.clone(), found.remedy.clone())));
     for found in &findings {
         let line = format!("{}: {}: {} (right: {})", found.severity.as_str(), found.field, found.problem, found.remedy);
         writeln!(io::stderr(), "{}", printable(&line))?;
@@ -126,7 +133,7 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
 
 fn from_options(options: &NewOptions) -> anyhow::Result<Plan> {
     let mut questions = Questions::default();
-    let account = questions.answer(options.account.as_ref(), "--account", "SAM name of the account")?;
+    let account = questions.answer(options.account.as_ref(), ACCOUNT, "SAM name of the account")?;
     let domain = if let Some(path) = &options.from_ad {
         Domain::from_directory(&input::text(path)?)
             .with_context(|| format!("cannot read the domain from {}", path.display()))?
@@ -139,9 +146,12 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Plan> {
         Domain { dns, forest, netbios, sid, guid }
     };
     if !questions.missing.is_empty() {
+        let missing = questions.missing.join(", ");
+        if questions.missing == [ACCOUNT] {
+            bail!("missing: {missing}");
+        }
         bail!(
-            "missing: {}; or take the domain from a file: --from-ad FILE, made by: Get-ADDomain | ConvertTo-Json",
-            questions.missing.join(", ")
+            "missing: {missing}; or take the domain from a file: --from-ad FILE, made by: Get-ADDomain | ConvertTo-Json"
         );
     }
     let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&account));
@@ -199,7 +209,7 @@ fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
 }
 
 fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
-    let (documents, problems) = input::manifests(&options.files);
+    let Found { documents, problems, .. } = input::manifests(&options.files);
     let specs: Vec<&Document> = documents.iter().filter(|document| is_credential_spec(document)).collect();
     let mut report = Report::new(specs.len(), &problems);
     for document in specs {

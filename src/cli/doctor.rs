@@ -4,7 +4,10 @@
 //! asked to create as a dry run, which shows whether it can call the webhook at all. What may not be read is a warning, not
 //! a failure.
 
-use std::time::Duration;
+use std::{
+    io::{self, Write as _},
+    time::Duration,
+};
 
 use clap::Args;
 use serde::Serialize;
@@ -15,7 +18,7 @@ use super::{
     Outcome,
     connect::{Cluster, Connection, block_on},
     output::{Level, Style, printable},
-    print,
+    print, with_causes,
 };
 
 mod install;
@@ -33,7 +36,7 @@ pub struct Options {
     /// Explain one pod, from admission to node
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pod: Option<String>,
-    /// Wait until the install is ready, at most so many seconds
+    /// Wait until nothing fails, at most so many seconds; warnings then do not count
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
     /// Print JSON
@@ -78,8 +81,7 @@ impl Line {
 
     /// What could not be looked at.
     pub(super) fn unknown(about: &'static str, error: &anyhow::Error) -> Self {
-        let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
-        let text = format!("could not be looked at: {}", chain.join(": "));
+        let text = format!("could not be looked at: {}", with_causes(error));
         Self::warn(about, text, "run this as somebody who may read it (--as, --context)")
     }
 }
@@ -92,20 +94,32 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     block_on(async {
         let cluster = connection.cluster().await?;
         let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        let mut told = Vec::new();
         loop {
             let lines = match &options.pod {
                 Some(pod) => one_pod::explain(&cluster, pod).await?,
                 None => look(&cluster).await?,
             };
-            let failed = lines.iter().any(|line| line.status == Status::Fail);
-            if !failed || until.is_none_or(|until| Instant::now() >= until) {
+            let worst = lines.iter().map(|line| line.status).max().unwrap_or(Status::Pass);
+            if worst < Status::Fail || until.is_none_or(|until| Instant::now() >= until) {
                 show(&lines, options.json)?;
-                let clean = lines.iter().all(|line| line.status == Status::Pass);
-                return Ok(if clean { Outcome::Clean } else { Outcome::Findings });
+                let enough = if until.is_some() { Status::Warn } else { Status::Pass };
+                return Ok(if worst <= enough { Outcome::Clean } else { Outcome::Findings });
             }
+            told = tell(&lines, told)?;
             sleep(REST).await;
         }
     })
+}
+
+/// Says on standard error what is waited for, whenever that has changed; gives back what was said.
+fn tell(lines: &[Line], told: Vec<String>) -> io::Result<Vec<String>> {
+    let failing = lines.iter().filter(|line| line.status == Status::Fail);
+    let awaited: Vec<String> = failing.map(|line| format!("waiting: {}: {}\n", line.about, line.text)).collect();
+    if awaited != told {
+        io::stderr().write_all(printable(&awaited.concat()).as_bytes())?;
+    }
+    Ok(awaited)
 }
 
 async fn look(cluster: &Cluster) -> anyhow::Result<Vec<Line>> {

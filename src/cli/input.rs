@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use crate::manifests::{self, Bounds, Document, Problem};
+use crate::manifests::{self, Bounds, Found, Problem};
 
 /// What a laptop checks at once: more than a server starts from.
 const BOUNDS: Bounds = Bounds { file_bytes: 64 * 1024 * 1024, files: 100_000, total_bytes: 512 * 1024 * 1024 };
@@ -24,23 +24,23 @@ const MAX_TEXT: u64 = 1024 * 1024;
 const STDIN: &str = "-";
 
 /// Reads manifests.
-pub(super) fn manifests(paths: &[PathBuf]) -> (Vec<Document>, Vec<Problem>) {
-    let (mut documents, mut problems) = (Vec::new(), Vec::new());
+pub(super) fn manifests(paths: &[PathBuf]) -> Found {
+    let mut found = Found::default();
     for path in paths {
-        let (found, wrong) =
-            if path == Path::new(STDIN) { standard_input() } else { manifests::load_each(path, &BOUNDS) };
-        documents.extend(found);
-        problems.extend(wrong);
+        found.extend(if path == Path::new(STDIN) { standard_input() } else { manifests::load_each(path, &BOUNDS) });
     }
-    (documents, problems)
+    found
 }
 
-fn standard_input() -> (Vec<Document>, Vec<Problem>) {
+fn standard_input() -> Found {
     const NAME: &str = "<stdin>";
-    let problem = |message: String| (Vec::new(), vec![Problem { file: Arc::from(NAME), position: None, message }]);
+    let problem = |message: String| Found {
+        problems: vec![Problem { file: Arc::from(NAME), position: None, message }],
+        ..Found::default()
+    };
     match read(&mut io::stdin().lock(), BOUNDS.file_bytes as u64) {
         Ok(Some(bytes)) => match String::from_utf8(bytes) {
-            Ok(text) => manifests::parse_each(NAME, &text),
+            Ok(text) => manifests::parse_each(NAME, &text).strict(),
             Err(_) => problem("expected UTF-8 text".to_owned()),
         },
         Ok(None) => problem(format!("expected at most {} bytes", BOUNDS.file_bytes)),

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     authorizer::rbac::{Access, Holder, Rbac},
     credspec::SpecName,
-    manifests::{self, Document, Problem},
+    manifests::{self, Document, Found, Problem},
 };
 
 /// Which credential spec, and whom to ask.
@@ -35,9 +35,12 @@ pub struct Options {
 /// # Errors
 /// Where the cluster cannot be asked.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let (documents, problems) = match &options.state {
+    let Found { documents, problems, .. } = match &options.state {
         Some(path) => input::manifests(std::slice::from_ref(path)),
-        None => (block_on(async { roles_and_bindings(&connection.cluster().await?).await })?, Vec::new()),
+        None => {
+            let documents = block_on(async { roles_and_bindings(&connection.cluster().await?).await })?;
+            Found { documents, ..Found::default() }
+        }
     };
     let (rbac, refused) = Rbac::from_each(&documents);
     let mut text = String::new();

@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Document, Error, Problem, parse, parse_each, text};
+use super::{Document, Error, Found, Problem, parse, parse_each, text};
 
 /// The largest file, in bytes.
 pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
@@ -29,18 +29,19 @@ pub const MAX_DEPTH: usize = 16;
 /// All that is wrong with the files. Nothing is loaded then.
 pub fn load(path: &Path) -> Result<Vec<Document>, Error> {
     let parse = |name: &str, text: &str| match parse(name, text) {
-        Ok(documents) => (documents, Vec::new()),
-        Err(error) => (Vec::new(), error.problems),
+        Ok(documents) => Found { documents, ..Found::default() },
+        Err(error) => Found { problems: error.problems, ..Found::default() },
     };
-    let (documents, problems) = read_all(path, &Bounds::default(), parse);
+    let Found { documents, problems, .. } = read_all(path, &Bounds::default(), parse);
     Error::unless_none(problems)?;
     Ok(documents)
 }
 
 /// Reads manifests like [`load`], but gives what can be read beside what is wrong with the rest.
 #[must_use]
-pub fn load_each(path: &Path, bounds: &Bounds) -> (Vec<Document>, Vec<Problem>) {
-    read_all(path, bounds, parse_each)
+pub fn load_each(path: &Path, bounds: &Bounds) -> Found {
+    let found = read_all(path, bounds, parse_each);
+    if path.is_dir() { found } else { found.strict() }
 }
 
 /// How much is read.
@@ -60,35 +61,29 @@ impl Default for Bounds {
     }
 }
 
-fn read_all(
-    path: &Path,
-    bounds: &Bounds,
-    parse: impl Fn(&str, &str) -> (Vec<Document>, Vec<Problem>),
-) -> (Vec<Document>, Vec<Problem>) {
+fn read_all(path: &Path, bounds: &Bounds, parse: impl Fn(&str, &str) -> Found) -> Found {
     let mut walk = Walk { max_files: bounds.files, ..Walk::default() };
     walk.start(path);
-    let Walk { files, mut problems, .. } = walk;
-    let mut documents = Vec::new();
+    let Walk { files, problems, .. } = walk;
+    let mut found = Found { problems, ..Found::default() };
     let mut total = 0;
     for file in files {
         let name = file.display().to_string();
         match read(&file, bounds, &mut total)
             .and_then(|bytes| String::from_utf8(bytes).map_err(|e| Fault::Encoding(e.into_bytes())))
         {
-            Ok(text) => {
-                let (found, wrong) = parse(&name, &text);
-                documents.extend(found);
-                problems.extend(wrong);
-            }
-            Err(Fault::Encoding(bytes)) => problems.push(text::not_utf8(&name, &bytes)),
-            Err(Fault::File(message)) => problems.push(about(&file, message)),
+            Ok(text) => found.extend(parse(&name, &text)),
+            Err(Fault::Encoding(bytes)) => found.problems.push(text::not_utf8(&name, &bytes)),
+            Err(Fault::File(message)) => found.problems.push(about(&file, message)),
             Err(Fault::Total) => {
-                problems.push(about(path, format!("expected at most {} bytes in all manifests", bounds.total_bytes)));
+                found
+                    .problems
+                    .push(about(path, format!("expected at most {} bytes in all manifests", bounds.total_bytes)));
                 break;
             }
         }
     }
-    (documents, problems)
+    found
 }
 
 enum Fault {

@@ -253,7 +253,7 @@ spec:
 ---
 kind: C
 ";
-    let (documents, problems) = parse_each("a.yaml", text);
+    let Found { documents, problems, .. } = parse_each("a.yaml", text);
     let kinds: Vec<_> = documents.iter().map(|found| (found.kind(), found.origin().to_string())).collect();
     assert_eq!(kinds, [("A", "a.yaml, document 1, line 2".to_owned()), ("B", "a.yaml, document 4, line 9".to_owned())]);
     assert_eq!(documents[1].line_of("/spec/field"), 12);
@@ -272,7 +272,7 @@ kind: C
 fn read_alone_or_together_good_documents_are_the_same() {
     let text =
         "%YAML 1.2\n---\napiVersion: v1\nkind: A\n...\n%YAML 1.2\n---\napiVersion: v1\nkind: B\n---\n# nothing\n";
-    let (alone, problems) = parse_each("a.yaml", text);
+    let Found { documents: alone, problems, .. } = parse_each("a.yaml", text);
     assert_eq!(problems, []);
     let seen = |documents: &[Document]| -> Vec<_> {
         documents.iter().map(|found| (found.origin().clone(), found.value().clone(), found.line_of("/kind"))).collect()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    Document, Error, Origin, Problem,
+    Document, Error, Found, Origin, Problem,
     yaml::{self, Node},
 };
 
@@ -22,20 +22,21 @@ const MAX_LISTS: usize = 4;
 pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Error> {
     let mut reader = Reader::new(name, text);
     reader.take(yaml::read(text, &yaml::LIMITS));
-    Error::unless_none(reader.problems)?;
-    Ok(reader.documents)
+    let Found { documents, problems, .. } = reader.found.strict();
+    Error::unless_none(problems)?;
+    Ok(documents)
 }
 
 /// Reads the documents of a text like [`parse`], each for itself: what is wrong with one keeps none of the others back, and
 /// the bounds on a text hold for each document.
 #[must_use]
-pub fn parse_each(name: &str, text: &str) -> (Vec<Document>, Vec<Problem>) {
+pub fn parse_each(name: &str, text: &str) -> Found {
     let mut reader = Reader::new(name, text);
     match yaml::read_each(&split(text, &reader.starts), &yaml::LIMITS) {
         Ok(results) => results.into_iter().for_each(|result| reader.take(result)),
         Err(fault) => reader.take(Err(fault)),
     }
-    (reader.documents, reader.problems)
+    reader.found
 }
 
 /// Cuts away what follows a `...`: at most comments, and directives for the next document, which say nothing that a manifest
@@ -75,13 +76,12 @@ pub(super) fn not_utf8(name: &str, bytes: &[u8]) -> Problem {
 struct Reader {
     file: Arc<str>,
     starts: Vec<u64>,
-    documents: Vec<Document>,
-    problems: Vec<Problem>,
+    found: Found,
 }
 
 impl Reader {
     fn new(name: &str, text: &str) -> Self {
-        Self { file: Arc::from(name), starts: starts(text), documents: Vec::new(), problems: Vec::new() }
+        Self { file: Arc::from(name), starts: starts(text), found: Found::default() }
     }
 
     fn take(&mut self, result: Result<Vec<Node>, (Option<u64>, String)>) {
@@ -89,7 +89,7 @@ impl Reader {
             Ok(nodes) => nodes.into_iter().for_each(|node| self.object(node, None, 0)),
             Err((line, message)) => {
                 let position = line.map(|line| (self.number(line), line));
-                self.problems.push(Problem { file: Arc::clone(&self.file), position, message });
+                self.found.problems.push(Problem { file: Arc::clone(&self.file), position, message });
             }
         }
     }
@@ -103,13 +103,18 @@ impl Reader {
     fn object(&mut self, mut node: Node, of: Option<&(String, String)>, lists: usize) {
         let line = node.lines.line;
         let origin = Origin { file: Arc::clone(&self.file), document: self.number(line), line };
+        if lists == 0 && is_foreign(&node.value) {
+            let message = format!("{EXPECTED}, found neither");
+            let position = Some((origin.document, line));
+            return self.found.foreign.push(Problem { file: Arc::clone(&self.file), position, message });
+        }
         let (api_version, kind) = match type_of(&mut node.value, of) {
             Ok(found) => found,
             Err(message) => return self.problem(&origin, message),
         };
         let Some(item_kind) = kind.strip_suffix("List").filter(|_| kind == "List" || node.value.get("items").is_some())
         else {
-            self.documents.push(Document { origin, api_version, kind, value: node.value, lines: node.lines });
+            self.found.documents.push(Document { origin, api_version, kind, value: node.value, lines: node.lines });
             return;
         };
         if lists == MAX_LISTS {
@@ -124,13 +129,20 @@ impl Reader {
 
     fn problem(&mut self, origin: &Origin, message: String) {
         let position = Some((origin.document, origin.line));
-        self.problems.push(Problem { file: Arc::clone(&self.file), position, message });
+        self.found.problems.push(Problem { file: Arc::clone(&self.file), position, message });
     }
+}
+
+/// What a document must be.
+const EXPECTED: &str = "expected a Kubernetes object with `apiVersion` and `kind`";
+
+/// Whether a document is of another kind than manifests: the values of a chart, what PowerShell printed.
+fn is_foreign(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| !object.contains_key("apiVersion") && !object.contains_key("kind"))
 }
 
 /// The `apiVersion` and `kind` of an object. An item of a `RoleList` need not say them, as for Kubernetes.
 fn type_of(value: &mut Value, of: Option<&(String, String)>) -> Result<(String, String), String> {
-    const EXPECTED: &str = "expected a Kubernetes object with `apiVersion` and `kind`";
     let found = yaml::describe_kind(value);
     let Value::Object(object) = value else {
         return Err(format!("{EXPECTED}, found {found}"));

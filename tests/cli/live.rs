@@ -151,7 +151,7 @@ pass  service              runs gmsa-webhook:0.1.0
 pass  permissions          gmsa:webhook may do what it must
 pass  namespaces           2 of 4 are looked at
 pass  credential specs     1 linted clean
-pass  pods                 1 use GMSA, all as their credential specs are now
+pass  pods                 1 uses GMSA, as its credential spec is now
 pass  Windows nodes        1 of 10.0.20348
 ";
     let days = |line: &str| match line.split_once(" is good for ") {
@@ -193,6 +193,19 @@ async fn faults_of_the_install_are_found() {
 
     let found = complaints(|api| api.delete("mutatingwebhookconfigurations", "", "gmsa")).await;
     assert_eq!(found, ["fail configuration: no MutatingWebhookConfiguration sends pods to a GMSA webhook"]);
+
+    // Two of one install stand by different names, those of two installs by the same.
+    let found = complaints(|api| {
+        for name in ["last.windows-gmsa.sigs.k8s.io", "admission-webhook.windows-gmsa.sigs.k8s.io"] {
+            let mut more = api.object("mutatingwebhookconfigurations", "", "gmsa").unwrap();
+            more["metadata"] = json!({"name": format!("other-{}", name.len())});
+            more["webhooks"][0]["name"] = json!(name);
+            api.apply(more);
+        }
+    })
+    .await;
+    let twice = "2 MutatingWebhookConfigurations of several installs are for GMSA";
+    assert_eq!(found, [format!("warn configuration: {twice}: {NAME}, other-42/{}", &NAME["gmsa/".len()..])]);
 
     let found = complaints(|api| {
         configurations(api, |webhook| {
@@ -246,7 +259,7 @@ async fn faults_of_its_users_are_found() {
         found,
         [
             "warn namespaces: pods are not looked at in loose",
-            "fail credential specs: wrong: credspec.DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-4\" is the SID of an account: it has one number more than its domain's",
+            "fail credential specs: wrong: credspec.DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-4\" is an account's SID: one number too many",
             "fail pods: 1 name a credential spec and carry no contents: shop/bare",
             "warn pods: 1 carry other contents than their credential spec has now: shop/old",
             "warn Windows nodes: of several builds: 1 of 10.0.17763, 1 of 10.0.20348",
@@ -290,6 +303,7 @@ async fn waiting_ends_when_the_install_is_ready() {
     api.fault(Verb::List, pod, 1, Fault::Object(json!({"items": []})));
     let output = run(&api, &["doctor", "--wait", "60"]).await;
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    assert_eq!(text(&output.stderr), "waiting: service: gmsa/webhook has 0 of 0 endpoints ready\n");
     assert_eq!(api.count(Verb::List, pod), 2);
 }
 
@@ -364,5 +378,16 @@ async fn without_a_cluster_it_says_why() {
     assert!(text(&output.stderr).starts_with("error: the API server cannot be reached: "), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
     let output = run(&api, &["--context", "none", "doctor"]).await;
-    assert!(text(&output.stderr).starts_with("error: the kubeconfig does not lead to a cluster: "));
+    assert_eq!(
+        text(&output.stderr),
+        "error: the kubeconfig does not lead to a cluster: failed to load current context: none\n"
+    );
+    let output = run(&api, &["doctor", "--pod", "a/b/c"]).await;
+    assert_eq!(text(&output.stderr), "error: \"a/b/c\" is not NAMESPACE/NAME of a pod\n");
+    let folder = tempfile::tempdir().unwrap();
+    let output = program(folder.path()).args(["doctor", "--kubeconfig", "none"]).output().unwrap();
+    assert_eq!(
+        text(&output.stderr),
+        "error: cannot read the kubeconfig none: failed to read kubeconfig from '\"none\"': No such file or directory (os error 2)\n"
+    );
 }

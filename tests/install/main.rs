@@ -18,13 +18,19 @@ mod complaints;
 #[path = "../support/control_plane/mod.rs"]
 mod control_plane;
 mod desk;
+mod doctor;
 mod guard;
 mod handover;
 #[path = "../support/helm.rs"]
 mod helm;
 mod installed;
+mod nodes;
 mod objects;
 mod plane;
 mod pods;
+mod release;
 mod script;
+mod tool;
 mod upgrade;
+mod walkthrough;
+mod warnings;

@@ -56,7 +56,7 @@ fn by_default_findings_are_warnings() {
     assert_eq!(
         decision.warnings,
         [
-            "DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-1104\" is the SID of an account: it has one number more than its domain's",
+            "DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-1104\" is an account's SID: one number too many",
             "ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the domain's NetBIOS name \"CONTOSO\"",
         ]
     );
@@ -69,8 +69,8 @@ fn strictness_refuses_errors_and_warns_of_the_rest() {
     assert_eq!((denial.code(), decision.reason), (422, "credential-spec-wrong"));
     assert_eq!(
         denial.to_string(),
-        "the GMSA cred spec cannot work: credspec.DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-1104\" is the SID of an account: \
-         it has one number more than its domain's (the container starts, but has no trust with the domain: every logon \
+        "the GMSA cred spec cannot work: credspec.DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-1104\" is an account's SID: \
+         one number too many (the container starts, but has no trust with the domain: every logon \
          fails; right: S-1-5-21-1-2-3, to be compared with (Get-ADDomain).DomainSID.Value)"
     );
     assert_eq!(decision.warnings.len(), 1);

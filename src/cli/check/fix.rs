@@ -9,7 +9,12 @@ use crate::{
 /// The fix of a denial of one slot of a pod that runs in `namespace` as `service_account`.
 pub(super) fn fix(denial: &Denial, slot: &Slot<'_>, namespace: &str, service_account: &str) -> Option<String> {
     Some(match denial {
-        Denial::NotAuthorized { spec, .. } => Grant { spec: spec.as_str(), namespace, service_account }.yaml(),
+        Denial::NotAuthorized { spec, .. } => {
+            let yaml = Grant { spec: spec.as_str(), namespace, service_account }.yaml();
+            format!(
+                "# or: kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{service_account} --apply\n{yaml}"
+            )
+        }
         Denial::SpecMissing(spec) => {
             format!("kubectl gmsa credspec new {spec} --account NAME --from-ad FILE, or the name of one that exists")
         }

@@ -1,6 +1,9 @@
 //! The install: the custom resource, the webhook configurations, the service behind them, its pods and what they may do.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    collections::BTreeMap,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
@@ -8,7 +11,7 @@ use x509_parser::pem::Pem;
 
 use super::{Line, items, selector, some, text};
 use crate::{
-    cli::connect::Cluster,
+    cli::{connect::Cluster, with_causes},
     credspec::{GROUP, PLURAL, VERSION},
 };
 
@@ -20,7 +23,8 @@ const PERMISSIONS: &str = "permissions";
 const CERTIFICATE: &str = "certificate";
 const NAMESPACES: &str = "namespaces";
 
-const INSTALL: &str = "install the chart: helm install gmsa-webhook …";
+const INSTALL: &str =
+    "install the chart: helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace";
 const DAY: i64 = 24 * 60 * 60;
 
 /// Which of the two kinds of configuration a webhook stands in.
@@ -42,24 +46,32 @@ pub(super) async fn look(cluster: &Cluster, lines: &mut Vec<Line>) -> Option<Vec
         }
     };
     for mutating in [true, false] {
-        let kind = if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
-        let of_pods: Vec<_> =
-            webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).collect();
-        match of_pods.as_slice() {
-            [] => lines.push(Line::fail(CONFIGURATION, format!("no {kind} sends pods to a GMSA webhook"), INSTALL)),
-            [one] => one.look(lines),
-            many => {
-                let names: Vec<_> = many.iter().map(|found| &found.name).collect();
-                let text = format!("{} webhooks of {kind}s are for GMSA: {}", many.len(), some(&names));
-                lines.push(Line::warn(CONFIGURATION, text, "remove the ones of a former install"));
-            }
-        }
+        configurations(mutating, &webhooks, lines);
     }
     let of_pods: Vec<&Configured> = webhooks.iter().filter(|found| found.is_of_pods()).collect();
     let first = of_pods.first()?;
     lines.push(call(cluster).await);
     service(cluster, &first.webhook, lines).await;
     Some(opted_out(cluster, &of_pods, lines).await)
+}
+
+/// What is to be said about the webhooks of one of the two kinds of configuration.
+fn configurations(mutating: bool, webhooks: &[Configured], lines: &mut Vec<Line>) {
+    let kind = if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
+    let of_pods: Vec<_> = webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).collect();
+    if of_pods.is_empty() {
+        lines.push(Line::fail(CONFIGURATION, format!("no {kind} sends pods to a GMSA webhook"), INSTALL));
+    }
+    // An install has several, each by a name of its own; two installs have one by the same name.
+    let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for found in &of_pods {
+        by_name.entry(text(&found.webhook, "/name")).or_default().push(&found.name);
+        found.look(lines);
+    }
+    for same in by_name.values().filter(|same| same.len() > 1) {
+        let text = format!("{} {kind}s of several installs are for GMSA: {}", same.len(), some(same));
+        lines.push(Line::warn(CONFIGURATION, text, "remove the ones of a former install"));
+    }
 }
 
 async fn custom_resource(cluster: &Cluster) -> Line {
@@ -204,7 +216,7 @@ async fn call(cluster: &Cluster) -> Line {
             "the namespace is excluded, or no webhook looks at pods",
         ),
         Err(error) => {
-            let chain = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
+            let chain = with_causes(&error);
             if chain.contains(&format!("cred spec {PROBE} does not exist")) {
                 Line::pass(
                     CALL,

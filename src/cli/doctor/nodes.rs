@@ -21,7 +21,7 @@ pub(super) async fn look(cluster: &Cluster, lines: &mut Vec<Line>) {
         .map(|(build, count)| format!("{count} of {}", if build.is_empty() { "unknown build" } else { build }))
         .collect();
     lines.push(match builds.len() {
-        0 => Line::warn(NODES, "there are none", "pods that use GMSA stay Pending"),
+        0 => Line::warn(NODES, "there are none", "pods that use GMSA stay Pending until one joins"),
         1 => Line::pass(NODES, listed.join(", ")),
         _ => Line::warn(
             NODES,

@@ -55,7 +55,8 @@ pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Vec<
         lines.push(Line::warn(NODE, advice.text, "see docs/windows-placement.md"));
     }
     lines.extend(placed(&value));
-    for (_, spec) in &specs {
+    let runs = text(&value, "/status/phase") == "Running";
+    for (_, spec) in specs.iter().filter(|_| runs) {
         lines.push(commands(namespace, name, spec));
     }
     Ok(lines)
@@ -102,8 +103,9 @@ fn placed(pod: &Value) -> Vec<Line> {
     let phase = text(pod, "/status/phase");
     if node.is_empty() {
         let why = super::items(pod, "/status/conditions").find(|found| text(found, "/type") == "PodScheduled");
-        let why = why.map(|found| text(found, "/message")).unwrap_or_default();
-        return vec![Line::fail(NODE, format!("no node takes the pod: {why}"), "see docs/windows-placement.md")];
+        let why = why.map(|found| text(found, "/message")).filter(|why| !why.is_empty());
+        let why = why.unwrap_or("the scheduler has not looked at it");
+        return vec![Line::fail(NODE, format!("no node has the pod yet: {why}"), "see docs/windows-placement.md")];
     }
     let waiting = super::items(pod, "/status/containerStatuses")
         .filter_map(|status| status.pointer("/state/waiting"))

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Line, some, text};
 use crate::{
     admission::pod::Pod,
-    cli::connect::Cluster,
+    cli::connect::{Cluster, is_missing},
     credspec::{
         Contents, GROUP, PLURAL, VERSION,
         compare::compare,
@@ -21,10 +21,14 @@ const PODS: &str = "pods";
 /// Adds what is to be said. `opted_out` are the namespaces that the webhook does not look at.
 pub(super) async fn look(cluster: &Cluster, opted_out: Option<&[String]>, lines: &mut Vec<Line>) {
     let specs = match cluster.list(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}")).await {
-        Ok(specs) => specs,
+        Ok(specs) => {
+            linted(&specs, lines);
+            specs
+        }
+        // Without the custom resource there are none, which was said already.
+        Err(error) if is_missing(&error) => Vec::new(),
         Err(error) => return lines.push(Line::unknown(SPECS, &error)),
     };
-    linted(&specs, lines);
     let contents: HashMap<&str, Contents> = specs
         .iter()
         .filter_map(|spec| {
@@ -49,7 +53,7 @@ fn linted(specs: &[Value], lines: &mut Vec<Line>) {
         }
     }
     if specs.is_empty() {
-        lines.push(Line::warn(SPECS, "there are none", "kubectl gmsa credspec new"));
+        lines.push(Line::pass(SPECS, "there are none yet: kubectl gmsa credspec new makes one"));
     } else if lines.len() == before {
         lines.push(Line::pass(SPECS, format!("{} linted clean", specs.len())));
     }
@@ -120,6 +124,11 @@ fn used(pods: &[Value], contents: &HashMap<&str, Contents>, opted_out: &[String]
         lines.push(Line::warn(PODS, format!("{unread} could not be understood"), "a newer kubectl gmsa may"));
     }
     if bare.is_empty() && outdated.is_empty() {
-        lines.push(Line::pass(PODS, format!("{good} use GMSA, all as their credential specs are now")));
+        let text = match good {
+            0 => "none uses GMSA yet".to_owned(),
+            1 => "1 uses GMSA, as its credential spec is now".to_owned(),
+            good => format!("{good} use GMSA, all as their credential specs are now"),
+        };
+        lines.push(Line::pass(PODS, text));
     }
 }

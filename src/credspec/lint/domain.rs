@@ -52,7 +52,7 @@ fn sid(report: &mut Report, value: Option<&Value>) {
     match numbers.as_deref() {
         Some([_, _, _]) => {}
         Some([a, b, c, _]) => {
-            let problem = format!("{} is the SID of an account: it has one number more than its domain's", quote(sid));
+            let problem = format!("{} is an account's SID: one number too many", quote(sid));
             let remedy = format!("S-1-5-21-{a}-{b}-{c}, to be compared with {REMEDY}");
             report.add(Severity::Error, "sid", &field, problem, WRONG_DOMAIN, remedy);
         }

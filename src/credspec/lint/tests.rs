@@ -140,7 +140,7 @@ fn an_account_s_sid_is_told_from_its_domain_s() {
         (
             json!("S-1-5-21-1-2-3-1104"),
             format!(
-                "\"S-1-5-21-1-2-3-1104\" is the SID of an account: it has one number more than its domain's -> S-1-5-21-1-2-3, to be compared with {REMEDY}"
+                "\"S-1-5-21-1-2-3-1104\" is an account's SID: one number too many -> S-1-5-21-1-2-3, to be compared with {REMEDY}"
             ),
         ),
         (

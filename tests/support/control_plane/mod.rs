@@ -168,8 +168,8 @@ impl ControlPlane {
         .await;
     }
 
-    /// Starts those controllers that stand between a workload and its pods, or between a namespace and its life, and those
-    /// that sign certificates and say who signed them.
+    /// Starts those controllers that stand between a workload and its pods, between a Service and its pods, or between a
+    /// namespace and its life, and those that sign certificates and say who signed them.
     fn start_controllers(&mut self) {
         let path = &self.folder;
         self.controller_manager = self.binaries.controller_manager.as_ref().map(|binary| {
@@ -177,8 +177,8 @@ impl ControlPlane {
             command.arg("--kubeconfig").arg(path.join("admin.kubeconfig"));
             command.arg(
                 "--controllers=deployment-controller,replicaset-controller,namespace-controller,serviceaccount-controller,\
-                 validatingadmissionpolicy-status-controller,certificatesigningrequest-signing-controller,\
-                 root-ca-certificate-publisher-controller",
+                 endpointslice-controller,validatingadmissionpolicy-status-controller,\
+                 certificatesigningrequest-signing-controller,root-ca-certificate-publisher-controller",
             );
             for (flag, file) in [
                 ("--cluster-signing-cert-file", AUTHORITY[0]),

@@ -1,0 +1,165 @@
+//! `kubectl gmsa doctor` after an install, line by line: green where all is well, and what it says of a cluster in which it is not.
+
+use crate::{
+    nodes::{join, run_pods},
+    plane::Plane,
+    pods::{NAMESPACE, Options, creation, pod},
+    release::{RELEASE_NAMESPACE, Release},
+    tool::Tool,
+};
+
+/// The report with what differs between runs left open: the API server's version, and days.
+pub fn open(report: &str) -> String {
+    let line = |line: &str| match (line.split_once("answers, v"), line.split_once(" is good for ")) {
+        (Some((head, _)), _) => format!("{head}answers, vN\n"),
+        (_, Some((head, _))) => format!("{head} is good for N days\n"),
+        _ => format!("{line}\n"),
+    };
+    report.lines().map(line).collect()
+}
+
+/// The report on an install that is in order: what it says of credential specs, of pods and of Windows nodes is the caller's.
+pub fn in_order(namespaces: usize, users: &str) -> String {
+    format!(
+        "\
+pass  API server           answers, vN
+pass  custom resource      serves v1, v1alpha1
+pass  configuration        gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
+pass  certificate          the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is good for N days
+pass  configuration        zz-gmsa/last.windows-gmsa.sigs.k8s.io is complete
+pass  certificate          the caBundle of zz-gmsa/last.windows-gmsa.sigs.k8s.io is good for N days
+pass  configuration        gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
+pass  certificate          the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is good for N days
+pass  call of the webhook  the API server reaches it and trusts its certificate (dry run in default)
+pass  service              windows/gmsa has 2 of 2 endpoints ready
+pass  service              runs gmsa-webhook:0.1.0
+pass  permissions          windows:gmsa may do what it must
+pass  namespaces           {namespaces} of {namespaces} are looked at
+{users}"
+    )
+}
+
+/// Has the release's pods run on a node, and waits until its Service has them; then its replica is what answers.
+pub fn put_in_service(release: &Release<'_>) {
+    let plane = release.plane;
+    join(plane, "linux-1", "linux");
+    run_pods(plane, RELEASE_NAMESPACE, "linux-1", 2);
+    let ready = "jsonpath={.items[*].endpoints[?(@.conditions.ready==true)].targetRef.name}";
+    plane.until("the Service has its endpoints", || {
+        let slices = ["get", "endpointslices", "--namespace", RELEASE_NAMESPACE, "-o", ready];
+        plane.kubectl_prints(slices).split_whitespace().count() == 2
+    });
+    release.route_to_loopback();
+}
+
+#[test]
+fn an_install_is_green_and_what_is_not_is_said() {
+    let plane = Plane::start();
+    let tool = Tool::new(&plane);
+    let (report, code) = tool.gmsa("doctor");
+    assert_eq!(
+        (open(&report).as_str(), code),
+        (
+            "\
+pass  API server       answers, vN
+fail  custom resource  gmsacredentialspecs.windows.k8s.io is not installed
+                       -> install the chart: helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace
+fail  configuration    no MutatingWebhookConfiguration sends pods to a GMSA webhook
+                       -> install the chart: helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace
+fail  configuration    no ValidatingWebhookConfiguration sends pods to a GMSA webhook
+                       -> install the chart: helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace
+pass  pods             none uses GMSA yet
+warn  Windows nodes    there are none
+                       -> pods that use GMSA stay Pending until one joins
+",
+            1
+        )
+    );
+
+    let release = Release::install(&plane);
+    put_in_service(&release);
+    let mut replica = release.start_replica();
+    let (report, code) = tool.gmsa("doctor --wait 60");
+    let fresh = "\
+pass  credential specs     there are none yet: kubectl gmsa credspec new makes one
+pass  pods                 none uses GMSA yet
+warn  Windows nodes        there are none
+                           -> pods that use GMSA stay Pending until one joins
+";
+    let fresh = in_order(5, fresh);
+    assert_eq!((open(&report), code), (fresh.clone(), 0), "the install is ready, so waiting is over");
+    let (report, code) = tool.gmsa("doctor");
+    assert_eq!((open(&report), code), (fresh, 1), "a cluster without Windows nodes is worth a warning");
+
+    plane.create_namespace(NAMESPACE);
+    plane.apply(include_str!("credential-spec.yaml"));
+    one_pod(&plane, &tool);
+    let (report, code) = tool.gmsa("doctor");
+    let used = "\
+pass  credential specs     1 linted clean
+pass  pods                 1 uses GMSA, as its credential spec is now
+pass  Windows nodes        1 of 10.0.20348
+";
+    assert_eq!((open(&report), code), (in_order(6, used), 0));
+
+    replica.end();
+    down(&plane, &tool);
+}
+
+/// A pod from its refusal to its node.
+fn one_pod(plane: &Plane, tool: &Tool<'_>) {
+    let pod = pod("web", "pod", Options::Name, "webapp1");
+    assert!(creation(plane, &pod).is_some_and(|said| said.contains("is not authorized to")));
+    let granted = tool.gmsa(&format!("grant --credspec webapp1 --serviceaccount {NAMESPACE}:default --apply"));
+    let applied =
+        format!("clusterrole/gmsa-use-webapp1 applied\nrolebinding/gmsa-use-webapp1-default applied in {NAMESPACE}\n");
+    assert_eq!(granted, (applied, 0));
+    plane.until("the grant is in force", || creation(plane, &pod).is_none());
+    plane.apply(&pod.to_string());
+
+    let (report, code) = tool.gmsa("doctor --pod apps/web");
+    let pending = "\
+pass  admission   the pod carries the contents of its credential spec
+pass  permission  apps:default may use webapp1
+warn  node        the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows
+                  -> see docs/windows-placement.md
+fail  node        no node has the pod yet: the scheduler has not looked at it
+                  -> see docs/windows-placement.md
+";
+    assert_eq!((report.as_str(), code), (pending, 1));
+
+    join(plane, "windows-1", "windows");
+    run_pods(plane, NAMESPACE, "windows-1", 1);
+    let (report, code) = tool.gmsa("doctor --pod web --namespace apps --wait 60");
+    let running = "\
+pass  admission   the pod carries the contents of its credential spec
+pass  permission  apps:default may use webapp1
+warn  node        the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows
+                  -> see docs/windows-placement.md
+pass  node        Running on windows-1
+pass  in the pod  ask it:
+kubectl exec -n apps web -- nltest /query
+kubectl exec -n apps web -- nltest /sc_verify:corp.example.com
+kubectl exec -n apps web -- klist get WebApp1
+kubectl exec -n apps web -- whoami
+";
+    assert_eq!((report.as_str(), code), (running, 0));
+}
+
+/// The webhook is gone, and its pods still count as ready: only the API server's own call shows it.
+fn down(plane: &Plane, tool: &Tool<'_>) {
+    plane.until("the webhook is missed", || {
+        creation(plane, &pod("p", "pod", Options::Name, "webapp1")).is_some_and(|said| said.contains("failed calling"))
+    });
+    let (report, code) = tool.gmsa("doctor");
+    assert_eq!(code, 1);
+    let complaints: Vec<_> = report.lines().filter(|line| !line.starts_with("pass")).collect();
+    let [call, remedy] = &complaints[..] else { panic!("one complaint is expected: {report}") };
+    let start = "fail  call of the webhook  the API server answered 500: Internal error occurred: failed calling webhook \
+                 \"admission-webhook.windows-gmsa.sigs.k8s.io\": failed to call webhook: Post \"https://gmsa.windows.svc:";
+    assert!(call.starts_with(start) && call.ends_with("connect: connection refused"), "{call}");
+    assert_eq!(
+        remedy.trim_start(),
+        "-> its pods, its service, the network between, and caBundle against the certificate"
+    );
+}

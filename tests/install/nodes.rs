@@ -1,0 +1,50 @@
+//! Nodes that are there by name only, and what a kubelet would report of the pods on them.
+
+use serde_json::{Value, json};
+
+use crate::plane::Plane;
+
+/// A build of Windows Server 2022.
+pub const BUILD: &str = "10.0.20348";
+
+/// Adds a node of this operating system to the cluster.
+pub fn join(plane: &Plane, name: &str, os: &str) {
+    let mut labels = json!({"kubernetes.io/os": os});
+    if os == "windows" {
+        labels["node.kubernetes.io/windows-build"] = json!(BUILD);
+    }
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
+    plane.apply(&node.to_string());
+}
+
+/// Puts the pods of a namespace that have no node on this one, and has them run there, `wanted` of them.
+pub fn run_pods(plane: &Plane, namespace: &str, node: &str, wanted: usize) {
+    let pods = || {
+        let json = plane.kubectl_prints(["get", "pods", "--namespace", namespace, "-o", "json"]);
+        let list: Value = serde_json::from_str(&json).unwrap();
+        list["items"].as_array().cloned().unwrap()
+    };
+    plane.until("the pods are there", || pods().len() == wanted);
+    for (index, pod) in pods().iter().filter(|pod| pod["spec"]["nodeName"].is_null()).enumerate() {
+        let name = pod["metadata"]["name"].as_str().unwrap();
+        let binding = json!({
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        });
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
+        let bound = plane.kubectl_with(["create", "--raw", &path, "-f", "-"], &binding.to_string());
+        assert!(bound.status.success(), "{}", String::from_utf8_lossy(&bound.stderr));
+        // Of a network for documentation (RFC 5737).
+        let address = format!("192.0.2.{}", index + 1);
+        let status = json!({"status": {
+            "phase": "Running",
+            "podIP": address,
+            "podIPs": [{"ip": address}],
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        }});
+        let patch = ["patch", "pod", name, "--namespace", namespace, "--subresource=status", "--patch"];
+        plane.kubectl_prints(patch.into_iter().chain([status.to_string().as_str()]));
+    }
+}

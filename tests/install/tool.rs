@@ -1,0 +1,59 @@
+//! The built `kubectl-gmsa`, as the plugin that `kubectl gmsa` finds.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use crate::plane::Plane;
+
+/// The tool in a folder of its own, for a cluster.
+pub struct Tool<'p> {
+    plane: &'p Plane,
+    folder: tempfile::TempDir,
+}
+
+impl<'p> Tool<'p> {
+    /// In an empty folder.
+    pub fn new(plane: &'p Plane) -> Self {
+        Self { plane, folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// Where a file of this name is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Reads a file.
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// `kubectl` there, with the plugin on its path, as the administrator.
+    pub fn kubectl(&self, args: &str) -> Output {
+        let mut command = self.command();
+        command.args(args.split_whitespace()).stdin(Stdio::null()).output().unwrap()
+    }
+
+    fn command(&self) -> Command {
+        let plugins = Path::new(env!("CARGO_BIN_EXE_kubectl-gmsa")).parent().unwrap().to_owned();
+        let path = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths([plugins].into_iter().chain(env::split_paths(&path))).unwrap();
+        let mut command = self.plane.command("kubectl");
+        command.current_dir(self.folder.path()).env("PATH", path);
+        command
+    }
+
+    /// What `kubectl gmsa` prints, and its exit code; it must have nothing to complain of.
+    pub fn gmsa(&self, args: &str) -> (String, i32) {
+        let output = self.kubectl(&format!("gmsa {args}"));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "kubectl gmsa {args}");
+        (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap())
+    }
+}

@@ -1,0 +1,205 @@
+//! What `kubectl apply` shows of the webhooks that warn: whole lines, by the chart's own wiring; and that each can be turned off.
+
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::{plane::Plane, pods::NAMESPACE, release::Release};
+
+/// A Deployment with everything to warn of, and a Job and a `CronJob` that name what is not there.
+const WORKLOADS: &str = r#"apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: apps}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      serviceAccountName: web
+      securityContext: {windowsOptions: {gmsaCredentialSpecName: webapp1}}
+      containers:
+      - {name: iis, image: i, securityContext: {windowsOptions: {runAsUserName: ContainerUser}}}
+      - {name: side, image: i, securityContext: {windowsOptions: {gmsaCredentialSpec: "{}"}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: once, namespace: apps}
+spec:
+  template:
+    spec:
+      os: {name: windows}
+      restartPolicy: Never
+      containers:
+      - {name: main, image: i, securityContext: {windowsOptions: {gmsaCredentialSpecName: no-such-spec}}}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly, namespace: apps}
+spec:
+  schedule: 0 0 1 1 *
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          os: {name: windows}
+          restartPolicy: Never
+          containers: [{name: main, image: i}]
+          initContainers:
+          - {name: init, image: i, securityContext: {windowsOptions: {gmsaCredentialSpecName: later}}}
+"#;
+
+const WORKLOAD_WARNINGS: &str = r#"Warning: container "side" has GMSA cred spec contents without its name: the pods will be refused
+Warning: service account "web" may not use GMSA cred spec "webapp1": the pods will be refused
+Warning: the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows
+Warning: container "iis" runs as "ContainerUser": only SYSTEM and NETWORK SERVICE act as the gMSA
+Warning: GMSA cred spec "no-such-spec" does not exist: the pods will be refused
+Warning: service account "default" may not use GMSA cred spec "no-such-spec": the pods will be refused
+Warning: GMSA cred spec "later" does not exist: the pods will be refused
+Warning: service account "default" may not use GMSA cred spec "later": the pods will be refused
+"#;
+
+const WORKLOADS_MADE: &str = "deployment.apps/web\njob.batch/once\ncronjob.batch/nightly\n";
+
+/// The credential spec of `credential-spec.yaml` with the account's SID and a `$`.
+fn mistaken() -> String {
+    include_str!("credential-spec.yaml")
+        .replace("name: webapp1", "name: mistaken")
+        .replace("    MachineAccountName: WebApp1", "    MachineAccountName: WebApp1$")
+        .replace("3094792973", "3094792973-1104")
+}
+
+const SPEC_WARNINGS: &str = "\
+Warning: DomainJoinConfig.Sid: \"S-1-5-21-2126449477-2524075714-3094792973-1104\" is an account's SID: one number too many
+Warning: DomainJoinConfig.MachineAccountName: \"WebApp1$\" ends with $, which Windows adds itself
+";
+
+fn apply(plane: &Plane, objects: &str) -> Output {
+    plane.kubectl_with(["apply", "--output=name", "-f", "-"], objects)
+}
+
+fn told(output: &Output) -> (&str, &str, bool) {
+    let text = |bytes| std::str::from_utf8(bytes).unwrap();
+    (text(&output.stdout), text(&output.stderr), output.status.success())
+}
+
+#[test]
+fn kubectl_apply_shows_what_will_go_wrong() {
+    let plane = Plane::start();
+    let release = Release::install(&plane);
+    release.route_to_loopback();
+    plane.create_namespace(NAMESPACE);
+    plane.kubectl_prints(["create", "serviceaccount", "web", "--namespace", NAMESPACE]);
+    plane.apply(include_str!("credential-spec.yaml"));
+    wiring(&release, json!([["workloads", "Ignore", 2], ["credentialspecs", "Ignore", 2]]));
+
+    let replica = release.start_replica();
+    plane.until("the API server trusts the webhook", || {
+        let probe = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &mistaken());
+        !probe.stderr.is_empty()
+    });
+    let output = apply(&plane, WORKLOADS);
+    assert_eq!(told(&output), (WORKLOADS_MADE, WORKLOAD_WARNINGS, true));
+    // An update that leaves the pods as they are says nothing new, so the API server does not ask.
+    let again = plane.kubectl(["label", "deployment", "web", "--namespace", NAMESPACE, "a=b"]);
+    assert_eq!(told(&again), ("deployment.apps/web labeled\n", "", true));
+    let output = apply(&plane, &mistaken());
+    assert_eq!(told(&output), ("gmsacredentialspec.windows.k8s.io/mistaken\n", SPEC_WARNINGS, true));
+    pods(&plane);
+    drop(replica);
+
+    strict(&release);
+    off(&release);
+}
+
+/// The webhooks that warn, each with its failure policy and its seconds.
+fn wiring(release: &Release<'_>, expected: Value) {
+    let configuration = release.get("validatingwebhookconfiguration/gmsa");
+    let webhooks = configuration["webhooks"].as_array().unwrap().iter().skip(1);
+    let found = webhooks.map(|webhook| {
+        let name = webhook["name"].as_str().unwrap().split('.').next();
+        json!([name, webhook["failurePolicy"], webhook["timeoutSeconds"]])
+    });
+    assert_eq!(Value::from_iter(found), expected);
+}
+
+/// The advice comes along with a pod that is admitted.
+fn pods(plane: &Plane) {
+    plane.apply(
+        r"apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: use-webapp1}
+rules: [{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], resourceNames: [webapp1], verbs: [use]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: use-webapp1, namespace: apps}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: use-webapp1}
+subjects: [{kind: ServiceAccount, name: web, namespace: apps}]
+",
+    );
+    let pod = r"apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: apps}
+spec:
+  serviceAccountName: web
+  securityContext: {windowsOptions: {gmsaCredentialSpecName: webapp1}}
+  containers:
+  - {name: iis, image: i, securityContext: {windowsOptions: {runAsUserName: ContainerAdministrator}}}
+";
+    plane.until("the grant is in force", || {
+        let said = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], pod).stderr;
+        !String::from_utf8(said).unwrap().contains("is not authorized to")
+    });
+    let output = apply(plane, pod);
+    let advice = "\
+Warning: the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows
+Warning: container \"iis\" runs as \"ContainerAdministrator\": only SYSTEM and NETWORK SERVICE act as the gMSA
+";
+    assert_eq!(told(&output), ("pod/web\n", advice, true));
+}
+
+/// A credential spec with mistakes is refused; one with mere warnings is not, and a deletion never is.
+fn strict(release: &Release<'_>) {
+    let plane = release.plane;
+    release.upgrade("webhooks.credentialSpecs.strict=true");
+    wiring(release, json!([["workloads", "Ignore", 2], ["credentialspecs", "Fail", 2]]));
+    let _replica = release.start_replica();
+    let output = apply(plane, &mistaken().replace("name: mistaken", "name: refused"));
+    let refusal = "The request is invalid: error when creating \"STDIN\": admission webhook \
+                   \"credentialspecs.windows-gmsa.sigs.k8s.io\" denied the request: the GMSA cred spec cannot work: \
+                   credspec.DomainJoinConfig.Sid: \"S-1-5-21-2126449477-2524075714-3094792973-1104\" is an account's SID: one \
+                   number too many (the container starts, but has no trust with the domain: every logon fails; right: \
+                   S-1-5-21-2126449477-2524075714-3094792973, to be compared with (Get-ADDomain).DomainSID.Value); \
+                   credspec.DomainJoinConfig.MachineAccountName: \"WebApp1$\" ends with $, which Windows adds itself (the host \
+                   asks the domain for an account of this name and finds none: the container does not start; right: WebApp1)\n";
+    assert_eq!(told(&output), ("", refusal, false));
+    plane.kubectl_prints(["delete", "gmsacredentialspec", "mistaken"]);
+    let one_scope = include_str!("credential-spec.yaml")
+        .replace("name: webapp1", "name: one-scope")
+        .replace("      - {Name: WebApp1, Scope: CORP}\n", "");
+    let output = apply(plane, &one_scope);
+    let warning = "Warning: ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the domain's NetBIOS name \
+                   \"CORP\"\n";
+    assert_eq!(told(&output), ("gmsacredentialspec.windows.k8s.io/one-scope\n", warning, true));
+}
+
+/// Each of them can be turned off by a value.
+fn off(release: &Release<'_>) {
+    let plane = release.plane;
+    release.upgrade("webhooks.workloads.enabled=false");
+    wiring(release, json!([["credentialspecs", "Ignore", 2]]));
+    let _replica = release.start_replica();
+    let deployment = WORKLOADS.split("---").next().unwrap().replace("name: web,", "name: other,");
+    plane.until("workloads are not asked about", || {
+        told(&plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &deployment)).1.is_empty()
+    });
+    let unasked = apply(plane, &deployment);
+    assert_eq!(told(&unasked), ("deployment.apps/other\n", "", true));
+
+    release.upgrade("webhooks.credentialSpecs.enabled=false");
+    wiring(release, json!([["workloads", "Ignore", 2]]));
+    plane.until("credential specs are not asked about", || {
+        let output = plane.kubectl_with(["create", "--dry-run=server", "--validate=false", "-f", "-"], &mistaken());
+        told(&output).1.is_empty()
+    });
+}
