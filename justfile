@@ -53,6 +53,10 @@ bench-hostile *ARGS:
 bench-cluster *ARGS:
     cargo bench --locked --bench cluster -- {{ ARGS }}
 
+# Seconds and memory of `kubectl gmsa check` on 10,000 documents; `just bench-check --write` updates docs/performance.md.
+bench-check *ARGS:
+    python3 benches/check.py {{ ARGS }}
+
 # End to end on a real control plane: etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS names; `just e2e WORD` picks.
 e2e *WORD:
     cargo test --locked --test e2e -- {{ WORD }}

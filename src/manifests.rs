@@ -125,10 +125,12 @@ impl Found {
         self.foreign.extend(more.foreign);
     }
 
-    /// Takes what is no Kubernetes object for a mistake, as it is in a file that was asked for by its name.
+    /// Takes what is no Kubernetes object for a mistake, as it is in a file that was asked for by its name. To be called where
+    /// all of it is from one file.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.problems.append(&mut self.foreign);
+        self.problems.sort_by_key(|problem| problem.position);
         self
     }
 }

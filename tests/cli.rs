@@ -25,6 +25,8 @@ mod certs;
 mod install_test;
 #[path = "cli/live.rs"]
 mod live;
+#[path = "cli/readme.rs"]
+mod readme;
 mod support;
 
 fn program(folder: &Path) -> Command {

@@ -3,7 +3,7 @@
 //! What always holds: the decisions are the server's own, made by the same code from the same facts; only where the facts
 //! come from differs: the manifests, another folder of them, or the cluster.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use serde_json::Value;
@@ -55,13 +55,15 @@ pub struct Options {
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let Found { documents, problems, foreign } = input::manifests(&options.files);
     let mut report = Report::new(documents.len(), &problems);
-    foreign.iter().for_each(|problem| report.add(passed_over(problem)));
+    for problem in &foreign {
+        report.add(passed_over(problem));
+    }
     let patched = block_on(async {
         let (mut source, namespace) = source(options, connection, &documents, &mut report).await?;
         Ok(check(&documents, &mut source, &namespace, &mut report).await)
     })?;
     if options.patched {
-        print(&stream(&patched)?)?;
+        print(&stream(&documents, &patched)?)?;
         eprint(&report.render(Format::Table, Style::PLAIN)?)?;
     } else {
         print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
@@ -139,31 +141,35 @@ fn about(level: Level, rule: &'static str, problem: &Problem) -> Finding {
     }
 }
 
-/// Checks each document, and gives all of them as they would be stored.
-async fn check(documents: &[Document], source: &mut Source, namespace: &str, report: &mut Report) -> Vec<Value> {
-    let mut stored = Vec::with_capacity(documents.len());
-    for document in documents {
-        let mut value = document.value().clone();
+/// Checks each document, and gives those that would be stored otherwise, by their place.
+async fn check(
+    documents: &[Document],
+    source: &mut Source,
+    namespace: &str,
+    report: &mut Report,
+) -> HashMap<usize, Value> {
+    let mut patched = HashMap::new();
+    for (place, document) in documents.iter().enumerate() {
         if credspec::is_credential_spec(document) {
             credspec::findings(document).for_each(|finding| report.add(finding));
         } else if let Some(pod) = pods::Subject::of(document, namespace)
-            && let Some(patched) = pods::check(&pod, source, report).await
+            && let Some(stored) = pods::check(&pod, source, report).await
         {
-            value = patched;
+            patched.insert(place, stored);
         }
-        stored.push(value);
     }
-    stored
+    patched
 }
 
-/// Many documents as one YAML stream.
-fn stream(documents: &[Value]) -> anyhow::Result<Vec<u8>> {
+/// All documents as they would be stored, as one YAML stream.
+fn stream(documents: &[Document], patched: &HashMap<usize, Value>) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
-    for (position, document) in documents.iter().enumerate() {
-        if position > 0 {
+    for (place, document) in documents.iter().enumerate() {
+        if place > 0 {
             out.extend_from_slice(b"---\n");
         }
-        out.extend_from_slice(serde_saphyr::to_string(document)?.as_bytes());
+        let stored = patched.get(&place).unwrap_or_else(|| document.value());
+        out.extend_from_slice(serde_saphyr::to_string(stored)?.as_bytes());
     }
     Ok(out)
 }

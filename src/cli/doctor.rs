@@ -106,14 +106,14 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 let enough = if until.is_some() { Status::Warn } else { Status::Pass };
                 return Ok(if worst <= enough { Outcome::Clean } else { Outcome::Findings });
             }
-            told = tell(&lines, told)?;
+            told = tell(&lines, &told)?;
             sleep(REST).await;
         }
     })
 }
 
 /// Says on standard error what is waited for, whenever that has changed; gives back what was said.
-fn tell(lines: &[Line], told: Vec<String>) -> io::Result<Vec<String>> {
+fn tell(lines: &[Line], told: &[String]) -> io::Result<Vec<String>> {
     let failing = lines.iter().filter(|line| line.status == Status::Fail);
     let awaited: Vec<String> = failing.map(|line| format!("waiting: {}: {}\n", line.about, line.text)).collect();
     if awaited != told {

@@ -35,12 +35,11 @@ pub struct Options {
 /// # Errors
 /// Where the cluster cannot be asked.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let Found { documents, problems, .. } = match &options.state {
-        Some(path) => input::manifests(std::slice::from_ref(path)),
-        None => {
-            let documents = block_on(async { roles_and_bindings(&connection.cluster().await?).await })?;
-            Found { documents, ..Found::default() }
-        }
+    let Found { documents, problems, .. } = if let Some(path) = &options.state {
+        input::manifests(std::slice::from_ref(path))
+    } else {
+        let documents = block_on(async { roles_and_bindings(&connection.cluster().await?).await })?;
+        Found { documents, ..Found::default() }
     };
     let (rbac, refused) = Rbac::from_each(&documents);
     let mut text = String::new();

@@ -11,7 +11,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{Document, Error, Found, Problem, parse, parse_each, text};
+use super::{
+    Document, Error, Found, Problem, parse,
+    text::{self, parse_all},
+};
 
 /// The largest file, in bytes.
 pub const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
@@ -28,10 +31,11 @@ pub const MAX_DEPTH: usize = 16;
 /// # Errors
 /// All that is wrong with the files. Nothing is loaded then.
 pub fn load(path: &Path) -> Result<Vec<Document>, Error> {
-    let parse = |name: &str, text: &str| match parse(name, text) {
+    let parse = |(name, text): &(&str, &str)| match parse(name, text) {
         Ok(documents) => Found { documents, ..Found::default() },
         Err(error) => Found { problems: error.problems, ..Found::default() },
     };
+    let parse = |texts: &[(&str, &str)]| texts.iter().map(parse).collect();
     let Found { documents, problems, .. } = read_all(path, &Bounds::default(), parse);
     Error::unless_none(problems)?;
     Ok(documents)
@@ -40,7 +44,7 @@ pub fn load(path: &Path) -> Result<Vec<Document>, Error> {
 /// Reads manifests like [`load`], but gives what can be read beside what is wrong with the rest.
 #[must_use]
 pub fn load_each(path: &Path, bounds: &Bounds) -> Found {
-    let found = read_all(path, bounds, parse_each);
+    let found = read_all(path, bounds, parse_all);
     if path.is_dir() { found } else { found.strict() }
 }
 
@@ -61,26 +65,36 @@ impl Default for Bounds {
     }
 }
 
-fn read_all(path: &Path, bounds: &Bounds, parse: impl Fn(&str, &str) -> Found) -> Found {
+/// Reads all files, and parses their texts together.
+fn read_all(path: &Path, bounds: &Bounds, parse: impl Fn(&[(&str, &str)]) -> Vec<Found>) -> Found {
     let mut walk = Walk { max_files: bounds.files, ..Walk::default() };
     walk.start(path);
     let Walk { files, problems, .. } = walk;
     let mut found = Found { problems, ..Found::default() };
+    // In the order of the files.
+    let mut texts: Vec<Result<(String, String), Problem>> = Vec::with_capacity(files.len());
     let mut total = 0;
     for file in files {
         let name = file.display().to_string();
-        match read(&file, bounds, &mut total)
-            .and_then(|bytes| String::from_utf8(bytes).map_err(|e| Fault::Encoding(e.into_bytes())))
-        {
-            Ok(text) => found.extend(parse(&name, &text)),
-            Err(Fault::Encoding(bytes)) => found.problems.push(text::not_utf8(&name, &bytes)),
-            Err(Fault::File(message)) => found.problems.push(about(&file, message)),
+        let text = read(&file, bounds, &mut total)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(|error| Fault::Encoding(error.into_bytes())));
+        texts.push(match text {
+            Ok(text) => Ok((name, text)),
+            Err(Fault::Encoding(bytes)) => Err(text::not_utf8(&name, &bytes)),
+            Err(Fault::File(message)) => Err(about(&file, message)),
             Err(Fault::Total) => {
-                found
-                    .problems
-                    .push(about(path, format!("expected at most {} bytes in all manifests", bounds.total_bytes)));
+                let message = format!("expected at most {} bytes in all manifests", bounds.total_bytes);
+                texts.push(Err(about(path, message)));
                 break;
             }
+        });
+    }
+    let readable: Vec<_> = texts.iter().flatten().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let mut parsed = parse(&readable).into_iter();
+    for text in &texts {
+        match text {
+            Ok(_) => found.extend(parsed.next().unwrap_or_default()),
+            Err(problem) => found.problems.push(problem.clone()),
         }
     }
     found

@@ -122,7 +122,7 @@ fn every_document_that_is_no_object_is_reported() {
     assert_eq!(
         error("a: 1\n---\napiVersion: v1\nkind: Pod\n---\nkind: Pod\n"),
         "cannot load the manifests\
-         \n  a.yaml, document 1, line 1: expected a Kubernetes object with `apiVersion` and `kind`, found no `apiVersion`\
+         \n  a.yaml, document 1, line 1: expected a Kubernetes object with `apiVersion` and `kind`, found neither\
          \n  a.yaml, document 3, line 6: expected a Kubernetes object with `apiVersion` and `kind`, found no `apiVersion`"
     );
     let many = error(&"---\n1\n".repeat(23));

@@ -31,12 +31,24 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Error> {
 /// the bounds on a text hold for each document.
 #[must_use]
 pub fn parse_each(name: &str, text: &str) -> Found {
-    let mut reader = Reader::new(name, text);
-    match yaml::read_each(&split(text, &reader.starts), &yaml::LIMITS) {
-        Ok(results) => results.into_iter().for_each(|result| reader.take(result)),
-        Err(fault) => reader.take(Err(fault)),
+    parse_all(&[(name, text)]).pop().unwrap_or_default()
+}
+
+/// Reads texts, each with its name, like [`parse_each`]; gives what was found in each of them.
+pub(super) fn parse_all(texts: &[(&str, &str)]) -> Vec<Found> {
+    let mut readers: Vec<Reader> = texts.iter().map(|(name, text)| Reader::new(name, text)).collect();
+    let parts = texts.iter().zip(&readers).map(|((_, text), reader)| split(text, &reader.starts));
+    let parts: Vec<Vec<(u64, &str)>> = parts.collect();
+    match yaml::read_each(&parts.concat(), &yaml::LIMITS) {
+        Ok(results) => {
+            let mut results = results.into_iter();
+            for (reader, parts) in readers.iter_mut().zip(&parts) {
+                results.by_ref().take(parts.len()).for_each(|result| reader.take(result));
+            }
+        }
+        Err(fault) => readers.iter_mut().for_each(|reader| reader.take(Err(fault.clone()))),
     }
-    reader.found
+    readers.into_iter().map(|reader| reader.found).collect()
 }
 
 /// Cuts away what follows a `...`: at most comments, and directives for the next document, which say nothing that a manifest

@@ -3,7 +3,11 @@
 //! What always holds: scalars mean what they mean to `kubectl` (`yes` is a boolean, `010` is 8), a key that stands twice is
 //! an error, and anchors cannot blow a small text up.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    fmt,
+    num::NonZero,
+    thread::{self, Scope, ScopedJoinHandle},
+};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -51,15 +55,16 @@ pub(super) struct Lines {
 #[derive(Clone, Debug)]
 enum Below {
     Nothing,
-    Items(Vec<Lines>),
-    Fields(BTreeMap<String, Lines>),
+    Items(Box<[Lines]>),
+    /// In the order in which they stand. A list rather than a map: there are many small ones.
+    Fields(Box<[(Box<str>, Lines)]>),
 }
 
 impl Lines {
     /// The lines of a field of a mapping.
     pub fn field(&self, name: &str) -> Option<&Self> {
         match &self.below {
-            Below::Fields(fields) => fields.get(name),
+            Below::Fields(fields) => fields.iter().find(|(field, _)| **field == *name).map(|(_, lines)| lines),
             _ => None,
         }
     }
@@ -80,7 +85,7 @@ impl Lines {
         match &mut self.below {
             Below::Nothing => {}
             Below::Items(items) => items.iter_mut().for_each(|lines| lines.shift(by)),
-            Below::Fields(fields) => fields.values_mut().for_each(|lines| lines.shift(by)),
+            Below::Fields(fields) => fields.iter_mut().for_each(|(_, lines)| lines.shift(by)),
         }
     }
 }
@@ -100,8 +105,13 @@ pub(super) fn read(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
     on_large_stack(|| documents(text, limits))?
 }
 
-/// Reads texts that stand in one file, each with the number of lines in front of it: a fault in one is no fault of the
-/// others.
+/// The most threads that parse at once.
+const MAX_THREADS: usize = 8;
+
+/// The fewest texts that are worth a thread.
+const TEXTS_OF_A_THREAD: usize = 64;
+
+/// Reads texts, each with the number of lines in front of it in its file: a fault in one is no fault of the others.
 ///
 /// # Errors
 /// Nothing could be read at all. The faults of the texts stand in the result.
@@ -113,7 +123,17 @@ pub(super) fn read_each(texts: &[(u64, &str)], limits: &Limits) -> Result<Vec<Re
         }
         Ok(nodes)
     };
-    on_large_stack(|| texts.iter().map(read).collect())
+    let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
+    let share = texts.len().div_ceil(cores).max(TEXTS_OF_A_THREAD);
+    thread::scope(|scope| {
+        let read = |texts: &[(u64, &str)]| texts.iter().map(read).collect::<Vec<_>>();
+        let parsers: Vec<_> = texts.chunks(share).map(|texts| spawn(scope, move || read(texts))).collect();
+        let mut results = Vec::with_capacity(texts.len());
+        for parser in parsers {
+            results.extend(join(parser?)?);
+        }
+        Ok(results)
+    })
 }
 
 fn documents(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
@@ -127,13 +147,21 @@ fn documents(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
 }
 
 fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Fault> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("manifests".to_owned()).stack_size(STACK_BYTES);
-        match thread.spawn_scoped(scope, parse) {
-            Ok(parser) => parser.join().map_err(|_| (None, "the YAML parser failed".to_owned())),
-            Err(error) => Err((None, format!("cannot start a thread for the YAML parser: {error}"))),
-        }
-    })
+    thread::scope(|scope| join(spawn(scope, parse)?))
+}
+
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    parse: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, Fault> {
+    let parser = thread::Builder::new().name("manifests".to_owned()).stack_size(STACK_BYTES);
+    parser
+        .spawn_scoped(scope, parse)
+        .map_err(|error| (None, format!("cannot start a thread for the YAML parser: {error}")))
+}
+
+fn join<T>(parser: ScopedJoinHandle<'_, T>) -> Result<T, Fault> {
+    parser.join().map_err(|_| (None, "the YAML parser failed".to_owned()))
 }
 
 fn options(text: &str, limits: &Limits) -> Options {
@@ -202,7 +230,9 @@ impl Node {
             Some(other) => return Err(describe_kind(&other)),
         };
         let lines = match self.lines.below {
-            Below::Fields(mut fields) => fields.remove("items").map(|items| items.below),
+            Below::Fields(fields) => {
+                fields.into_iter().find(|(field, _)| **field == *"items").map(|(_, items)| items.below)
+            }
             _ => None,
         };
         let Some(Below::Items(lines)) = lines else { return Ok(Vec::new()) };
@@ -268,17 +298,17 @@ impl<'de> Visitor<'de> for InnerVisitor {
             values.push(node.value);
             lines.push(node.lines);
         }
-        Ok(Inner(Value::Array(values), Below::Items(lines)))
+        Ok(Inner(Value::Array(values), Below::Items(lines.into())))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Inner, A::Error> {
-        let (mut values, mut lines) = (Map::new(), BTreeMap::new());
+        let (mut values, mut lines) = (Map::new(), Vec::new());
         while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
             // A value may begin on a line below its key: people look for the key.
             let Inner(value, below) = input.next_value()?;
-            lines.insert(key.clone(), Lines { line: referenced.line(), below });
+            lines.push((Box::from(key.as_str()), Lines { line: referenced.line(), below }));
             values.insert(key, value);
         }
-        Ok(Inner(Value::Object(values), Below::Fields(lines)))
+        Ok(Inner(Value::Object(values), Below::Fields(lines.into())))
     }
 }
