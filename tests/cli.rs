@@ -28,6 +28,8 @@ mod live;
 #[path = "cli/readme.rs"]
 mod readme;
 mod support;
+#[path = "cli/terminal.rs"]
+mod terminal;
 
 fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-gmsa"));

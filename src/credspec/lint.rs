@@ -158,7 +158,7 @@ struct Report {
 }
 
 const CANNOT_START: &str = "Windows cannot read the credential spec: the container does not start";
-const PRUNED: &str = "the API server drops it without a word when the object is stored";
+const PRUNED: &str = "kubectl refuses it, and for other clients the API server drops it without a word";
 
 impl Report {
     fn add(

@@ -243,6 +243,133 @@ async fn faults_of_the_install_are_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn faults_of_the_custom_resource_are_found() {
+    let definition = |versions: &Value, established: &str| {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "gmsacredentialspecs.windows.k8s.io"},
+            "spec": {"versions": versions},
+            "status": {"conditions": [{"type": "Established", "status": established}]},
+        })
+    };
+    let old = json!([{"name": "v1alpha1", "served": true}, {"name": "v1", "served": false}]);
+    let found = complaints(|api| {
+        api.apply(definition(&old, "True"));
+    })
+    .await;
+    assert_eq!(found, ["fail custom resource: v1 is not served, only: v1alpha1"]);
+    let found = complaints(|api| {
+        api.apply(definition(&json!([{"name": "v1", "served": true}]), "False"));
+    })
+    .await;
+    assert_eq!(found, ["fail custom resource: it is not established"]);
+}
+
+/// A CA that was valid from so many days ago until so many days from now, in a bundle as configurations hold it.
+fn bundle_until(days: i64) -> String {
+    let mut params = rcgen::CertificateParams::new(vec![]).unwrap();
+    let now = time::OffsetDateTime::now_utc();
+    params.not_before = now - time::Duration::days(365);
+    params.not_after = now + time::Duration::days(days) + time::Duration::hours(1);
+    let ca = params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
+    base64::Engine::encode(&base64::prelude::BASE64_STANDARD, ca.pem())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_that_end_are_found() {
+    for (bundle, complaint) in [
+        (bundle_until(-1), format!("fail certificate: the caBundle of {NAME} has expired")),
+        (bundle_until(13), format!("warn certificate: the caBundle of {NAME} expires in 13 days")),
+        ("bm9uZQ==".to_owned(), format!("fail certificate: the caBundle of {NAME} holds no certificate")),
+    ] {
+        let found = complaints(|api| {
+            configurations(api, |webhook| webhook["clientConfig"]["caBundle"] = json!(bundle));
+        })
+        .await;
+        assert_eq!(found, [complaint.clone(), complaint]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_of_the_service_are_found() {
+    let slice = |ready: [bool; 2]| {
+        let endpoint = |(pod, ready): (&str, bool)| json!({"conditions": {"ready": ready}, "targetRef": {"name": pod}});
+        json!({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+            "metadata": {"name": "webhook-1", "namespace": "gmsa"},
+            "endpoints": [endpoint(("webhook-a", ready[0])), endpoint(("webhook-b", ready[1]))],
+        })
+    };
+    let found = complaints(|api| {
+        api.apply(slice([true, false]));
+    })
+    .await;
+    assert_eq!(found, ["warn service: gmsa/webhook has 1 of 2 endpoints ready"]);
+    let found = complaints(|api| {
+        api.apply(slice([false, false]));
+    })
+    .await;
+    assert_eq!(found, ["fail service: gmsa/webhook has 0 of 2 endpoints ready"]);
+    let found = complaints(|api| {
+        configurations(api, |webhook| {
+            webhook["clientConfig"]["service"] = Value::Null;
+            webhook["clientConfig"]["url"] = json!("https://localhost:8443/validate");
+        });
+    })
+    .await;
+    assert_eq!(
+        found,
+        [
+            "warn service: the webhook is called at \"https://localhost:8443/validate\"",
+            "warn namespaces: pods are not looked at in gmsa",
+        ]
+    );
+}
+
+/// The answers to the four questions about the webhook's permissions, in their order: get, list, watch, access reviews.
+fn permissions(api: &SimulatedApi, allowed: [bool; 4]) {
+    api.heal();
+    api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({"gitVersion": "v1.36.0"})));
+    let refuse = Fault::Refuse { code: 404, reason: "NotFound", message: PROBE, retry_after: None };
+    api.fault(Verb::Create, "/pods?dryRun=All", usize::MAX, refuse);
+    for allowed in allowed {
+        let answer = Fault::Object(json!({"status": {"allowed": allowed}}));
+        api.fault(Verb::Create, "/subjectaccessreviews", 1, answer);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_permissions_are_found() {
+    let found = complaints(|api| permissions(api, [true, false, false, true])).await;
+    assert_eq!(
+        found,
+        [
+            "warn permissions: gmsa:webhook may not list gmsacredentialspecs, watch gmsacredentialspecs: each pod costs a read"
+        ]
+    );
+    let found = complaints(|api| permissions(api, [true, true, true, false])).await;
+    assert_eq!(found, ["fail permissions: gmsa:webhook may not create localsubjectaccessreviews"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unasked_webhook_is_found() {
+    let found = complaints(|api| {
+        api.heal();
+        api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({"gitVersion": "v1.36.0"})));
+        let allowed = Fault::Object(json!({"status": {"allowed": true}}));
+        api.fault(Verb::Create, "/subjectaccessreviews", usize::MAX, allowed);
+        api.fault(Verb::Create, "/pods?dryRun=All", usize::MAX, Fault::Object(json!({"kind": "Pod"})));
+    })
+    .await;
+    assert_eq!(
+        found,
+        [
+            "fail call of the webhook: a pod that names a credential spec that does not exist would be created in default"
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn faults_of_its_users_are_found() {
     let found = complaints(|api| {
         let mut credspec = good_credspec();
@@ -292,6 +419,36 @@ kubectl exec -n shop web -- whoami
     assert!(text(&output.stdout).contains(
         "fail  permission  shop:web may not use webapp1\n                  -> kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --apply\n"
     ));
+    api.apply(pod("bare", &json!({"gmsaCredentialSpecName": "gone"})));
+    let mut waiting = pod("old", &json!({"gmsaCredentialSpecName": "webapp1", "gmsaCredentialSpec": "{}"}));
+    waiting["status"] = json!({"phase": "Pending", "containerStatuses": [
+        {"state": {"waiting": {"reason": "CreateContainerError", "message": "winapi error #3489792023"}}},
+    ]});
+    api.apply(waiting);
+    api.authorize_by(Table::of(&[("shop", "web", "webapp1"), ("shop", "web", "gone")]));
+    let output = run(&api, &["doctor", "--pod", "shop/bare"]).await;
+    assert_eq!(
+        text(&output.stdout),
+        "\
+fail  admission        the pod names a credential spec and carries no contents: the webhook did not see it
+                       -> delete it: its controller makes a new one; then run doctor without --pod
+fail  credential spec  gone does not exist
+                       -> kubectl gmsa credspec new gone
+pass  permission       shop:web may use gone
+pass  node             Running on win1
+"
+    );
+    let output = run(&api, &["doctor", "--pod", "shop/old"]).await;
+    assert_eq!(
+        text(&output.stdout),
+        "\
+warn  admission   the pod carries other contents than its credential spec has now
+                  -> delete it: its controller makes a new one
+pass  permission  shop:web may use webapp1
+fail  node        Pending on win1, waiting: CreateContainerError: winapi error #3489792023
+                  -> see docs/troubleshooting.md
+"
+    );
     let output = run(&api, &["doctor", "--pod", "shop/none"]).await;
     assert_eq!((text(&output.stderr), output.status.code()), ("error: there is no pod shop/none\n", Some(2)));
 }

@@ -27,8 +27,9 @@ fn the_session_of_the_readme_is_a_real_one() {
     }
     let commands: Vec<&str> = session.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
     assert!(commands.len() > 2, "{commands:?}");
-    let found: String =
+    let found: Vec<String> =
         commands.iter().map(|command| format!("$ {command}\n{}", run(folder.path(), command))).collect();
+    let found = found.concat();
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         let readme = format!("{before}```console\n{found}```\n{after}");
         fs::write(root.join("README.md"), readme).unwrap();

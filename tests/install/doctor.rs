@@ -102,6 +102,7 @@ pass  Windows nodes        1 of 10.0.20348
 ";
     assert_eq!((open(&report), code), (in_order(6, used), 0));
 
+    as_somebody_else(&tool);
     replica.end();
     down(&plane, &tool);
 }
@@ -144,6 +145,18 @@ kubectl exec -n apps web -- klist get WebApp1
 kubectl exec -n apps web -- whoami
 ";
     assert_eq!((report.as_str(), code), (running, 0));
+}
+
+/// `--as` goes along with every request.
+fn as_somebody_else(tool: &Tool<'_>) {
+    let output = tool.kubectl("gmsa who-can webapp1 --as nobody --as-group nogroup");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        said,
+        "error: the API server answered 403: clusterroles.rbac.authorization.k8s.io is forbidden: User \"nobody\" cannot list \
+         resource \"clusterroles\" in API group \"rbac.authorization.k8s.io\" at the cluster scope\n"
+    );
+    assert_eq!(output.status.code(), Some(2));
 }
 
 /// The webhook is gone, and its pods still count as ready: only the API server's own call shows it.

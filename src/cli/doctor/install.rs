@@ -181,7 +181,8 @@ fn authority(name: &str, bundle: &str) -> Line {
     let Some(end) = ends.iter().max() else {
         return Line::fail(CERTIFICATE, format!("the caBundle of {name} holds no certificate"), REMEDY);
     };
-    match (end - now()) / DAY {
+    // Rounded down: less than a day after its end it has ended.
+    match (end - now()).div_euclid(DAY) {
         ..0 => Line::fail(CERTIFICATE, format!("the caBundle of {name} has expired"), REMEDY),
         days @ 0..14 => Line::warn(CERTIFICATE, format!("the caBundle of {name} expires in {days} days"), REMEDY),
         days => Line::pass(CERTIFICATE, format!("the caBundle of {name} is good for {days} days")),

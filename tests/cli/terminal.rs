@@ -1,0 +1,91 @@
+//! At a terminal: the questions of `credspec new`, and colour.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read as _, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use super::{program, text};
+
+/// A terminal: our end, and the program's.
+fn terminal() -> (File, File) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let name = ptsname(&ours, Vec::new()).unwrap();
+    let theirs = OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    (ours.into(), theirs)
+}
+
+/// Reads from a terminal until there is this text.
+fn read_until(terminal: &mut File, end: &str) -> String {
+    let (mut said, mut buffer) = (String::new(), [0; 256]);
+    while !said.ends_with(end) {
+        let count = terminal.read(&mut buffer).unwrap();
+        said.push_str(text(&buffer[..count]));
+    }
+    said
+}
+
+#[test]
+fn what_is_missing_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut ours, theirs) = terminal();
+    let child = program(folder.path())
+        .args(["credspec", "new", "--netbios", "CONTOSO"])
+        .stdin(Stdio::from(theirs.try_clone().unwrap()))
+        .stderr(Stdio::from(theirs))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for (question, answer) in [
+        ("SAM name of the account: ", "WebApp1"),
+        ("DNS name of the domain: ", "contoso.com"),
+        // Nothing is no answer.
+        ("SID of the domain: ", ""),
+        ("SID of the domain: ", "S-1-5-21-1-2-3"),
+        ("GUID of the domain: ", "244818ae-87ac-4fcd-92ec-e79e5252348a"),
+    ] {
+        let said = read_until(&mut ours, question);
+        // The terminal repeats the answer before.
+        assert_eq!(said.lines().last(), Some(question));
+        writeln!(ours, "{answer}").unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    let flags = ["--account", "WebApp1", "--domain", "contoso.com", "--netbios", "CONTOSO"];
+    let more = ["--domain-sid", "S-1-5-21-1-2-3", "--domain-guid", "244818ae-87ac-4fcd-92ec-e79e5252348a"];
+    let by_flags = program(folder.path()).args(["credspec", "new"]).args(flags).args(more).output().unwrap();
+    assert_eq!(text(&output.stdout), text(&by_flags.stdout));
+    assert_eq!((output.status.code(), by_flags.status.code()), (Some(0), Some(0)));
+}
+
+/// The report at a terminal.
+fn report(folder: &Path, set: impl FnOnce(&mut Command)) -> String {
+    let (mut ours, theirs) = terminal();
+    let mut command = program(folder);
+    command.args(["check", "-f", "a.yaml"]).env("TERM", "xterm").stdout(Stdio::from(theirs));
+    set(&mut command);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let said = read_until(&mut ours, "1 object\r\n");
+    child.wait().unwrap();
+    said
+}
+
+#[test]
+fn colour_is_for_terminals_that_want_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = "apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {name: A}\n";
+    std::fs::write(folder.path().join("a.yaml"), spec).unwrap();
+    assert!(report(folder.path(), |_| {}).contains("\u{1b}[31merror["));
+    for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let plain = report(folder.path(), |command| {
+            command.env(name, value);
+        });
+        assert!(plain.contains("error[") && !plain.contains('\u{1b}'), "{name}: {plain:?}");
+    }
+}
