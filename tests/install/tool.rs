@@ -50,10 +50,12 @@ impl<'p> Tool<'p> {
         command
     }
 
-    /// What `kubectl gmsa` prints, and its exit code; it must have nothing to complain of.
+    /// What `kubectl gmsa` prints, and its exit code; it must have nothing to complain of, but may say what it waits for.
     pub fn gmsa(&self, args: &str) -> (String, i32) {
         let output = self.kubectl(&format!("gmsa {args}"));
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "kubectl gmsa {args}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let waits = |line: &str| args.contains("--wait") && line.starts_with("waiting: ");
+        assert!(errors.lines().all(waits), "kubectl gmsa {args}: {errors}");
         (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap())
     }
 }

@@ -134,16 +134,17 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>, clean: &str) {
     printed(tool.kubectl("create serviceaccount web --namespace shop"));
     assert_eq!(tool.gmsa("doctor --wait 60").1, 0);
 
-    let applied = tool.kubectl("apply -f webapp1.yaml -f grant.yaml -f web.yaml");
-    assert_eq!(String::from_utf8_lossy(&applied.stderr), "", "there is nothing to warn of");
+    let applied = printed(tool.kubectl("apply -f webapp1.yaml -f grant.yaml"));
     assert_eq!(
-        printed(applied),
+        applied,
         "gmsacredentialspec.windows.k8s.io/webapp1 created\n\
          clusterrole.rbac.authorization.k8s.io/gmsa-use-webapp1 created\n\
-         rolebinding.rbac.authorization.k8s.io/gmsa-use-webapp1-web created\n\
-         deployment.apps/web created\n"
+         rolebinding.rbac.authorization.k8s.io/gmsa-use-webapp1-web created\n"
     );
-    // The Deployment's controller tries until the grant is in force.
+    plane.until("the cluster grants it", || tool.gmsa("check --live -f web.yaml").1 == 0);
+    let applied = tool.kubectl("apply -f web.yaml");
+    assert_eq!(String::from_utf8_lossy(&applied.stderr), "", "there is nothing to warn of");
+    assert_eq!(printed(applied), "deployment.apps/web created\n");
     run_pods(plane, "shop", "windows-1", 1);
     let pod = plane.kubectl_prints(["get", "pods", "--namespace", "shop", "-o", "json"]);
     let pod: Value = serde_json::from_str::<Value>(&pod).unwrap()["items"][0].take();

@@ -164,7 +164,11 @@ fn strict(release: &Release<'_>) {
     release.upgrade("webhooks.credentialSpecs.strict=true");
     wiring(release, json!([["workloads", "Ignore", 2], ["credentialspecs", "Fail", 2]]));
     let _replica = release.start_replica();
-    let output = apply(plane, &mistaken().replace("name: mistaken", "name: refused"));
+    let refused = mistaken().replace("name: mistaken", "name: refused");
+    plane.until("the API server asks anew", || {
+        !plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &refused).status.success()
+    });
+    let output = apply(plane, &refused);
     let refusal = "The request is invalid: error when creating \"STDIN\": admission webhook \
                    \"credentialspecs.windows-gmsa.sigs.k8s.io\" denied the request: the GMSA cred spec cannot work: \
                    credspec.DomainJoinConfig.Sid: \"S-1-5-21-2126449477-2524075714-3094792973-1104\" is an account's SID: one \
