@@ -21,6 +21,8 @@ use std::{
 mod agreement;
 #[path = "cli/certs.rs"]
 mod certs;
+#[path = "cli/doctor.rs"]
+mod doctor;
 #[path = "cli/install_test.rs"]
 mod install_test;
 #[path = "cli/live.rs"]

@@ -21,10 +21,12 @@ use super::{
     print, with_causes,
 };
 
+mod certificate;
 mod install;
 mod nodes;
 mod one_pod;
 mod selector;
+mod service;
 mod usage;
 
 /// How long `--wait` rests between two check-ups.

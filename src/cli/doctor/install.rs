@@ -1,15 +1,10 @@
-//! The install: the custom resource, the webhook configurations, the service behind them, its pods and what they may do.
+//! The install: the custom resource, the webhook configurations and what they send to the webhook.
 
-use std::{
-    collections::BTreeMap,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::collections::BTreeMap;
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
-use x509_parser::pem::Pem;
 
-use super::{Line, items, selector, some, text};
+use super::{Line, certificate, items, selector, service, some, text};
 use crate::{
     cli::{connect::Cluster, with_causes},
     credspec::{GROUP, PLURAL, VERSION},
@@ -18,14 +13,10 @@ use crate::{
 const CRD: &str = "custom resource";
 const CONFIGURATION: &str = "configuration";
 const CALL: &str = "call of the webhook";
-const SERVICE: &str = "service";
-const PERMISSIONS: &str = "permissions";
-const CERTIFICATE: &str = "certificate";
 const NAMESPACES: &str = "namespaces";
 
 const INSTALL: &str =
     "install the chart: helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace";
-const DAY: i64 = 24 * 60 * 60;
 
 /// Which of the two kinds of configuration a webhook stands in.
 struct Configured {
@@ -51,7 +42,7 @@ pub(super) async fn look(cluster: &Cluster, lines: &mut Vec<Line>) -> Option<Vec
     let of_pods: Vec<&Configured> = webhooks.iter().filter(|found| found.is_of_pods()).collect();
     let first = of_pods.first()?;
     lines.push(call(cluster).await);
-    service(cluster, &first.webhook, lines).await;
+    service::look(cluster, &first.webhook, lines).await;
     Some(opted_out(cluster, &of_pods, lines).await)
 }
 
@@ -162,36 +153,8 @@ impl Configured {
         if lines.len() == before {
             lines.push(Line::pass(CONFIGURATION, format!("{name} is complete")));
         }
-        lines.push(authority(name, text(&self.webhook, "/clientConfig/caBundle")));
+        lines.push(certificate::authority(name, text(&self.webhook, "/clientConfig/caBundle")));
     }
-}
-
-/// The certificate authority that the API server trusts for a webhook.
-fn authority(name: &str, bundle: &str) -> Line {
-    const REMEDY: &str = "renew the certificate authority and its caBundle";
-    if bundle.is_empty() {
-        let text = format!("{name} has no caBundle");
-        return Line::fail(CERTIFICATE, text, "cert-manager's CA injector, or the webhook itself, must write it");
-    }
-    let pem = BASE64_STANDARD.decode(bundle).unwrap_or_default();
-    let ends: Vec<i64> = Pem::iter_from_buffer(&pem)
-        .filter_map(Result::ok)
-        .filter_map(|pem| pem.parse_x509().ok().map(|found| found.validity().not_after.timestamp()))
-        .collect();
-    let Some(end) = ends.iter().max() else {
-        return Line::fail(CERTIFICATE, format!("the caBundle of {name} holds no certificate"), REMEDY);
-    };
-    // Rounded down: less than a day after its end it has ended.
-    match (end - now()).div_euclid(DAY) {
-        ..0 => Line::fail(CERTIFICATE, format!("the caBundle of {name} has expired"), REMEDY),
-        days @ 0..14 => Line::warn(CERTIFICATE, format!("the caBundle of {name} expires in {days} days"), REMEDY),
-        days => Line::pass(CERTIFICATE, format!("the caBundle of {name} is good for {days} days")),
-    }
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// Asks the API server to create, as a dry run, a pod that the webhook must refuse. A refusal in its words means that the
@@ -233,85 +196,6 @@ async fn call(cluster: &Cluster) -> Line {
                 Line::unknown(CALL, &error)
             }
         }
-    }
-}
-
-async fn service(cluster: &Cluster, webhook: &Value, lines: &mut Vec<Line>) {
-    let (namespace, name) =
-        (text(webhook, "/clientConfig/service/namespace"), text(webhook, "/clientConfig/service/name"));
-    if name.is_empty() {
-        let url = text(webhook, "/clientConfig/url");
-        lines.push(Line::warn(SERVICE, format!("the webhook is called at {url:?}"), "its pods cannot be looked at"));
-        return;
-    }
-    let path = format!(
-        "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{name}"
-    );
-    let slices = match cluster.list(&path).await {
-        Ok(slices) => slices,
-        Err(error) => return lines.push(Line::unknown(SERVICE, &error)),
-    };
-    let endpoints: Vec<&Value> = slices.iter().flat_map(|slice| items(slice, "/endpoints")).collect();
-    let ready = endpoints.iter().filter(|point| point.pointer("/conditions/ready") != Some(&Value::Bool(false)));
-    let ready: Vec<&str> = ready.map(|point| text(point, "/targetRef/name")).collect();
-    let count = format!("{namespace}/{name} has {} of {} endpoints ready", ready.len(), endpoints.len());
-    let describe = format!("kubectl describe pods -n {namespace}");
-    lines.push(match ready.len() {
-        0 => Line::fail(SERVICE, count, describe),
-        1 => Line::warn(SERVICE, count, "two replicas keep pods coming while one of them moves"),
-        _ => Line::pass(SERVICE, count),
-    });
-    if let Some(pod) = ready.iter().find(|pod| !pod.is_empty()) {
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}");
-        match cluster.get(&path).await {
-            Ok(pod) => {
-                let image = items(&pod, "/spec/containers").next().map(|first| text(first, "/image").to_owned());
-                lines.push(Line::pass(SERVICE, format!("runs {}", image.unwrap_or_default())));
-                let account = text(&pod, "/spec/serviceAccountName");
-                lines.push(permissions(cluster, namespace, account).await);
-            }
-            Err(error) => lines.push(Line::unknown(SERVICE, &error)),
-        }
-    }
-}
-
-/// Whether the webhook's own service account may do what it must.
-async fn permissions(cluster: &Cluster, namespace: &str, account: &str) -> Line {
-    let user = format!("system:serviceaccount:{namespace}:{account}");
-    let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
-    let mut missing = Vec::new();
-    let needed = [
-        ("get", GROUP, PLURAL),
-        ("list", GROUP, PLURAL),
-        ("watch", GROUP, PLURAL),
-        ("create", "authorization.k8s.io", "localsubjectaccessreviews"),
-    ];
-    for (verb, group, resource) in needed {
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SubjectAccessReview",
-            "spec": {
-                "user": user, "groups": groups,
-                "resourceAttributes": {"verb": verb, "group": group, "resource": resource},
-            },
-        });
-        match cluster.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await {
-            Ok(answer) if answer.pointer("/status/allowed") == Some(&Value::Bool(true)) => {}
-            Ok(_) => missing.push((verb, resource)),
-            Err(error) => return Line::unknown(PERMISSIONS, &error),
-        }
-    }
-    let names = missing.iter().map(|(verb, resource)| format!("{verb} {resource}")).collect::<Vec<_>>().join(", ");
-    if missing.is_empty() {
-        Line::pass(PERMISSIONS, format!("{namespace}:{account} may do what it must"))
-    } else if missing.iter().all(|(verb, _)| matches!(*verb, "list" | "watch")) {
-        Line::warn(
-            PERMISSIONS,
-            format!("{namespace}:{account} may not {names}: each pod costs a read"),
-            "upgrade the chart",
-        )
-    } else {
-        Line::fail(PERMISSIONS, format!("{namespace}:{account} may not {names}"), "bind the chart's ClusterRole to it")
     }
 }
 
