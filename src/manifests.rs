@@ -125,8 +125,8 @@ impl Found {
         self.foreign.extend(more.foreign);
     }
 
-    /// Takes what is no Kubernetes object for a mistake, as it is in a file that was asked for by its name. To be called where
-    /// all of it is from one file.
+    /// Takes what is no Kubernetes object for a mistake, as it is in a file that was asked for by its name, or that holds others.
+    /// To be called where all of it is from one file.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.problems.append(&mut self.foreign);

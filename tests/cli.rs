@@ -214,7 +214,15 @@ fn other_files_of_a_folder_are_passed_over_and_said() {
          passed over: no Kubernetes object, for it has neither apiVersion nor kind\n\n1 note in 1 object\n"
     );
     assert_eq!(output.status.code(), Some(0));
-    // Asked for by its name it is a mistake.
+    // Beside Kubernetes objects it is a mistake.
+    fs::write(folder.path().join("a.yaml"), "apiVersion: v1\nkind: ConfigMap\n---\nmetadata: {name: a}\n").unwrap();
+    let output = run(folder.path(), &["check", "-f", "a.yaml"], b"");
+    let mistake = "unreadable a.yaml:4: expected a Kubernetes object with `apiVersion` and `kind`, found neither\n\n\
+                   1 unreadable part in 1 object\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (mistake, Some(2)));
+    let output = run(folder.path(), &["check", "-f", "."], b"");
+    assert!(text(&output.stdout).starts_with("unreadable ./a.yaml:4: "), "{}", text(&output.stdout));
+    // Asked for by its name too.
     let output = run(folder.path(), &["check", "-f", "domain.json"], b"");
     assert_eq!(
         text(&output.stdout),

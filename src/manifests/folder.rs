@@ -44,8 +44,10 @@ pub fn load(path: &Path) -> Result<Vec<Document>, Error> {
 /// Reads manifests like [`load`], but gives what can be read beside what is wrong with the rest.
 #[must_use]
 pub fn load_each(path: &Path, bounds: &Bounds) -> Found {
-    let found = read_all(path, bounds, parse_all);
-    if path.is_dir() { found } else { found.strict() }
+    let in_folder = path.is_dir();
+    // Beside Kubernetes objects, what is none is a mistake.
+    let judge = |found: Found| if in_folder && found.documents.is_empty() { found } else { found.strict() };
+    read_all(path, bounds, |texts| parse_all(texts).into_iter().map(judge).collect())
 }
 
 /// How much is read.
