@@ -33,8 +33,8 @@ pub fn run_pods(plane: &Plane, namespace: &str, node: &str, wanted: usize) {
             "metadata": {"name": name},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         });
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
-        let bound = plane.kubectl_with(["create", "--raw", &path, "-f", "-"], &binding.to_string());
+        let bindings = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
+        let bound = plane.kubectl_with(["create", "--raw", &bindings, "-f", "-"], &binding.to_string());
         assert!(bound.status.success(), "{}", String::from_utf8_lossy(&bound.stderr));
         // Of a network for documentation (RFC 5737).
         let address = format!("192.0.2.{}", index + 1);

@@ -97,8 +97,8 @@ fn from_an_empty_folder_to_a_pod_with_its_identity() {
     // The fix that it shows is what `grant` prints.
     let (grant, code) = tool.gmsa("grant --credspec webapp1 --serviceaccount shop:web");
     assert_eq!(code, 0);
-    let indented: String = grant.lines().map(|line| format!("    {line}\n")).collect();
-    assert!(report.contains(&indented), "{report}");
+    let indented: Vec<_> = grant.lines().map(|line| format!("    {line}")).collect();
+    assert!(report.contains(&indented.join("\n")), "{report}");
     tool.write("grant.yaml", &grant);
 
     let clean = "\

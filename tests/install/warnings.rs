@@ -90,7 +90,7 @@ fn kubectl_apply_shows_what_will_go_wrong() {
     plane.create_namespace(NAMESPACE);
     plane.kubectl_prints(["create", "serviceaccount", "web", "--namespace", NAMESPACE]);
     plane.apply(include_str!("credential-spec.yaml"));
-    wiring(&release, json!([["workloads", "Ignore", 2], ["credentialspecs", "Ignore", 2]]));
+    wiring(&release, &json!([["workloads", "Ignore", 2], ["credentialspecs", "Ignore", 2]]));
 
     let replica = release.start_replica();
     plane.until("the API server trusts the webhook", || {
@@ -112,14 +112,14 @@ fn kubectl_apply_shows_what_will_go_wrong() {
 }
 
 /// The webhooks that warn, each with its failure policy and its seconds.
-fn wiring(release: &Release<'_>, expected: Value) {
+fn wiring(release: &Release<'_>, expected: &Value) {
     let configuration = release.get("validatingwebhookconfiguration/gmsa");
     let webhooks = configuration["webhooks"].as_array().unwrap().iter().skip(1);
     let found = webhooks.map(|webhook| {
         let name = webhook["name"].as_str().unwrap().split('.').next();
         json!([name, webhook["failurePolicy"], webhook["timeoutSeconds"]])
     });
-    assert_eq!(Value::from_iter(found), expected);
+    assert_eq!(&found.collect::<Value>(), expected);
 }
 
 /// The advice comes along with a pod that is admitted.
@@ -162,7 +162,7 @@ Warning: container \"iis\" runs as \"ContainerAdministrator\": only SYSTEM and N
 fn strict(release: &Release<'_>) {
     let plane = release.plane;
     release.upgrade("webhooks.credentialSpecs.strict=true");
-    wiring(release, json!([["workloads", "Ignore", 2], ["credentialspecs", "Fail", 2]]));
+    wiring(release, &json!([["workloads", "Ignore", 2], ["credentialspecs", "Fail", 2]]));
     let _replica = release.start_replica();
     let refused = mistaken().replace("name: mistaken", "name: refused");
     plane.until("the API server asks anew", || {
@@ -191,7 +191,7 @@ fn strict(release: &Release<'_>) {
 fn off(release: &Release<'_>) {
     let plane = release.plane;
     release.upgrade("webhooks.workloads.enabled=false");
-    wiring(release, json!([["credentialspecs", "Ignore", 2]]));
+    wiring(release, &json!([["credentialspecs", "Ignore", 2]]));
     let _replica = release.start_replica();
     let deployment = WORKLOADS.split("---").next().unwrap().replace("name: web,", "name: other,");
     plane.until("workloads are not asked about", || {
@@ -201,7 +201,7 @@ fn off(release: &Release<'_>) {
     assert_eq!(told(&unasked), ("deployment.apps/other\n", "", true));
 
     release.upgrade("webhooks.credentialSpecs.enabled=false");
-    wiring(release, json!([["workloads", "Ignore", 2]]));
+    wiring(release, &json!([["workloads", "Ignore", 2]]));
     plane.until("credential specs are not asked about", || {
         let output = plane.kubectl_with(["create", "--dry-run=server", "--validate=false", "-f", "-"], &mistaken());
         told(&output).1.is_empty()
