@@ -14,6 +14,9 @@ use crate::apiserver::{ApiServer, CallError};
 /// How long one call to the API server may take.
 pub(super) const CALL: Duration = Duration::from_secs(15);
 
+/// How long a pod may take to answer: the API server itself tries longer to reach one that is not there.
+const POD_CALL: Duration = Duration::from_secs(2);
+
 /// Which cluster, and as whom.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Cluster")]
@@ -83,6 +86,19 @@ impl Cluster {
         let request =
             Request::post(path).header(CONTENT_TYPE, "application/json").body(object.to_string().into_bytes())?;
         Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
+    }
+
+    /// Reads what a pod serves in plain HTTP on one of its ports, by way of the API server.
+    pub(super) async fn read_from_pod(
+        &self,
+        namespace: &str,
+        pod: &str,
+        port: u64,
+        path: &str,
+    ) -> anyhow::Result<String> {
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");
+        let answer = self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + POD_CALL).await?;
+        Ok(String::from_utf8(answer.into())?)
     }
 }
 

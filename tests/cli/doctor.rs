@@ -164,6 +164,30 @@ async fn certificates_that_end_are_found() {
     }
 }
 
+/// What a replica says on its admin port of a certificate that is good for so many days more.
+fn serves_until(api: &SimulatedApi, days: i64) {
+    let end = time::OffsetDateTime::now_utc() + time::Duration::days(days) + time::Duration::hours(1);
+    let metrics = format!("gmsa_webhook_certificate_expiry_timestamp_seconds {}\n# EOF\n", end.unix_timestamp());
+    api.fault(Verb::Get, "/pods/webhook-a:9090/proxy/metrics", usize::MAX, Fault::Text(200, metrics.leak()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_served_certificate_is_looked_at_where_it_can_be_seen() {
+    for (days, complaint) in [
+        (-1, "fail certificate: the certificate that webhook-a serves has expired"),
+        (6, "warn certificate: the certificate that webhook-a serves expires in 6 days"),
+    ] {
+        assert_eq!(complaints(|api| serves_until(api, days)).await, [complaint]);
+    }
+
+    let api = healthy().await;
+    serves_until(&api, 7);
+    let output = run(&api, &["doctor"]).await;
+    let line = "\npass  certificate          the certificate that webhook-a serves is good for 7 days\n";
+    assert!(text(&output.stdout).contains(line), "{}", text(&output.stdout));
+    assert_eq!(output.status.code(), Some(0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_of_the_service_are_found() {
     let slice = |ready: [bool; 2]| {

@@ -118,7 +118,10 @@ pub async fn healthy() -> SimulatedApi {
     }));
     api.apply(json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "webhook-a", "namespace": "gmsa"},
-        "spec": {"serviceAccountName": "webhook", "containers": [{"name": "webhook", "image": "gmsa-webhook:0.1.0"}]},
+        "spec": {"serviceAccountName": "webhook", "containers": [{
+            "name": "webhook", "image": "gmsa-webhook:0.1.0",
+            "ports": [{"name": "https", "containerPort": 10250}, {"name": "admin", "containerPort": 9090}],
+        }]},
     }));
     for name in ["default", "gmsa", "kube-system", "shop"] {
         api.apply(namespace(name));

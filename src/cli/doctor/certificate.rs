@@ -1,5 +1,5 @@
-//! The certificate authorities that the API server trusts for the webhook. Whether the certificate that is served fits them, only
-//! a call shows.
+//! The certificate authorities that the API server trusts for the webhook, and how long the certificate that is served is good
+//! for. Whether the two fit, only a call shows.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,6 +10,9 @@ use super::Line;
 
 const CERTIFICATE: &str = "certificate";
 const DAY: i64 = 24 * 60 * 60;
+
+/// The server's metric, in seconds since 1970.
+const EXPIRY: &str = "gmsa_webhook_certificate_expiry_timestamp_seconds";
 
 /// The certificate authority that the API server trusts for a webhook.
 pub(super) fn authority(name: &str, bundle: &str) -> Line {
@@ -26,11 +29,29 @@ pub(super) fn authority(name: &str, bundle: &str) -> Line {
     let Some(end) = ends.iter().max() else {
         return Line::fail(CERTIFICATE, format!("the caBundle of {name} holds no certificate"), REMEDY);
     };
+    until(*end, &format!("the caBundle of {name}"), 14, REMEDY)
+}
+
+/// The certificate that a replica serves, out of its metrics; `None` where they do not say.
+pub(super) fn served(pod: &str, metrics: &str) -> Option<Line> {
+    // 0 before there is one: the replica is not ready then, which another line says.
+    let value = metrics.lines().find_map(|line| line.strip_prefix(EXPIRY)?.strip_prefix(' '))?;
+    let end = value.trim().parse().ok().filter(|end| *end > 0)?;
+    Some(until(
+        end,
+        &format!("the certificate that {pod} serves"),
+        7,
+        "see docs/certificates.md: it should have been renewed",
+    ))
+}
+
+/// How long something is good for; less than `enough` days are worth a warning.
+fn until(end: i64, what: &str, enough: i64, remedy: &str) -> Line {
     // Rounded down: less than a day after its end it has ended.
     match (end - now()).div_euclid(DAY) {
-        ..0 => Line::fail(CERTIFICATE, format!("the caBundle of {name} has expired"), REMEDY),
-        days @ 0..14 => Line::warn(CERTIFICATE, format!("the caBundle of {name} expires in {days} days"), REMEDY),
-        days => Line::pass(CERTIFICATE, format!("the caBundle of {name} is good for {days} days")),
+        ..0 => Line::fail(CERTIFICATE, format!("{what} has expired"), remedy),
+        days if days < enough => Line::warn(CERTIFICATE, format!("{what} expires in {days} days"), remedy),
+        days => Line::pass(CERTIFICATE, format!("{what} is good for {days} days")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Line, items, text};
+use super::{Line, certificate, items, text};
 use crate::{
     cli::connect::Cluster,
     credspec::{GROUP, PLURAL},
@@ -10,6 +10,9 @@ use crate::{
 
 const SERVICE: &str = "service";
 const PERMISSIONS: &str = "permissions";
+
+/// The chart's name for the port of `/metrics`.
+const ADMIN: &str = "admin";
 
 /// Adds what is to be said of the service that a webhook is called by.
 pub(super) async fn look(cluster: &Cluster, webhook: &Value, lines: &mut Vec<Line>) {
@@ -37,10 +40,11 @@ pub(super) async fn look(cluster: &Cluster, webhook: &Value, lines: &mut Vec<Lin
         1 => Line::warn(SERVICE, count, "two replicas keep pods coming while one of them moves"),
         _ => Line::pass(SERVICE, count),
     });
-    if let Some(pod) = ready.iter().find(|pod| !pod.is_empty()) {
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}");
+    if let Some(name) = ready.iter().find(|pod| !pod.is_empty()) {
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
         match cluster.get(&path).await {
             Ok(pod) => {
+                lines.extend(served(cluster, namespace, name, &pod).await);
                 let image = items(&pod, "/spec/containers").next().map(|first| text(first, "/image").to_owned());
                 lines.push(Line::pass(SERVICE, format!("runs {}", image.unwrap_or_default())));
                 let account = text(&pod, "/spec/serviceAccountName");
@@ -49,6 +53,16 @@ pub(super) async fn look(cluster: &Cluster, webhook: &Value, lines: &mut Vec<Lin
             Err(error) => lines.push(Line::unknown(SERVICE, &error)),
         }
     }
+}
+
+/// The certificate that a replica serves, as its admin port says. Nothing where the user may not ask it (`pods/proxy`) or the
+/// API server does not reach it: that the certificate is trusted now, the API server's own call shows.
+async fn served(cluster: &Cluster, namespace: &str, name: &str, pod: &Value) -> Option<Line> {
+    let ports = items(pod, "/spec/containers").flat_map(|container| items(container, "/ports"));
+    let port =
+        ports.filter(|port| text(port, "/name") == ADMIN).find_map(|port| port.get("containerPort")?.as_u64())?;
+    let metrics = cluster.read_from_pod(namespace, name, port, "/metrics").await.ok()?;
+    certificate::served(name, &metrics)
 }
 
 /// Whether the webhook's own service account may do what it must.
