@@ -1,6 +1,8 @@
-//! How many pods per second a real control plane creates: without a webhook, with the floor as its webhook, with this one.
+//! How many pods per second a real control plane creates: without a webhook, with the floor as its webhook, with a floor that
+//! answers with this webhook's patch, with this webhook. What an API server itself pays for a patch is the difference of the two
+//! floors.
 //!
-//! Each of the three has a namespace of its own in one cluster, and they take turns, so that what else the machine does
+//! Each of the four has a namespace of its own in one cluster, and they take turns, so that what else the machine does
 //! falls on all of them alike. Prints a Markdown table; with `--write` puts it into docs/performance.md too. Run by
 //! `just bench-cluster`.
 #![allow(
@@ -13,7 +15,7 @@
 use std::{
     collections::BTreeMap,
     env, fs,
-    net::TcpStream,
+    net::{SocketAddr, TcpStream},
     panic::AssertUnwindSafe,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
@@ -27,7 +29,10 @@ use control_plane::{
     install, namespace, service_account, tails, until,
 };
 use futures::{FutureExt as _, future::join_all};
-use gmsa_webhook::tls::issue::{Ca, Issued};
+use gmsa_webhook::{
+    credspec::Contents,
+    tls::issue::{Ca, Issued},
+};
 use report::{Kind, Report, Sample, Variant};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -118,7 +123,7 @@ fn build_floor() -> PathBuf {
 struct Lab {
     // Before the control plane ends.
     webhook: Webhook,
-    _floor: Process,
+    _floors: [Process; 2],
     control_plane: ControlPlane,
 }
 
@@ -166,16 +171,23 @@ impl Lab {
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
         let webhook = Webhook::start(folder, "gmsa-webhook", &kubeconfig, &certificate, 0).await;
-        let [floor_address] = free_addresses();
-        let floor = start_floor(floor, &floor_address.to_string(), &certificate, folder).await;
-        for (variant, address) in [(Variant::Floor, floor_address), (Variant::Webhook, webhook.address)] {
+        let patch = folder.join("patch.json");
+        fs::write(&patch, patch_of(&spec)).unwrap();
+        let [address, patching_address] = free_addresses();
+        let floors = [
+            start_floor(floor, "floor", address, &certificate, folder, None).await,
+            start_floor(floor, "patching-floor", patching_address, &certificate, folder, Some(&patch)).await,
+        ];
+        for (variant, address) in
+            [(Variant::Floor, address), (Variant::PatchingFloor, patching_address), (Variant::Webhook, webhook.address)]
+        {
             let name = variant.namespace();
             let location = |path: &str| json!({"url": format!("https://{address}{path}")});
             let namespaces = json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
             Registration { name, location: &location, ca_pem: ca.cert_pem(), namespaces }.create(client).await;
         }
-        let lab = Self { webhook, _floor: floor, control_plane };
-        // The floor was registered before, so then the API server knows of it too.
+        let lab = Self { webhook, _floors: floors, control_plane };
+        // The floors were registered before, so then the API server knows of it too.
         let dry_run = format!("{}?dryRun=All", Variant::Webhook.pods());
         until("the API server asks /mutate", async || {
             let pod = lab.client().create(&dry_run, &pod("asked", Kind::Gmsa)).await.ok()?;
@@ -203,7 +215,7 @@ impl Lab {
     async fn create_pods(&self, variant: Variant, kind: Kind, args: &Args) -> Sample {
         let (collection, next) = (variant.pods(), AtomicU32::new(0));
         let reviews = self.reviews().await;
-        let begin = Instant::now();
+        let (begin, cpu) = (Instant::now(), self.control_plane.api_server_cpu());
         join_all((0..args.at_once).map(async |_| {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
@@ -212,12 +224,12 @@ impl Lab {
                 }
                 let stored = self.client().create(&collection, &pod(&format!("pod-{number}"), kind)).await.unwrap();
                 let options = &stored["spec"]["securityContext"]["windowsOptions"];
-                let expanded = (variant, kind) == (Variant::Webhook, Kind::Gmsa);
+                let expanded = variant.patches() && kind == Kind::Gmsa;
                 assert_eq!(options.get("gmsaCredentialSpec").is_some(), expanded, "{variant}: {stored}");
             }
         }))
         .await;
-        let seconds = begin.elapsed().as_secs_f64();
+        let (seconds, cpu) = (begin.elapsed().as_secs_f64(), self.control_plane.api_server_cpu() - cpu);
         let reviews = self.reviews().await - reviews;
         self.client().delete(&collection).await.unwrap();
         until("the pods are gone", async || {
@@ -226,15 +238,31 @@ impl Lab {
         })
         .await;
         let pods = f64::from(args.pods);
-        Sample { rate: pods / seconds, reviews: reviews / pods }
+        Sample { rate: pods / seconds, reviews: reviews / pods, api_server: cpu.as_secs_f64() * 1e3 / pods }
     }
 }
 
-async fn start_floor(binary: &Path, address: &str, certificate: &Issued, folder: &Path) -> Process {
+/// What this webhook answers where the pod itself names a credential spec.
+fn patch_of(spec: &Value) -> String {
+    let contents = Contents::of(spec["credspec"].as_object().unwrap());
+    let path = "/spec/securityContext/windowsOptions/gmsaCredentialSpec";
+    json!([{"op": "add", "path": path, "value": contents.text()}]).to_string()
+}
+
+async fn start_floor(
+    binary: &Path,
+    name: &str,
+    address: SocketAddr,
+    certificate: &Issued,
+    folder: &Path,
+    patch: Option<&Path>,
+) -> Process {
     let (cert, key) = (folder.join("floor.crt"), folder.join("floor.key"));
     fs::write(&cert, &certificate.cert).unwrap();
     fs::write(&key, &certificate.key).unwrap();
-    let mut process = Process::start("floor", folder, Command::new(binary).arg(address).arg(&cert).arg(&key));
+    let mut command = Command::new(binary);
+    command.arg(address.to_string()).arg(&cert).arg(&key).args(patch);
+    let mut process = Process::start(name, folder, &mut command);
     until("the floor listens", async || {
         process.must_run();
         TcpStream::connect(address).ok()

@@ -1,10 +1,11 @@
 //! The floor that the benchmark measures the webhook against: the same listener, TLS, axum and JSON parser, and no decision.
 //!
-//! It reads a review's uid and allows. What the webhook costs above this is what deciding and logging cost. Run by
-//! `just bench` and `just bench-cluster`; never part of a normal build.
+//! It reads a review's uid and allows. What the webhook costs above this is what deciding and logging cost. With a JSON Patch
+//! it answers `/mutate` with that, whatever it is asked. Run by `just bench` and `just bench-cluster`; never part of a normal
+//! build.
 
 use std::{
-    env,
+    env, fs,
     net::SocketAddr,
     path::Path,
     time::{Duration, SystemTime},
@@ -13,11 +14,12 @@ use std::{
 use anyhow::Context as _;
 use axum::{
     Json, Router,
-    extract::DefaultBodyLimit,
+    extract::{DefaultBodyLimit, State},
     http::StatusCode,
     response::{IntoResponse, Response},
     routing::post,
 };
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use gmsa_webhook::{
     config::Limits,
@@ -47,33 +49,55 @@ struct Answer<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Allowed<'a> {
     uid: &'a str,
     allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<Patch>,
 }
 
-async fn allow(body: Bytes) -> Response {
-    match serde_json::from_slice(&body) {
+/// A patch as answers carry it: in base64.
+type Patch = &'static str;
+
+async fn mutate(State(patch): State<Option<Patch>>, body: Bytes) -> Response {
+    allow(&body, patch)
+}
+
+async fn validate(body: Bytes) -> Response {
+    allow(&body, None)
+}
+
+fn allow(body: &[u8], patch: Option<Patch>) -> Response {
+    match serde_json::from_slice(body) {
         Ok(Review { request: Request { uid } }) => Json(Answer {
             api_version: "admission.k8s.io/v1",
             kind: "AdmissionReview",
-            response: Allowed { uid, allowed: true },
+            response: Allowed { uid, allowed: true, patch_type: patch.map(|_| "JSONPatch"), patch },
         })
         .into_response(),
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     }
 }
 
-/// Takes the address to listen on and, where it shall not make a certificate of its own, the files of one. Serves until it is
-/// killed.
+/// The patch of a file. It is read once, and kept for as long as the process runs.
+fn patch(file: &str) -> anyhow::Result<Patch> {
+    let text = fs::read(file).with_context(|| format!("cannot read {file}"))?;
+    Ok(BASE64_STANDARD.encode(text).leak())
+}
+
+/// Takes the address to listen on; where it shall not make a certificate of its own, the files of one; and where it shall patch,
+/// the file of a JSON Patch. Serves until it is killed.
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let (address, files) = arguments.split_first().context("usage: floor ADDR:PORT [CERTIFICATE KEY]")?;
+    let (address, files) = arguments.split_first().context("usage: floor ADDR:PORT [CERTIFICATE KEY [PATCH]]")?;
     let address: SocketAddr = address.parse().with_context(|| format!("not an address and a port: {address}"))?;
     let now = SystemTime::now();
     let (pair, _ca_file) = match files {
-        [cert, key] => (tls::files::load(Path::new(cert), Path::new(key), now)?, None),
+        [cert, key, ..] => (tls::files::load(Path::new(cert), Path::new(key), now)?, None),
         _ => {
             let (pair, ca_file) = self_signed::make(&[address.ip().to_string()], &env::temp_dir(), now)?;
             (pair, Some(ca_file))
@@ -84,9 +108,10 @@ async fn main() -> anyhow::Result<()> {
     let tls = tls::server_config(&served, None)?;
     let listener = Listener::bind(address, Some(tls), Limits::default().connections)?;
     let router = Router::new()
-        .route("/mutate", post(allow))
-        .route("/validate", post(allow))
-        .layer(DefaultBodyLimit::max(MAX_BODY));
+        .route("/mutate", post(mutate))
+        .route("/validate", post(validate))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .with_state(files.get(2).map(|file| patch(file)).transpose()?);
     let (_open, closing) = watch::channel(false);
     listener.serve(router, closing, Duration::ZERO).await;
     Ok(())

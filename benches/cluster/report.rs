@@ -12,21 +12,29 @@ pub enum Variant {
     None,
     /// A server that decides nothing.
     Floor,
+    /// The same, but it answers with the patch that this webhook answers with.
+    PatchingFloor,
     /// This webhook.
     Webhook,
 }
 
 impl Variant {
     /// Every variant, in the order of the table.
-    pub const ALL: [Self; 3] = [Self::None, Self::Floor, Self::Webhook];
+    pub const ALL: [Self; 4] = [Self::None, Self::Floor, Self::PatchingFloor, Self::Webhook];
 
     /// The namespace whose pods it is asked about.
     pub fn namespace(self) -> &'static str {
         match self {
             Self::None => "no-webhook",
             Self::Floor => "floor",
+            Self::PatchingFloor => "patching-floor",
             Self::Webhook => "webhook",
         }
+    }
+
+    /// Whether pods that use GMSA are given their contents.
+    pub fn patches(self) -> bool {
+        matches!(self, Self::PatchingFloor | Self::Webhook)
     }
 
     /// The path of its pods.
@@ -40,6 +48,7 @@ impl fmt::Display for Variant {
         f.write_str(match self {
             Self::None => "no webhook",
             Self::Floor => "floor",
+            Self::PatchingFloor => "floor that patches",
             Self::Webhook => "this webhook",
         })
     }
@@ -74,6 +83,8 @@ pub struct Sample {
     pub rate: f64,
     /// Reviews that this webhook answered, per pod.
     pub reviews: f64,
+    /// CPU time of the API server per pod, in milliseconds.
+    pub api_server: f64,
 }
 
 /// All of it.
@@ -90,18 +101,23 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "| | pods/s | ÷ floor | ÷ no webhook | reviews by this webhook, per pod |")?;
-        writeln!(f, "|---|---|---|---|---|")?;
+        writeln!(
+            f,
+            "| | pods/s | ÷ floor | ÷ floor that patches | ÷ no webhook | CPU of kube-apiserver per pod, ms | reviews by this webhook, per pod |"
+        )?;
+        writeln!(f, "|---|---|---|---|---|---|---|")?;
         for kind in Kind::ALL {
             for variant in Variant::ALL {
                 let aim = if (variant, kind) == (Variant::Webhook, Kind::Gmsa) { ", aim 0.9" } else { "" };
                 writeln!(
                     f,
-                    "| {kind}, {variant} | {} | {}{aim} | {} | {} |",
-                    Spread(self.rates(variant, kind), 0),
+                    "| {kind}, {variant} | {} | {}{aim} | {} | {} | {} | {} |",
+                    self.spread(variant, kind, |sample| sample.rate, 0),
                     self.ratio(variant, Variant::Floor, kind),
+                    self.ratio(variant, Variant::PatchingFloor, kind),
                     self.ratio(variant, Variant::None, kind),
-                    Spread(self.samples[&(variant, kind)].iter().map(|sample| sample.reviews).collect(), 0),
+                    self.spread(variant, kind, |sample| sample.api_server, 2),
+                    self.spread(variant, kind, |sample| sample.reviews, 0),
                 )?;
             }
         }
@@ -119,6 +135,10 @@ impl fmt::Display for Report {
 impl Report {
     fn rates(&self, variant: Variant, kind: Kind) -> Vec<f64> {
         self.samples[&(variant, kind)].iter().map(|sample| sample.rate).collect()
+    }
+
+    fn spread(&self, variant: Variant, kind: Kind, of: impl Fn(&Sample) -> f64, digits: usize) -> Spread {
+        Spread(self.samples[&(variant, kind)].iter().map(of).collect(), digits)
     }
 
     /// How the rates of a variant compare with those of another, round by round.

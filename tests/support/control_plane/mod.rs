@@ -128,6 +128,11 @@ impl ControlPlane {
         caller::authority(&self.folder)
     }
 
+    /// The CPU time that the API server took so far.
+    pub fn api_server_cpu(&self) -> Duration {
+        self.api_server.cpu()
+    }
+
     /// Whether there is a kube-controller-manager.
     pub fn has_controllers(&self) -> bool {
         self.controller_manager.is_some()
