@@ -8,9 +8,13 @@ use std::{
     pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
-use axum::Router;
+use axum::{
+    Router,
+    http::{HeaderValue, header},
+};
 use hyper::{
     server::conn::{http1, http2},
     service::{Service as _, service_fn},
@@ -37,6 +41,11 @@ const MAX_STREAMS: u32 = 256;
 /// The largest request head, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
 
+/// How long a connection of HTTP/1.1 may still bring a request once it is told to close. The API server speaks HTTP/1.1 to a
+/// webhook behind a Service and does not repeat a request that was on its way while the connection was closed: a connection
+/// in use is better ended by the answer to its next request.
+const LAST_CALL: Duration = Duration::from_millis(500);
+
 /// Which HTTP the client chose by ALPN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
@@ -52,12 +61,16 @@ where
 {
     let activity = Activity::default();
     let router = TowerToHyperService::new(router);
-    let counted = activity.clone();
+    let (counted, told) = (activity.clone(), closing.clone());
     let service = service_fn(move |request| {
         let busy = counted.begin();
         let response = router.call(request);
+        let last = protocol == Protocol::Http1 && *told.borrow();
         async move {
-            let response = response.await;
+            let mut response = response.await;
+            if let (true, Ok(response)) = (last, &mut response) {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
             drop(busy);
             response
         }
@@ -67,7 +80,7 @@ where
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(MAX_HEAD.max(64 * 1024));
-            drive(builder.serve_connection(watched, service), &activity, closing).await
+            drive(builder.serve_connection(watched, service), &activity, protocol, closing).await
         }
         Protocol::Http2 => {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -75,7 +88,7 @@ where
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(MAX_STREAMS)
                 .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX));
-            drive(builder.serve_connection(watched, service), &activity, closing).await
+            drive(builder.serve_connection(watched, service), &activity, protocol, closing).await
         }
     };
     if let Err(error) = result {
@@ -83,19 +96,30 @@ where
     }
 }
 
-async fn drive<C, E>(connection: C, activity: &Activity, mut closing: watch::Receiver<bool>) -> Result<(), String>
+async fn drive<C, E>(
+    connection: C,
+    activity: &Activity,
+    protocol: Protocol,
+    mut closing: watch::Receiver<bool>,
+) -> Result<(), String>
 where
     C: GracefulConnection<Error = E> + Future<Output = Result<(), E>>,
     E: std::fmt::Display,
 {
     let mut connection = pin!(connection);
-    let mut asked_to_close = false;
+    let (mut told, mut asked_to_close) = (false, false);
+    let mut last_call = Instant::now();
     loop {
         let expiry = activity.expiry();
         tokio::select! {
             biased;
             result = &mut connection => return result.map_err(|error| error.to_string()),
-            () = told_to_close(&mut closing), if !asked_to_close => {
+            () = told_to_close(&mut closing), if !told => {
+                told = true;
+                // HTTP/2 says which request was the last.
+                last_call = Instant::now() + if protocol == Protocol::Http1 { LAST_CALL } else { Duration::ZERO };
+            }
+            () = tokio::time::sleep_until(last_call), if told && !asked_to_close => {
                 asked_to_close = true;
                 connection.as_mut().graceful_shutdown();
             }
