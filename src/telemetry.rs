@@ -9,7 +9,7 @@ mod line;
 mod lines;
 pub mod otlp;
 
-use line::Line;
+use line::Text;
 use lines::Lines;
 pub use lines::Writing;
 pub use otlp::{Endpoint, Traces};
@@ -60,10 +60,12 @@ pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) -> io::Resu
     let writing = lines.write_to(io::stderr(), |dropped| {
         tracing::warn!(dropped, "log lines were dropped: whoever reads the log does not keep up");
     })?;
-    let lines = tracing_subscriber::fmt::layer().with_writer(lines);
     let lines = match format {
-        Format::Text => lines.event_format(Line).boxed(),
-        Format::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
+        Format::Text => Text(lines).boxed(),
+        Format::Json => {
+            let json = tracing_subscriber::fmt::layer().json().flatten_event(true);
+            json.with_current_span(false).with_span_list(false).with_writer(lines).boxed()
+        }
     };
     // Each layer has its own filter: a span that none of them wants costs one comparison. So none is `None`, which would
     // want them all.

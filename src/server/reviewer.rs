@@ -241,8 +241,8 @@ struct Names<'a>(&'a [SpecName]);
 impl std::fmt::Display for Names<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (position, name) in self.0.iter().enumerate() {
-            let separator = if position > 0 { "," } else { "" };
-            write!(f, "{separator}{name}")?;
+            f.write_str(if position > 0 { "," } else { "" })?;
+            f.write_str(name.as_str())?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! changed is a line: tracing's own text format costs twice as much.
 
 use std::{
+    cell::Cell,
     fmt::{self, Write as _},
     time::SystemTime,
 };
@@ -14,29 +15,38 @@ use tracing::{
     Event, Level, Subscriber,
     field::{Field, Visit},
 };
-use tracing_subscriber::{
-    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
-    registry::LookupSpan,
-};
+use tracing_subscriber::{Layer, layer::Context};
 
-/// Formats events as lines of text.
-pub(super) struct Line;
+use super::lines::Lines;
 
-impl<S, N> FormatEvent<S, N> for Line
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        timestamp(&mut out, SystemTime::now().into())?;
-        out.write_str(level(*event.metadata().level()))?;
-        out.write_str(event.metadata().target())?;
-        out.write_char(':')?;
-        let mut fields = Fields { out, result: Ok(()) };
-        event.record(&mut fields);
-        fields.result?;
-        fields.out.write_char('\n')
+/// Logs events as lines of text.
+pub(super) struct Text(pub Lines);
+
+impl<S: Subscriber> Layer<S> for Text {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        thread_local! {
+            static LINE: Cell<String> = const { Cell::new(String::new()) };
+        }
+        // Taken out while it is in use: a value that logs while it is printed finds another one.
+        let mut line = LINE.take();
+        line.clear();
+        // What a value cannot print of itself is missing in its line.
+        let _ = write_line(&mut line, SystemTime::now().into(), event);
+        self.0.add(line.as_bytes());
+        LINE.set(line);
     }
+}
+
+fn write_line(line: &mut String, at: OffsetDateTime, event: &Event<'_>) -> fmt::Result {
+    timestamp(line, at);
+    line.push_str(level(*event.metadata().level()));
+    line.push_str(event.metadata().target());
+    line.push(':');
+    let mut fields = Fields { line, result: Ok(()) };
+    event.record(&mut fields);
+    let result = fields.result;
+    line.push('\n');
+    result
 }
 
 fn level(level: Level) -> &'static str {
@@ -50,7 +60,7 @@ fn level(level: Level) -> &'static str {
 }
 
 /// RFC 3339 in UTC, to the microsecond.
-fn timestamp(out: &mut impl fmt::Write, at: OffsetDateTime) -> fmt::Result {
+fn timestamp(line: &mut String, at: OffsetDateTime) {
     let year = u32::try_from(at.year()).unwrap_or(0);
     for (number, width, after) in [
         (year, 4, '-'),
@@ -62,73 +72,71 @@ fn timestamp(out: &mut impl fmt::Write, at: OffsetDateTime) -> fmt::Result {
         (at.microsecond(), 6, 'Z'),
     ] {
         for place in (0..width).rev() {
-            out.write_char(char::from_digit(number / 10_u32.pow(place) % 10, 10).unwrap_or('0'))?;
+            line.extend(char::from_digit(number / 10_u32.pow(place) % 10, 10));
         }
-        out.write_char(after)?;
+        line.push(after);
     }
-    Ok(())
 }
 
 /// Writes ` name=value` for each field, and the message without its name.
-struct Fields<W> {
-    out: W,
+struct Fields<'l> {
+    line: &'l mut String,
     result: fmt::Result,
 }
 
-impl<W: fmt::Write> Fields<W> {
-    fn field(&mut self, field: &Field, value: impl FnOnce(&mut Escaped<'_, W>) -> fmt::Result) {
-        self.result = self.result.and_then(|()| {
-            self.out.write_char(' ')?;
-            if field.name() != "message" {
-                self.out.write_str(field.name())?;
-                self.out.write_char('=')?;
-            }
-            value(&mut Escaped(&mut self.out))
-        });
+impl Fields<'_> {
+    fn name(&mut self, field: &Field) {
+        self.line.push(' ');
+        if field.name() != "message" {
+            self.line.push_str(field.name());
+            self.line.push('=');
+        }
     }
 }
 
-impl<W: fmt::Write> Visit for Fields<W> {
+impl Visit for Fields<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.field(field, |Escaped(out)| {
-            // Names and words, which are nearly all, need no look at each of their characters.
-            if field.name() == "message" {
-                Escaped(*out).write_str(value)
-            } else if value.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')) {
-                out.write_char('"')?;
-                out.write_str(value)?;
-                out.write_char('"')
-            } else {
-                write!(out, "{value:?}")
-            }
-        });
+        if field.name() == "message" {
+            self.record_debug(field, &format_args!("{value}"));
+        } else if is_plain(value) && !value.contains(['"', '\\']) {
+            // Names and words, which are nearly all.
+            self.name(field);
+            self.line.extend(["\"", value, "\""]);
+        } else {
+            self.record_debug(field, &value);
+        }
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.field(field, |out| write!(out, "{value:?}"));
+        self.name(field);
+        self.result = self.result.and(write!(Escaped(self.line), "{value:?}"));
     }
 }
 
-/// Writes a text with its control characters escaped.
-struct Escaped<'w, W>(&'w mut W);
+/// Whether a text is printable ASCII.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
 
-impl<W: fmt::Write> fmt::Write for Escaped<'_, W> {
+/// Writes a text with its control characters escaped.
+struct Escaped<'l>(&'l mut String);
+
+impl fmt::Write for Escaped<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if !text.contains(char::is_control) {
-            return self.0.write_str(text);
+        if is_plain(text) {
+            self.0.push_str(text);
+            return Ok(());
         }
-        text.chars().try_for_each(|c| {
-            if c.is_control() { write!(self.0, "{}", c.escape_default()) } else { self.0.write_char(c) }
-        })
+        for c in text.chars() {
+            if c.is_control() { self.0.extend(c.escape_default()) } else { self.0.push(c) }
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        io::{Read as _, Seek as _},
-        sync::Arc,
-    };
+    use std::io::{Read as _, Seek as _};
 
     use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -137,9 +145,10 @@ mod tests {
     /// What is written while `events` runs.
     fn written(events: impl FnOnce()) -> String {
         let mut file = tempfile::tempfile().unwrap();
-        let layer =
-            tracing_subscriber::fmt::layer().event_format(Line).with_writer(Arc::new(file.try_clone().unwrap()));
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), events);
+        let lines = Lines::default();
+        let writing = lines.write_to(file.try_clone().unwrap(), |_| {}).unwrap();
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(Text(lines)), events);
+        drop(writing);
         let mut text = String::new();
         file.rewind().unwrap();
         file.read_to_string(&mut text).unwrap();
@@ -179,7 +188,7 @@ mod tests {
     fn a_time_is_printed_with_all_its_digits() {
         let mut text = String::new();
         let at = OffsetDateTime::from_unix_timestamp_nanos(1_709_164_805_000_042_999).unwrap();
-        timestamp(&mut text, at).unwrap();
+        timestamp(&mut text, at);
         assert_eq!(text, "2024-02-29T00:00:05.000042Z");
     }
 }

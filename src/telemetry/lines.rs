@@ -65,6 +65,19 @@ impl Lines {
         Ok(Writing(self.clone()))
     }
 
+    /// Takes a whole line, or drops it.
+    pub(super) fn add(&self, line: &[u8]) {
+        let mut waiting = self.0.waiting();
+        if waiting.text.len() + line.len() > ROOM {
+            waiting.dropped += 1;
+        } else {
+            waiting.text.extend_from_slice(line);
+            if waiting.text.len() == line.len() {
+                self.0.changed.notify_all();
+            }
+        }
+    }
+
     fn drain(&self, mut out: impl Write, report: impl Fn(u64)) {
         let mut text = Vec::new();
         loop {
@@ -95,17 +108,8 @@ impl Lines {
 }
 
 impl Write for &Lines {
-    /// Takes a whole line, or drops it.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut waiting = self.0.waiting();
-        if waiting.text.len() + line.len() > ROOM {
-            waiting.dropped += 1;
-        } else {
-            waiting.text.extend_from_slice(line);
-            if waiting.text.len() == line.len() {
-                self.0.changed.notify_all();
-            }
-        }
+        self.add(line);
         Ok(line.len())
     }
 
