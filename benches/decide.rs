@@ -6,7 +6,7 @@ use std::{hint::black_box, sync::Arc};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use gmsa_webhook::{
-    admission::{Facts, Review, Source, SpecFact, UseFact, Webhook, decide, needs},
+    admission::{Facts, Plan, Review, Source, SpecFact, UseFact, Webhook},
     credspec::Contents,
 };
 use serde_json::{Map, Value, json};
@@ -60,7 +60,7 @@ fn review(contents: Option<&str>, size: usize) -> Vec<u8> {
 
 fn facts(webhook: Webhook, review: &Review<'_>) -> Facts {
     let contents = Arc::new(Contents::of(&credspec()));
-    let needs = needs(webhook, review);
+    let needs = Plan::new(webhook, review).needs();
     let spec = |name| (name, SpecFact::Contents(Arc::clone(&contents)), Source::Cache);
     Facts {
         specs: needs.specs.into_iter().map(spec).collect(),
@@ -82,14 +82,15 @@ fn core(criterion: &mut Criterion) {
             let body = review(carried, bytes);
             let parsed = Review::parse(&body).unwrap();
             let facts = facts(webhook, &parsed);
-            let decision = decide(webhook, &parsed, &facts);
+            let plan = Plan::new(webhook, &parsed);
+            let decision = plan.decide(&facts);
             assert!(decision.is_allowed(), "{name}: {decision:?}");
             let mut group = criterion.benchmark_group(format!("{name}/{size}"));
             group.throughput(Throughput::Bytes(body.len() as u64));
             group.bench_function("parse", |bencher| bencher.iter(|| Review::parse(black_box(&body)).unwrap()));
             group.throughput(Throughput::Elements(1));
-            group.bench_function("needs", |bencher| bencher.iter(|| needs(webhook, black_box(&parsed))));
-            group.bench_function("decide", |bencher| bencher.iter(|| decide(webhook, black_box(&parsed), &facts)));
+            group.bench_function("plan", |bencher| bencher.iter(|| Plan::new(webhook, black_box(&parsed)).needs()));
+            group.bench_function("decide", |bencher| bencher.iter(|| plan.decide(black_box(&facts))));
             group.bench_function("answer", |bencher| bencher.iter(|| parsed.answer(black_box(&decision))));
         }
     }

@@ -1,6 +1,7 @@
-//! The decision: a [`Review`] says what it [`Needs`], someone finds the [`Facts`], and [`decide`] gives a [`Decision`].
+//! The decision: the [`Plan`] for a [`Review`] says what it [`Needs`], someone finds the [`Facts`], and the plan gives a
+//! [`Decision`].
 //!
-//! Pure: no runtime, no client, no files, no clock, no random source. What always holds: [`decide`] is total and
+//! Pure: no runtime, no client, no files, no clock, no random source. What always holds: [`Plan::decide`] is total and
 //! synchronous, and a fact that is missing or could not be found is a denial, never an approval.
 
 use crate::credspec::SpecName;
@@ -144,62 +145,94 @@ impl Decision {
     }
 }
 
-/// What must be found out before `webhook` can decide `review`. Empty where the review itself says enough.
-#[must_use]
-pub fn needs(webhook: Webhook, review: &Review<'_>) -> Needs {
-    match webhook {
-        Webhook::Mutate { random_hostname } => mutate::needs(review, random_hostname),
-        Webhook::Validate => validate::needs(review),
-        Webhook::ValidateWorkload => workload::needs(review),
-        Webhook::ValidateCredspec { .. } => Needs::default(),
-    }
+/// What there is to do for a review, worked out once from the review alone: it says what must be found out, and then decides.
+#[derive(Debug)]
+pub struct Plan<'r> {
+    review: &'r Review<'r>,
+    steps: Steps<'r>,
 }
 
-/// Decides a review.
-#[must_use]
-pub fn decide(webhook: Webhook, review: &Review<'_>, facts: &Facts) -> Decision {
-    let mut warnings = Vec::new();
-    let (outcome, [specs_key, decision_key]) = match webhook {
-        Webhook::Mutate { .. } => (mutate::decide(review, facts), ["mutate-credential-specs", "mutate-decision"]),
-        Webhook::Validate => {
-            let outcome = validate::decide(review, facts);
-            // Of the two webhooks for pods this one sees the pod as it will be.
-            if outcome.is_ok() && review.operation == review::Operation::Create {
-                warnings = advice::on_pod(review);
+#[derive(Debug)]
+enum Steps<'r> {
+    Mutate(Result<mutate::Plan<'r>, Denial>),
+    Validate(Result<validate::Plan<'r>, Denial>),
+    ValidateWorkload,
+    ValidateCredspec { strict: bool },
+}
+
+impl<'r> Plan<'r> {
+    /// Plans what `webhook` has to do for `review`.
+    #[must_use]
+    pub fn new(webhook: Webhook, review: &'r Review<'_>) -> Self {
+        let steps = match webhook {
+            Webhook::Mutate { random_hostname } => Steps::Mutate(mutate::plan(review, random_hostname)),
+            Webhook::Validate => Steps::Validate(validate::plan(review)),
+            Webhook::ValidateWorkload => Steps::ValidateWorkload,
+            Webhook::ValidateCredspec { strict } => Steps::ValidateCredspec { strict },
+        };
+        Self { review, steps }
+    }
+
+    /// What must be found out before the review can be decided. Empty where the review itself says enough.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        match &self.steps {
+            Steps::Mutate(Ok(plan)) => plan.needs(),
+            Steps::Validate(Ok(plan)) => plan.needs(),
+            Steps::ValidateWorkload => workload::needs(self.review),
+            Steps::Mutate(Err(_)) | Steps::Validate(Err(_)) | Steps::ValidateCredspec { .. } => Needs::default(),
+        }
+    }
+
+    /// Decides the review. A fact that was needed and is not among `facts` is one that could not be found out.
+    #[must_use]
+    pub fn decide(&self, facts: &Facts) -> Decision {
+        let mut warnings = Vec::new();
+        let (outcome, [specs_key, decision_key]) = match &self.steps {
+            Steps::Mutate(plan) => {
+                let outcome = plan.as_ref().map_err(Denial::clone).and_then(|plan| plan.decide(facts));
+                (outcome, ["mutate-credential-specs", "mutate-decision"])
             }
-            (outcome, ["validate-credential-specs", "validate-decision"])
-        }
-        Webhook::ValidateWorkload => {
-            let (grounds, lines) = workload::decide(review, facts);
-            warnings = lines;
-            (Ok((grounds, None)), ["workload-credential-specs", "workload-decision"])
-        }
-        Webhook::ValidateCredspec { strict } => {
-            let (outcome, lines) = credspec_review::decide(review, strict);
-            warnings = lines;
-            (outcome.map(|grounds| (grounds, None)), ["credspec-credential-specs", "credspec-decision"])
-        }
-    };
-    let doubted = outcome.as_ref().err().and_then(|denial| match denial {
-        Denial::ContentsDiffer { spec, .. } | Denial::SpecUnusable(spec) => {
-            (facts.spec_source(spec) == Some(Source::Cache)).then(|| spec.clone())
-        }
-        _ => None,
-    });
-    let (verdict, reason) = match outcome {
-        Ok((grounds, patch)) => (Verdict::Allowed(patch), grounds.as_str()),
-        Err(denial) => {
-            let reason = denial.label();
-            (Verdict::Denied(denial), reason)
-        }
-    };
-    let specs = facts.names();
-    let audit = if specs.is_empty() {
-        Vec::new()
-    } else {
-        vec![(specs_key, facts.describe(&specs)), (decision_key, reason.to_owned())]
-    };
-    Decision { verdict, reason, specs, warnings, audit, doubted }
+            Steps::Validate(plan) => {
+                let outcome = plan.as_ref().map_err(Denial::clone).and_then(|plan| plan.decide(facts));
+                // Of the two webhooks for pods this one sees the pod as it will be.
+                if outcome.is_ok() && self.review.operation == review::Operation::Create {
+                    warnings = advice::on_pod(self.review);
+                }
+                (outcome.map(|grounds| (grounds, None)), ["validate-credential-specs", "validate-decision"])
+            }
+            Steps::ValidateWorkload => {
+                let (grounds, lines) = workload::decide(self.review, facts);
+                warnings = lines;
+                (Ok((grounds, None)), ["workload-credential-specs", "workload-decision"])
+            }
+            Steps::ValidateCredspec { strict } => {
+                let (outcome, lines) = credspec_review::decide(self.review, *strict);
+                warnings = lines;
+                (outcome.map(|grounds| (grounds, None)), ["credspec-credential-specs", "credspec-decision"])
+            }
+        };
+        let doubted = outcome.as_ref().err().and_then(|denial| match denial {
+            Denial::ContentsDiffer { spec, .. } | Denial::SpecUnusable(spec) => {
+                (facts.spec_source(spec) == Some(Source::Cache)).then(|| spec.clone())
+            }
+            _ => None,
+        });
+        let (verdict, reason) = match outcome {
+            Ok((grounds, patch)) => (Verdict::Allowed(patch), grounds.as_str()),
+            Err(denial) => {
+                let reason = denial.label();
+                (Verdict::Denied(denial), reason)
+            }
+        };
+        let specs = facts.names();
+        let audit = if specs.is_empty() {
+            Vec::new()
+        } else {
+            vec![(specs_key, facts.describe(&specs)), (decision_key, reason.to_owned())]
+        };
+        Decision { verdict, reason, specs, warnings, audit, doubted }
+    }
 }
 
 /// Denies what neither webhook is made for: another kind, an operation without a new object.
@@ -217,8 +250,13 @@ fn expect_pod<'r, 'a>(review: &'r Review<'a>) -> Result<&'r pod::Pod<'a>, Denial
 
 /// Denies a pod that names more credential specs than any honest pod does, before anything is looked up.
 fn bound_names(pod: &pod::Pod<'_>) -> Result<(), Denial> {
+    let all = || pod.slots().filter_map(|slot| slot.name);
+    // Nearly every pod has so few that they need not be told apart.
+    if all().count() <= MAX_SPECS_PER_POD {
+        return Ok(());
+    }
     let mut names: Vec<&str> = Vec::new();
-    for name in pod.slots().filter_map(|slot| slot.name) {
+    for name in all() {
         if !names.contains(&name) {
             if names.len() == MAX_SPECS_PER_POD {
                 return Err(Denial::TooManySpecs);

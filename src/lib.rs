@@ -4,12 +4,12 @@
 //!
 //! ```text
 //!  kube-apiserver ──TLS──► server::listener ► server::routes ► admission::review (parse, borrowed)
-//!                                               │  admission::needs(&Review) -> Needs
+//!                                               │  admission::Plan::new(&Review).needs()
 //!                                               ▼
 //!                          resolver + authorizer, all needs at once, under the review's deadline
 //!                                               │  Facts
 //!                                               ▼
-//!                          admission::decide(&Review, &Facts) -> Decision   (synchronous, total, no I/O)
+//!                          Plan::decide(&Facts) -> Decision   (synchronous, total, no I/O)
 //!                                               ▼
 //!                          admission::review (answer) ► metrics, one log line ► bytes
 //! ```

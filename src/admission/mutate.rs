@@ -25,21 +25,15 @@ impl Patch {
 }
 
 /// What is to be done for one review.
-#[derive(Default)]
-struct Plan<'p> {
+#[derive(Debug, Default)]
+pub(super) struct Plan<'p> {
     /// The slots to expand, with the credential specs that they name.
     expand: Vec<(Slot<'p>, SpecName)>,
     hostname: bool,
     grounds: Option<Grounds>,
 }
 
-impl Plan<'_> {
-    fn nothing(grounds: Grounds) -> Self {
-        Self { grounds: Some(grounds), ..Self::default() }
-    }
-}
-
-fn plan<'r>(review: &'r Review<'_>, random_hostname: bool) -> Result<Plan<'r>, Denial> {
+pub(super) fn plan<'r>(review: &'r Review<'_>, random_hostname: bool) -> Result<Plan<'r>, Denial> {
     let pod = expect_pod(review)?;
     if pod.is_linux() {
         return Ok(Plan::nothing(Grounds::Linux));
@@ -77,35 +71,37 @@ fn added<'r>(review: &'r Review<'_>, pod: &'r Pod<'_>) -> Result<Vec<Slot<'r>>, 
     Ok(pod.slots().filter(ephemeral).filter(|slot| !known.contains(slot.owner)).collect())
 }
 
-pub(super) fn needs(review: &Review<'_>, random_hostname: bool) -> Needs {
-    let mut needs = Needs::default();
-    if let Ok(plan) = plan(review, random_hostname) {
-        for (_, name) in &plan.expand {
+impl Plan<'_> {
+    fn nothing(grounds: Grounds) -> Self {
+        Self { grounds: Some(grounds), ..Self::default() }
+    }
+
+    pub(super) fn needs(&self) -> Needs {
+        let mut needs = Needs { hostname: self.hostname, ..Needs::default() };
+        for (_, name) in &self.expand {
             Needs::add(&mut needs.specs, name);
         }
-        needs.hostname = plan.hostname;
+        needs
     }
-    needs
-}
 
-pub(super) fn decide(review: &Review<'_>, facts: &Facts) -> Result<(Grounds, Option<Patch>), Denial> {
-    let plan = plan(review, facts.hostname.is_some())?;
-    if let Some(grounds) = plan.grounds {
-        return Ok((grounds, None));
+    pub(super) fn decide(&self, facts: &Facts) -> Result<(Grounds, Option<Patch>), Denial> {
+        if let Some(grounds) = self.grounds {
+            return Ok((grounds, None));
+        }
+        let mut patch = Vec::new();
+        for (slot, name) in &self.expand {
+            write_add(&mut patch, &path(slot), facts.contents(name)?.quoted())?;
+        }
+        if let Some(hostname) = facts.hostname.as_deref().filter(|_| self.hostname) {
+            write_add(&mut patch, "/spec/hostname", &text::string(hostname))?;
+        }
+        let grounds = if self.expand.is_empty() { Grounds::AlreadyExpanded } else { Grounds::Expanded };
+        if patch.is_empty() {
+            return Ok((grounds, None));
+        }
+        patch.push(b']');
+        Ok((grounds, Some(Patch(patch))))
     }
-    let mut patch = Vec::new();
-    for (slot, name) in &plan.expand {
-        write_add(&mut patch, &path(slot), facts.contents(name)?.quoted())?;
-    }
-    if let Some(hostname) = facts.hostname.as_deref().filter(|_| plan.hostname) {
-        write_add(&mut patch, "/spec/hostname", &text::string(hostname))?;
-    }
-    let grounds = if plan.expand.is_empty() { Grounds::AlreadyExpanded } else { Grounds::Expanded };
-    if patch.is_empty() {
-        return Ok((grounds, None));
-    }
-    patch.push(b']');
-    Ok((grounds, Some(Patch(patch))))
 }
 
 const HEAD: &[u8] = br#"{"op":"add","path":""#;

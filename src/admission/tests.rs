@@ -39,11 +39,11 @@ fn create(spec: &Value) -> Value {
 }
 
 fn needed(webhook: Webhook, review: &Value) -> Needs {
-    needs(webhook, &Review::parse(review.to_string().as_bytes()).unwrap())
+    Plan::new(webhook, &Review::parse(review.to_string().as_bytes()).unwrap()).needs()
 }
 
 fn decided(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
-    decide(webhook, &Review::parse(review.to_string().as_bytes()).unwrap(), facts)
+    Plan::new(webhook, &Review::parse(review.to_string().as_bytes()).unwrap()).decide(facts)
 }
 
 fn denial(webhook: Webhook, review: &Value, facts: &Facts) -> (u16, String) {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Denial, Facts, Failure, Grounds, Needs, Patch, Review, Subject, UseFact, bound_names,
+    Denial, Facts, Failure, Grounds, Needs, Review, Subject, UseFact, bound_names,
     denial::Modified,
     expect_pod,
     pod::{Pod, Quoted, Slot, SlotKind, SlotRef},
@@ -19,7 +19,8 @@ use super::{
 use crate::credspec::{SpecName, compare::compare, is_dns_label, is_dns_subdomain};
 
 /// What a review asks for.
-struct Plan<'r> {
+#[derive(Debug)]
+pub(super) struct Plan<'r> {
     /// Set where there is a slot to check.
     subject: Option<Subject>,
     /// The slots with a name, up to and including the first that is refused whatever the facts are.
@@ -28,7 +29,7 @@ struct Plan<'r> {
     then: Result<Grounds, Denial>,
 }
 
-fn plan<'r>(review: &'r Review<'_>) -> Result<Plan<'r>, Denial> {
+pub(super) fn plan<'r>(review: &'r Review<'_>) -> Result<Plan<'r>, Denial> {
     let pod = expect_pod(review)?;
     let (slots, grounds): (Vec<Slot<'_>>, _) = if review.operation == Operation::Create {
         (pod.slots().collect(), Grounds::NoGmsa)
@@ -116,28 +117,26 @@ fn refuse_change(was: &Slot<'_>, name: Option<&str>, contents: Option<&str>) -> 
     Err(Denial::Modified { what, slot: SlotRef::from(was) })
 }
 
-pub(super) fn needs(review: &Review<'_>) -> Needs {
-    let mut needs = Needs::default();
-    if let Ok(plan) = plan(review) {
-        for (slot, name) in &plan.named {
+impl Plan<'_> {
+    pub(super) fn needs(&self) -> Needs {
+        let mut needs = Needs { subject: self.subject.clone(), ..Needs::default() };
+        for (slot, name) in &self.named {
             Needs::add(&mut needs.uses, name);
             if slot.contents.is_some() {
                 Needs::add(&mut needs.specs, name);
             }
         }
-        needs.subject = plan.subject;
+        needs
     }
-    needs
-}
 
-pub(super) fn decide(review: &Review<'_>, facts: &Facts) -> Result<(Grounds, Option<Patch>), Denial> {
-    let plan = plan(review)?;
-    if let Some(subject) = &plan.subject {
-        for (slot, name) in &plan.named {
-            check(slot, name, subject, facts)?;
+    pub(super) fn decide(&self, facts: &Facts) -> Result<Grounds, Denial> {
+        if let Some(subject) = &self.subject {
+            for (slot, name) in &self.named {
+                check(slot, name, subject, facts)?;
+            }
         }
+        self.then.clone()
     }
-    plan.then.map(|grounds| (grounds, None))
 }
 
 fn check(slot: &Slot<'_>, spec: &SpecName, subject: &Subject, facts: &Facts) -> Result<(), Denial> {

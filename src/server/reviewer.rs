@@ -9,7 +9,7 @@ use tracing::{Instrument as _, Level, Span};
 use super::limits::by;
 use crate::{
     admission::{
-        self, Decision, Facts, Failure, Needs, Review, Source, SpecFact, Subject, UseFact, Verdict, Webhook,
+        Decision, Facts, Failure, Needs, Plan, Review, Source, SpecFact, Subject, UseFact, Verdict, Webhook,
         review::Operation,
     },
     authorizer::{self, Authorizer},
@@ -68,9 +68,9 @@ impl Reviewer {
     /// Decides a review whose request began at `started`, before `deadline`. What cannot be found out by then ends as a
     /// denial that says so.
     pub async fn decide(&self, webhook: Webhook, review: &Review<'_>, started: Instant, deadline: Instant) -> Decision {
-        let needs = admission::needs(webhook, review);
-        let mut facts = self.gather(&needs, deadline).await;
-        let mut decision = admission::decide(webhook, review, &facts);
+        let plan = Plan::new(webhook, review);
+        let mut facts = self.gather(&plan.needs(), deadline).await;
+        let mut decision = plan.decide(&facts);
         // Each round replaces a cached fact by a live one, so there are at most as many as the pod has names.
         while let Some(name) = decision.doubted.take() {
             let Resolved { fact, source } = self.resolve(&name, Freshness::Live, deadline).await;
@@ -78,7 +78,7 @@ impl Reviewer {
             let source = if source == Source::Cache { Source::Api } else { source };
             facts.specs.retain(|(known, ..)| *known != name);
             facts.specs.push((name, fact, source));
-            decision = admission::decide(webhook, review, &facts);
+            decision = plan.decide(&facts);
         }
         let duration = started.elapsed();
         record(&self.metrics, webhook, review, &decision, duration);

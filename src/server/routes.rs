@@ -9,7 +9,7 @@ use axum::{
     Json, Router,
     body::Body,
     extract::{Request, State},
-    http::{HeaderMap, Method, StatusCode, Uri, header},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -93,7 +93,9 @@ impl Shared {
         let body = read(request.into_body(), length, started, allowed).await?;
         let review = Review::parse(&body)?;
         let decision = self.reviewer.decide(webhook, &review, started, started + allowed).await;
-        Ok(([(header::CONTENT_TYPE, "application/json")], review.answer(&decision)).into_response())
+        let mut response = Response::new(Body::from(review.answer(&decision)));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Ok(response)
     }
 
     fn refuse(&self, refusal: &Refusal) -> Response {

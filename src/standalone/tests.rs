@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::{
-    admission::{Decision, Facts, Review, Verdict, Webhook, decide, needs},
+    admission::{Decision, Facts, Plan, Review, Verdict, Webhook},
     authorizer::Authorizer,
     resolver::{Freshness, Resolver},
 };
@@ -21,7 +21,7 @@ async fn decide_example(webhook: Webhook, file: &str) -> Decision {
     let standalone = Standalone::load(&examples()).unwrap();
     let body = fs::read(examples().join(file)).unwrap();
     let review = Review::parse(&body).unwrap();
-    let (needs, mut facts) = (needs(webhook, &review), Facts::default());
+    let (needs, mut facts) = (Plan::new(webhook, &review).needs(), Facts::default());
     let deadline = Instant::now() + Duration::from_secs(1);
     for name in needs.specs {
         let resolved = standalone.specs.resolve(&name, Freshness::Any, deadline).await;
@@ -31,7 +31,7 @@ async fn decide_example(webhook: Webhook, file: &str) -> Decision {
         let verdict = standalone.rbac.may_use(needs.subject.as_ref().unwrap(), &name, deadline).await;
         facts.uses.push((name, verdict.fact, verdict.source));
     }
-    decide(webhook, &review, &facts)
+    Plan::new(webhook, &review).decide(&facts)
 }
 
 #[test]

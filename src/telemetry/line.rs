@@ -62,20 +62,22 @@ fn level(level: Level) -> &'static str {
 /// RFC 3339 in UTC, to the microsecond.
 fn timestamp(line: &mut String, at: OffsetDateTime) {
     let year = u32::try_from(at.year()).unwrap_or(0);
-    for (number, width, after) in [
-        (year, 4, '-'),
-        (u8::from(at.month()).into(), 2, '-'),
-        (at.day().into(), 2, 'T'),
-        (at.hour().into(), 2, ':'),
-        (at.minute().into(), 2, ':'),
-        (at.second().into(), 2, '.'),
-        (at.microsecond(), 6, 'Z'),
+    let mut text = *b"0000-00-00T00:00:00.000000Z";
+    for (mut number, digits) in [
+        (year, 0..4),
+        (u8::from(at.month()).into(), 5..7),
+        (at.day().into(), 8..10),
+        (at.hour().into(), 11..13),
+        (at.minute().into(), 14..16),
+        (at.second().into(), 17..19),
+        (at.microsecond(), 20..26),
     ] {
-        for place in (0..width).rev() {
-            line.extend(char::from_digit(number / 10_u32.pow(place) % 10, 10));
+        for digit in text.get_mut(digits).unwrap_or_default().iter_mut().rev() {
+            *digit += u8::try_from(number % 10).unwrap_or(0);
+            number /= 10;
         }
-        line.push(after);
     }
+    line.extend(str::from_utf8(&text));
 }
 
 /// Writes ` name=value` for each field, and the message without its name.
@@ -98,7 +100,7 @@ impl Visit for Fields<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
             self.record_debug(field, &format_args!("{value}"));
-        } else if is_plain(value) && !value.contains(['"', '\\']) {
+        } else if is_plain(value) {
             // Names and words, which are nearly all.
             self.name(field);
             self.line.extend(["\"", value, "\""]);
@@ -113,9 +115,9 @@ impl Visit for Fields<'_> {
     }
 }
 
-/// Whether a text is printable ASCII.
+/// Whether a text is printable ASCII, and the same in quotes. All bytes are looked at, so that it is done many at a time.
 fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+    text.bytes().fold(true, |plain, byte| plain & matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~'))
 }
 
 /// Writes a text with its control characters escaped.

@@ -15,7 +15,7 @@ use std::{
 
 use futures::FutureExt as _;
 use gmsa_webhook::{
-    admission::{Facts, Needs, Review, Source, Webhook, decide, needs},
+    admission::{Facts, Needs, Plan, Review, Source, Webhook},
     authorizer::Authorizer as _,
     standalone::Standalone,
 };
@@ -49,8 +49,8 @@ fn the_core_answers_every_case() {
     cases::check(|case, name| {
         let cluster = clusters.entry(case.cluster.clone()).or_insert_with(|| Standalone::load(&case.cluster).unwrap());
         let review = Review::parse(&case.review).unwrap();
-        let facts = facts(cluster, &needs(webhook(name), &review));
-        review.answer(&decide(webhook(name), &review, &facts))
+        let facts = facts(cluster, &Plan::new(webhook(name), &review).needs());
+        review.answer(&Plan::new(webhook(name), &review).decide(&facts))
     });
 }
 

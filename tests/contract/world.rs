@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_webhook::{
-    admission::{Facts, Failure, Needs, Review, Source, SpecFact, UseFact, Webhook, decide, needs},
+    admission::{Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
     credspec::Contents,
 };
 use serde_json::{Value, json};
@@ -54,8 +54,9 @@ fn facts(world: &World, needs: &Needs) -> Facts {
 fn ask(webhook: Webhook, review: &Value, world: &World) -> Value {
     let body = review.to_string();
     let review = Review::parse(body.as_bytes()).unwrap();
-    let facts = facts(world, &needs(webhook, &review));
-    let mut answer: Value = serde_json::from_slice(&review.answer(&decide(webhook, &review, &facts))).unwrap();
+    let facts = facts(world, &Plan::new(webhook, &review).needs());
+    let mut answer: Value =
+        serde_json::from_slice(&review.answer(&Plan::new(webhook, &review).decide(&facts))).unwrap();
     answer["response"].take()
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use gmsa_webhook::{
     admission::{
-        Facts, Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Review, Source, SpecFact, UseFact, Verdict, Webhook,
-        decide, needs,
+        Facts, Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Plan, Review, Source, SpecFact, UseFact, Verdict, Webhook,
     },
     credspec::{Contents, compare::compare},
 };
@@ -17,7 +16,7 @@ pub fn review(body: &[u8]) {
     let Ok(review) = Review::parse(body) else { return };
     let seed = body.len();
     for webhook in [Webhook::Mutate { random_hostname: true }, Webhook::Validate] {
-        let needs = needs(webhook, &review);
+        let needs = Plan::new(webhook, &review).needs();
         assert!(needs.specs.len() <= MAX_SPECS_PER_POD && needs.uses.len() <= MAX_SPECS_PER_POD);
         let specs = needs.specs.iter().enumerate();
         let uses = needs.uses.iter().enumerate();
@@ -26,7 +25,7 @@ pub fn review(body: &[u8]) {
             uses: uses.map(|(at, name)| (name.clone(), use_fact(seed / 4 + at), Source::Api)).collect(),
             hostname: needs.hostname.then(|| "host".to_owned()),
         };
-        let decision = decide(webhook, &review, &facts);
+        let decision = Plan::new(webhook, &review).decide(&facts);
         if let Verdict::Allowed(Some(patch)) = &decision.verdict {
             assert!(patch.as_bytes().len() <= MAX_PATCH_BYTES);
             let operations: Vec<Value> = serde_json::from_slice(patch.as_bytes()).unwrap();
@@ -37,7 +36,7 @@ pub fn review(body: &[u8]) {
         assert_eq!(answer["response"]["allowed"], decision.is_allowed());
         // No facts, no approval of a pod that needs some.
         if !needs.specs.is_empty() || !needs.uses.is_empty() {
-            assert!(!decide(webhook, &review, &Facts::default()).is_allowed());
+            assert!(!Plan::new(webhook, &review).decide(&Facts::default()).is_allowed());
         }
     }
 }

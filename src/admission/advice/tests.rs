@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    admission::{Facts, Review, Source, SpecFact, UseFact, Webhook, decide, needs},
+    admission::{Facts, Plan, Review, Source, SpecFact, UseFact, Webhook},
     credspec::CredentialSpec,
 };
 
@@ -23,13 +23,13 @@ fn warnings(operation: &str, pod: &Value) -> Vec<String> {
     let review = Review::parse(body.as_bytes()).unwrap();
     let spec: CredentialSpec = serde_json::from_value(json!({"credspec": {}})).unwrap();
     let contents = std::sync::Arc::new(spec.contents().unwrap());
-    let needs = needs(Webhook::Validate, &review);
+    let needs = Plan::new(Webhook::Validate, &review).needs();
     let facts = Facts {
         specs: needs.specs.iter().map(|n| (n.clone(), SpecFact::Contents(contents.clone()), Source::Api)).collect(),
         uses: needs.uses.iter().map(|name| (name.clone(), UseFact::Allowed, Source::Api)).collect(),
         hostname: None,
     };
-    let decision = decide(Webhook::Validate, &review, &facts);
+    let decision = Plan::new(Webhook::Validate, &review).decide(&facts);
     assert!(decision.is_allowed(), "{decision:?}");
     decision.warnings
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::admission::{Decision, Facts, Review, Verdict, Webhook, decide};
+use crate::admission::{Decision, Facts, Plan, Review, Verdict, Webhook};
 
 fn judge(strict: bool, operation: &str, kind: &Value, object: &Value) -> Decision {
     let body = json!({
@@ -12,7 +12,7 @@ fn judge(strict: bool, operation: &str, kind: &Value, object: &Value) -> Decisio
     })
     .to_string();
     let review = Review::parse(body.as_bytes()).unwrap();
-    decide(Webhook::ValidateCredspec { strict }, &review, &Facts::default())
+    Plan::new(Webhook::ValidateCredspec { strict }, &review).decide(&Facts::default())
 }
 
 fn kind() -> Value {

@@ -1,10 +1,11 @@
 //! Reading reviews, refusing what is none, and writing answers.
 
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    admission::{Denial, Facts, Failure, Webhook, decide},
+    admission::{Denial, Facts, Failure, Plan, Webhook},
     credspec::SpecName,
 };
 
@@ -323,7 +324,7 @@ fn an_allowed_answer_carries_patch_warnings_and_annotations() {
     let decision = Decision {
         warnings: vec!["w1".to_owned(), "w2".to_owned()],
         audit: vec![("mutate-credential-specs", "web".to_owned()), ("mutate-decision", "expanded".to_owned())],
-        ..decide(Webhook::Mutate { random_hostname: true }, &review, &facts)
+        ..Plan::new(Webhook::Mutate { random_hostname: true }, &review).decide(&facts)
     };
     let patch = BASE64_STANDARD.encode(r#"[{"op":"add","path":"/spec/hostname","value":"h"}]"#);
     let start =

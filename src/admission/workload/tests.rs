@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::KINDS;
 use crate::{
-    admission::{Decision, Facts, Failure, Needs, Review, Source, SpecFact, UseFact, Webhook, decide, needs},
+    admission::{Decision, Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
     credspec::{CredentialSpec, SpecName},
 };
 
@@ -42,13 +42,13 @@ fn template(name: &str) -> Value {
 fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Needs, Decision) {
     let body = body(kind, object);
     let review = Review::parse(body.as_bytes()).unwrap();
-    let needs = needs(Webhook::ValidateWorkload, &review);
+    let needs = Plan::new(Webhook::ValidateWorkload, &review).needs();
     let facts = Facts {
         specs: needs.specs.iter().map(|name| (name.clone(), fact.clone(), Source::Api)).collect(),
         uses: needs.uses.iter().map(|name| (name.clone(), may_use.clone(), Source::Api)).collect(),
         hostname: None,
     };
-    let decision = decide(Webhook::ValidateWorkload, &review, &facts);
+    let decision = Plan::new(Webhook::ValidateWorkload, &review).decide(&facts);
     assert!(decision.is_allowed());
     (needs, decision)
 }

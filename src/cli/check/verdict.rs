@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::facts::Source;
-use crate::admission::{Denial, Review, Verdict, Webhook, decide, needs};
+use crate::admission::{Denial, Plan, Review, Verdict, Webhook};
 
 /// What becomes of a pod.
 pub(super) struct Judged {
@@ -46,8 +46,8 @@ pub(super) async fn judge(namespace: &str, pod: Value, source: &mut Source) -> R
     for webhook in [Webhook::Mutate { random_hostname: false }, Webhook::Validate] {
         let body = review(namespace, &stored);
         let review = Review::parse(&body).map_err(Error::NotAPod)?;
-        let facts = source.facts(&needs(webhook, &review)).await;
-        match decide(webhook, &review, &facts).verdict {
+        let facts = source.facts(&Plan::new(webhook, &review).needs()).await;
+        match Plan::new(webhook, &review).decide(&facts).verdict {
             Verdict::Denied(denial) => return Ok(Judged { stored, denial: Some(denial) }),
             Verdict::Allowed(None) => {}
             Verdict::Allowed(Some(patch)) => {
