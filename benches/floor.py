@@ -32,6 +32,7 @@ INPUTS = ROOT / "benches" / "floor"
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- floor: written by `just bench --write` -->", "<!-- floor: end -->"
 CONNECTIONS = 16
+SERVERS = FLOOR, WEBHOOK = "floor", "webhook"
 START_LIMIT = 30.0  # seconds
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -72,18 +73,17 @@ class Server:
 
 @dataclass(frozen=True)
 class Case:
-    """What one row of the table measures."""
+    """One kind of review, posted to the floor and to the webhook."""
 
     name: str
-    server: Server
     path: str
     body: Path
-    cpu_target: float | None = None
+    cpu_aim: float
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One run of wrk, and what it cost the server."""
+    """One run of wrk against one server, and what it cost the server."""
 
     rate: float  # requests per second
     p50: float  # milliseconds
@@ -153,7 +153,7 @@ def with_contents(review: bytes, patch: list) -> bytes:
 
 
 def cases(floor: Server, webhook: Server, folder: Path) -> list[Case]:
-    """Prepares the four bodies, and makes sure that what is going to be measured is the right answer."""
+    """Prepares the bodies, and makes sure that what is going to be measured is the right answer."""
 
     def answered(server: Server, path: str, body: bytes, patched: bool) -> dict:
         answer = server.post(path, body)
@@ -171,26 +171,26 @@ def cases(floor: Server, webhook: Server, folder: Path) -> list[Case]:
     validate = with_contents(compact(INPUTS / "pod-with-gmsa.validate.json"), patch)
     answered(webhook, "/validate", validate, patched=False)
     answered(webhook, "/mutate", plain, patched=False)
-    answered(floor, "/mutate", mutate, patched=False)
+    for path, body in [("/mutate", mutate), ("/validate", validate), ("/mutate", plain)]:
+        answered(floor, path, body, patched=False)
     return [
-        Case("floor", floor, "/mutate", stored("mutate.json", mutate)),
-        Case("mutate, GMSA pod", webhook, "/mutate", stored("mutate.json", mutate), 1.33),
-        Case("validate, GMSA pod", webhook, "/validate", stored("validate.json", validate), 1.33),
-        Case("mutate, pod without GMSA", webhook, "/mutate", stored("plain.json", plain), 1.18),
+        Case("mutate, GMSA pod", "/mutate", stored("mutate.json", mutate), 1.33),
+        Case("validate, GMSA pod", "/validate", stored("validate.json", validate), 1.33),
+        Case("mutate, pod without GMSA", "/mutate", stored("plain.json", plain), 1.18),
     ]
 
 
-def measure(case: Case, seconds: float) -> Sample:
+def measure(case: Case, server: Server, seconds: float) -> Sample:
     """Runs wrk once."""
     threads = max(1, len(os.sched_getaffinity(0)) // 2)
-    url = f"https://{case.server.address}{case.path}?timeout=10s"
+    url = f"https://{server.address}{case.path}?timeout=10s"
     command = ["wrk", f"-t{threads}", f"-c{CONNECTIONS}", f"-d{seconds:g}s", "-s", INPUTS / "post.lua", url, "--", case.body]
-    before = case.server.cpu_seconds()
+    before = server.cpu_seconds()
     output = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=seconds + 30).stdout
-    spent = case.server.cpu_seconds() - before
+    spent = server.cpu_seconds() - before
     result = json.loads(output.splitlines()[-1])
     if result["errors"] or not result["requests"]:
-        raise Failure(f"{case.name}: {result['errors']} of {result['requests']} requests failed")
+        raise Failure(f"{server.name}, {case.name}: {result['errors']} of {result['requests']} requests failed")
     return Sample(
         rate=result["requests"] / result["seconds"],
         p50=result["p50_us"] / 1e3,
@@ -204,31 +204,29 @@ def spread(values: list[float], digits: int) -> str:
     return f"{statistics.median(values):,.{digits}f} ({min(values):,.{digits}f}–{max(values):,.{digits}f})"
 
 
-def table(all_cases: list[Case], samples: dict[str, list[Sample]]) -> list[str]:
-    """The rows, each ratio taken within its own round."""
+def table(samples: dict[Case, list[dict[str, Sample]]]) -> list[str]:
+    """The rows: what a review costs on the floor, and what the same review costs here; a ratio is taken within its round."""
     lines = [
         "| | requests/s | p50, ms | p99, ms | CPU per request, µs | CPU ÷ floor | p99 ÷ floor | requests/s ÷ floor |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    floor = samples[all_cases[0].name]
+    for case, rounds in samples.items():
+        for name in SERVERS:
+            runs = [run[name] for run in rounds]
+            floors = [run[FLOOR] for run in rounds]
 
-    def ratios(of: str, runs: list[Sample]) -> str:
-        return spread([getattr(run, of) / getattr(base, of) for run, base in zip(runs, floor, strict=True)], 2)
+            def ratio(of: str, runs: list[Sample] = runs, floors: list[Sample] = floors) -> str:
+                return spread([getattr(run, of) / getattr(floor, of) for run, floor in zip(runs, floors, strict=True)], 2)
 
-    for case in all_cases:
-        runs = samples[case.name]
-        row = [
-            case.name,
-            spread([run.rate for run in runs], 0),
-            spread([run.p50 for run in runs], 2),
-            spread([run.p99 for run in runs], 2),
-            spread([run.cpu for run in runs], 1),
-        ]
-        if runs is floor:
-            row += ["1", "1", "1"]
-        else:
-            row += [f"{ratios('cpu', runs)}, aim {case.cpu_target}", ratios("p99", runs), ratios("rate", runs)]
-        lines.append(f"| {' | '.join(row)} |")
+            row = [
+                f"{case.name}: {name}",
+                spread([run.rate for run in runs], 0),
+                spread([run.p50 for run in runs], 2),
+                spread([run.p99 for run in runs], 2),
+                spread([run.cpu for run in runs], 1),
+            ]
+            row += ["1"] * 3 if name == FLOOR else [f"{ratio('cpu')}, aim {case.cpu_aim}", ratio("p99"), ratio("rate")]
+            lines.append(f"| {' | '.join(row)} |")
     return lines
 
 
@@ -250,28 +248,31 @@ def run(rounds: int, seconds: float) -> str:
     serve = ["serve", "--standalone", INPUTS / "cluster", "--listen", webhook_address, "--admin-listen", free_address()]
     with (
         tempfile.TemporaryDirectory(prefix="gmsa-bench-") as name,
-        running("floor", [floor_binary, floor_address], floor_address, ready, Path(name, "floor.log")) as floor,
-        running("webhook", [webhook_binary, *serve], webhook_address, ready, Path(name, "webhook.log")) as webhook,
+        running(FLOOR, [floor_binary, floor_address], floor_address, ready, Path(name, "floor.log")) as floor,
+        running(WEBHOOK, [webhook_binary, *serve], webhook_address, ready, Path(name, "webhook.log")) as webhook,
     ):
-        idle = {server.name: server.resident_mib() for server in (floor, webhook)}
+        servers = (floor, webhook)
+        idle = {server.name: server.resident_mib() for server in servers}
         all_cases = cases(floor, webhook, Path(name))
         sizes = ", ".join(f"{case.name}: {case.body.stat().st_size:,}" for case in all_cases)
+        samples: dict[Case, list[dict[str, Sample]]] = {case: [] for case in all_cases}
         for case in all_cases:
-            measure(case, 1)
-        samples: dict[str, list[Sample]] = {case.name: [] for case in all_cases}
+            for server in servers:
+                measure(case, server, 1)
         for number in range(1, rounds + 1):
             for case in all_cases:
-                sample = measure(case, seconds)
-                samples[case.name].append(sample)
-                print(f"round {number}: {case.name}: {sample}", file=sys.stderr)
-        loaded = {server.name: server.resident_mib() for server in (floor, webhook)}
+                runs = {server.name: measure(case, server, seconds) for server in servers}
+                samples[case].append(runs)
+                print(f"round {number}: {case.name}: {runs}", file=sys.stderr)
+        loaded = {server.name: server.resident_mib() for server in servers}
     memory = "; ".join(f"{name} {idle[name]:.1f} MiB idle, {loaded[name]:.1f} MiB after the rounds" for name in idle)
     return "\n".join(
         [
-            *table(all_cases, samples),
+            *table(samples),
             "",
             f"Median (smallest–largest) of {rounds} interleaved rounds of {seconds:g} s each, {CONNECTIONS} connections, wrk on",
-            "the same machine; a ratio is taken within its round. The webhook runs standalone, its log goes to a file.",
+            "the same machine; both servers are posted the same review, and a ratio is taken within its round. The webhook",
+            "runs standalone, its log goes to a file.",
             "",
             f"- Machine: {machine()}.",
             f"- Resident memory: {memory}.",
