@@ -1,6 +1,6 @@
 //! Logs: one line per event on standard error, as text or as JSON. Traces, where a collector is named.
 
-use std::{io, str::FromStr};
+use std::{error::Error, io, str::FromStr};
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
@@ -77,6 +77,18 @@ pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) -> io::Resu
     }
     tracing_subscriber::registry().with(layers).init();
     Ok(writing)
+}
+
+/// An error and what it comes from, on one line: what a log needs, and what tells one failure from another.
+#[must_use]
+pub fn chain(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        line = line + ": " + &error.to_string();
+        next = error.source();
+    }
+    line
 }
 
 #[cfg(test)]

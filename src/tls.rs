@@ -5,7 +5,6 @@
 //! never taken from the process. Must not: print, keep or quote key material; read a clock (`now` is a value).
 
 use std::{
-    error::Error,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -79,17 +78,6 @@ pub fn server_config(
         config.send_tls13_tickets = 1;
     }
     Ok(Arc::new(config))
-}
-
-/// An error and what it comes from, on one line: what a log needs, and what tells one failure from another.
-fn chain_of(error: &dyn Error) -> String {
-    let mut line = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        line = line + ": " + &error.to_string();
-        next = error.source();
-    }
-    line
 }
 
 /// The seconds since 1970, as certificates count, on the process's clock type.

@@ -44,7 +44,7 @@ const HOUSE: &[Room] = &[
     Room { name: "resolver",   imports: &["admission", "apiserver", "coalesce", "credspec", "manifests", "metrics"], outside: AllBut(&["axum"]) },
     Room { name: "authorizer", imports: &["admission", "apiserver", "coalesce", "credspec", "manifests"], outside: AllBut(&["axum"]) },
     Room { name: "standalone", imports: &["admission", "authorizer", "credspec", "manifests", "resolver"], outside: AllBut(&["axum", "kube"]) },
-    Room { name: "tls",        imports: &["apiserver", "credspec"],                         outside: AllBut(&["axum"]) },
+    Room { name: "tls",        imports: &["apiserver", "credspec", "telemetry"],            outside: AllBut(&["axum"]) },
     // What answers.
     Room { name: "admin",      imports: &["metrics", "shutdown"],               outside: AllBut(&["kube"]) },
     Room { name: "server",     imports: &["admission", "authorizer", "config", "credspec", "metrics", "resolver", "telemetry"], outside: AllBut(&["kube"]) },

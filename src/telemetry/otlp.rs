@@ -5,7 +5,6 @@
 //! contents.
 
 use std::{
-    error::Error,
     fmt,
     future::Future,
     pin::Pin,
@@ -174,17 +173,6 @@ impl Complaint {
     }
 }
 
-/// An error with all that led to it.
-fn chain(error: &dyn Error) -> String {
-    let mut line = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        line = line + ": " + &error.to_string();
-        next = error.source();
-    }
-    line
-}
-
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").finish_non_exhaustive()
@@ -211,7 +199,7 @@ impl HttpClient for Client {
             match &answer {
                 Ok(answer) if answer.status().is_success() => {}
                 Ok(answer) => complaint.make(&format!("the collector answered {}", answer.status().as_u16())),
-                Err(error) => complaint.make(&chain(error.as_ref())),
+                Err(error) => complaint.make(&super::chain(error.as_ref())),
             }
             answer
         });

@@ -12,6 +12,7 @@ use super::{
     CaBundle, CaBundleError, Clock, Publication, Wishes,
     files::{Folders, LoadError, read},
 };
+use crate::telemetry;
 
 /// A file with the certificates of authorities, as PEM.
 pub struct CaFile {
@@ -49,7 +50,7 @@ impl CaFile {
                     wishes = Some(Wishes { needed: bundle, ..Wishes::default() });
                 }
                 Ok(Err(error)) => {
-                    let reason = super::chain_of(&error);
+                    let reason = telemetry::chain(&error);
                     if reason != said {
                         tracing::error!(reason, "cannot use the certificate authorities; what was published stays");
                         said = reason;

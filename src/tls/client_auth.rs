@@ -30,6 +30,7 @@ use super::{
     files::{Folders, LoadError, read},
     summary::Summary,
 };
+use crate::telemetry;
 
 /// Verifies the certificates of clients.
 #[derive(Debug)]
@@ -106,7 +107,7 @@ impl ClientAuth {
                     }
                 }
                 Ok(Err(error)) => {
-                    let reason = super::chain_of(&error);
+                    let reason = telemetry::chain(&error);
                     if reason != complaint {
                         tracing::error!(reason, "cannot use the new authorities of clients; the current ones stay");
                         complaint = reason;

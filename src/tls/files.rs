@@ -15,6 +15,7 @@ use std::{
 use thiserror::Error;
 
 use super::{Clock, KeyPair, KeyPairError, Served};
+use crate::telemetry;
 
 mod watch;
 
@@ -105,7 +106,7 @@ fn take(served: &Served, loaded: Result<KeyPair, LoadError>) {
             tracing::info!(%certificate, "serving a new certificate");
         }
         Err(error) => {
-            let reason = super::chain_of(&error);
+            let reason = telemetry::chain(&error);
             if served.refuse(&reason) {
                 let current = served.current().map_or_else(|| "none".to_owned(), |current| current.to_string());
                 tracing::error!(

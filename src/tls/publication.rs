@@ -16,7 +16,7 @@ use super::{
     configurations::{Configuration, ConfigurationError, Found, read, write},
     ledger::Ledger,
 };
-use crate::apiserver::ApiServer;
+use crate::{apiserver::ApiServer, telemetry};
 
 /// How many times to begin anew in one pass where somebody else writes the same configuration.
 const ATTEMPTS: usize = 5;
@@ -66,7 +66,7 @@ impl Publication {
                 }
                 Err(error) => {
                     pass.failed += 1;
-                    self.say(&configuration, super::chain_of(&error));
+                    self.say(&configuration, telemetry::chain(&error));
                 }
             }
         }

@@ -26,7 +26,10 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Clock, Publication, Served, configurations::Configuration};
-use crate::apiserver::{ApiServer, backoff::jittered};
+use crate::{
+    apiserver::{ApiServer, backoff::jittered},
+    telemetry,
+};
 
 pub use plan::{NotARenewalPoint, RenewalPoint, Step, StepError, Terms, View, next_step, take};
 pub use progress::{Counts, Progress};
@@ -119,7 +122,7 @@ impl SelfManaged {
                     Some(Ok(())) => watching = true,
                     Some(Err(error)) => {
                         if std::mem::take(&mut watching) {
-                            let (secret, error) = (&self.settings.secret, super::chain_of(&error));
+                            let (secret, error) = (&self.settings.secret, telemetry::chain(&error));
                             tracing::warn!(%secret, error, "cannot watch the Secret: looking at it on a timer only");
                         }
                         sleep_until(rest).await;
@@ -145,7 +148,7 @@ impl SelfManaged {
                 Err(RoundError::Secret(SecretError::Conflict(_))) => sleep(jittered(CONFLICT_PAUSE)).await,
                 Err(error) => {
                     self.progress.failed();
-                    let reason = super::chain_of(&error);
+                    let reason = telemetry::chain(&error);
                     if reason != self.said {
                         tracing::error!(reason, "cannot manage the certificates; what is served stays");
                         self.said = reason;
@@ -177,7 +180,7 @@ impl SelfManaged {
                 next_standing = next.and_then(|next| self.publication.standing(next.ca.cert_der(), now));
                 carried = pass.carried;
             }
-            Content::Damaged { damage, .. } => reason = Some(super::chain_of(damage)),
+            Content::Damaged { damage, .. } => reason = Some(telemetry::chain(damage)),
             Content::Empty => {}
         }
         let view = View { now, next_standing, carried: carried.as_ref(), rotation: &found.rotation };

@@ -33,7 +33,7 @@ fn a_file_that_is_swapped_is_there_at_every_moment() {
     thread::scope(|scope| {
         let reader = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                read(&file).map_err(|error| crate::tls::chain_of(&error))?;
+                read(&file).map_err(|error| crate::telemetry::chain(&error))?;
             }
             Ok::<_, String>(())
         });

@@ -231,7 +231,7 @@ fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
     for (key, value, expected, authority_kept, leaf_kept) in cases {
         let content = damaged(key, *value);
         let Content::Damaged { damage, .. } = &content else { panic!("{key}: {content:?}") };
-        assert_eq!(crate::tls::chain_of(damage), *expected, "{key}");
+        assert_eq!(crate::telemetry::chain(damage), *expected, "{key}");
         assert_eq!(next_step(&content, &at(start()), &terms()), Some(Step::Rebuild), "{key}");
         let rebuilt = after(Step::Rebuild, content, &at(start()));
         let stored = whole(&rebuilt);
@@ -252,7 +252,7 @@ fn the_key_of_another_authority_is_noticed_and_never_quoted() {
     values.insert("authorities.json".to_owned(), mixed.to_string().into_bytes());
     let Content::Damaged { damage, .. } = read(&values) else { panic!("not noticed") };
     assert_eq!(
-        crate::tls::chain_of(&damage),
+        crate::telemetry::chain(&damage),
         "authorities.json is not a list of authorities: an authority in it cannot be used: \
          the private key is not the key of the certificate authority"
     );
