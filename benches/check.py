@@ -10,7 +10,6 @@ Needs Linux, cargo and Python's standard library.
 
 import argparse
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -20,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "performance.md"
+from report import ROOT, Failure, machine, spread, write
+
 BEGIN, END = "<!-- check: written by `just bench-check --write` -->", "<!-- check: end -->"
 SIZES = (1_000, 10_000)
 DOCUMENTS = 4  # of one application
@@ -113,10 +112,6 @@ spec:
 """
 
 
-class Failure(Exception):
-    """The benchmark cannot go on; the text says why."""
-
-
 @dataclass(frozen=True)
 class Run:
     """What one run took."""
@@ -158,25 +153,6 @@ def check(program: Path, path: Path, stdin: bool, documents: int) -> Run:
     return Run(seconds, usage.ru_maxrss / 1024)
 
 
-def spread(values: list[float], form: str) -> str:
-    """The median, and the smallest and largest."""
-    return f"{statistics.median(values):{form}} ({min(values):{form}}–{max(values):{form}})"
-
-
-def machine() -> str:
-    """What it ran on."""
-    cpu = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-            if line.startswith("model name")
-        ),
-        "unknown CPU",
-    )
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{os.cpu_count()} cores ({cpu}), {memory:.0f} GiB of memory, Linux {platform.release()}"
-
-
 def measure(program: Path, runs: int) -> tuple[str, bool]:
     """The report, and whether the aim is met."""
     rows = ["| documents | as | MiB of YAML | seconds | most memory, MiB |", "|---|---|---|---|---|"]
@@ -193,23 +169,13 @@ def measure(program: Path, runs: int) -> tuple[str, bool]:
                     f"{documents:,}",
                     form,
                     f"{size:.1f}",
-                    spread(seconds, ".2f"),
-                    spread([run.mebibytes for run in done], ".0f"),
+                    spread(seconds, 2),
+                    spread([run.mebibytes for run in done], 0),
                 ]
                 rows.append(f"| {' | '.join(cells)} |")
                 print(rows[-1], file=sys.stderr)
     notes = f"Median (smallest–largest) of {runs} runs of the released program.\n\n- Machine: {machine()}."
     return "\n".join(rows) + f"\n\n{notes}", met
-
-
-def write(report: str) -> None:
-    """Puts the report between its two marks on the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise Failure(f"{PAGE} has no place for the table: {BEGIN} … {END}")
-    PAGE.write_text(f"{before}{BEGIN}\n\n{report}\n\n{END}{after}", encoding="utf-8")
 
 
 def build() -> Path:
@@ -231,7 +197,7 @@ def main() -> int:
         report, met = measure(build(), options.runs)
         print(report)
         if options.write:
-            write(report)
+            write(report, BEGIN, END)
     except (Failure, OSError) as error:
         print(f"check.py: {error}", file=sys.stderr)
         return 2

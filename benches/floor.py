@@ -13,11 +13,9 @@ import base64
 import contextlib
 import json
 import os
-import platform
 import re
 import socket
 import ssl
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,18 +25,14 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from report import PAGE, ROOT, Failure, machine, spread, write
+
 INPUTS = ROOT / "benches" / "floor"
-PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- floor: written by `just bench --write` -->", "<!-- floor: end -->"
 CONNECTIONS = 16
 SERVERS = FLOOR, WEBHOOK = "floor", "webhook"
 START_LIMIT = 30.0  # seconds
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-class Failure(Exception):
-    """The benchmark cannot go on; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -199,11 +193,6 @@ def measure(case: Case, server: Server, seconds: float) -> Sample:
     )
 
 
-def spread(values: list[float], digits: int) -> str:
-    """The median, with the smallest and the largest."""
-    return f"{statistics.median(values):,.{digits}f} ({min(values):,.{digits}f}–{max(values):,.{digits}f})"
-
-
 def table(samples: dict[Case, list[dict[str, Sample]]]) -> list[str]:
     """The rows: what a review costs on the floor, and what the same review costs here; a ratio is taken within its round."""
     lines = [
@@ -228,16 +217,6 @@ def table(samples: dict[Case, list[dict[str, Sample]]]) -> list[str]:
             row += ["1"] * 3 if name == FLOOR else [f"{ratio('cpu')}, aim {case.cpu_aim}", ratio("p99"), ratio("rate")]
             lines.append(f"| {' | '.join(row)} |")
     return lines
-
-
-def machine() -> str:
-    """What it ran on."""
-    cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
-    memory = int(re.search(r"^MemTotal:\s+(\d+) kB$", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)[1])
-    rustc = subprocess.run(["rustc", "--version"], stdout=subprocess.PIPE, check=True, text=True).stdout.split()[1]
-    cores = len(os.sched_getaffinity(0))
-    model = cpu[1] if cpu else platform.machine()
-    return f"{cores} cores ({model}), {memory / 2**20:.0f} GiB of memory, Linux {platform.release()}, Rust {rustc}"
 
 
 def run(rounds: int, seconds: float) -> str:
@@ -279,16 +258,6 @@ def run(rounds: int, seconds: float) -> str:
             f"- Bytes of a request body: {sizes}.",
         ]
     )
-
-
-def write(report: str, begin: str, end: str) -> None:
-    """Puts the report between its two marks on the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, found_begin, rest = page.partition(begin)
-    _, found_end, after = rest.partition(end)
-    if not found_begin or not found_end:
-        raise Failure(f"{PAGE} has no place for the table: {begin} … {end}")
-    PAGE.write_text(f"{before}{begin}\n\n{report}\n\n{end}{after}", encoding="utf-8")
 
 
 def main() -> int:

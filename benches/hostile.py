@@ -19,13 +19,14 @@ import select
 import socket
 import ssl
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import floor
-from floor import Failure
+from report import PAGE, ROOT, Failure, machine, spread, write
 
 BEGIN, END = "<!-- hostile: written by `just bench-hostile --write` -->", "<!-- hostile: end -->"
 HALF_OPEN = 1000
@@ -153,7 +154,7 @@ def run(rounds: int, reviews: int, binary: Path | None) -> str:
     lines.append("|---|---|---|---|---|---|")
     for kind in kinds:
         quiet, loud = samples[kind, "quiet"], samples[kind, "hostile"]
-        cells = [floor.spread([run[at] for run in runs], 2) for at in (0, 1) for runs in (quiet, loud)]
+        cells = [spread([run[at] for run in runs], 2) for at in (0, 1) for runs in (quiet, loud)]
         ratio = statistics.median(run[1] for run in loud) / statistics.median(run[1] for run in quiet)
         lines.append(f"| {' | '.join([kind, *cells, f'{ratio:.2f}, aim {AIM:g}'])} |")
     lines += [
@@ -161,7 +162,7 @@ def run(rounds: int, reviews: int, binary: Path | None) -> str:
         f"Median (smallest–largest) of {rounds} rounds of {reviews:,} reviews each. Hostile: {HALF_OPEN:,} half-open connections, half of",
         f"them with half a ClientHello, and {GARBAGE_PER_SECOND} connections a second with garbage.",
         "",
-        f"- Machine: {floor.machine()}.",
+        f"- Machine: {machine()}.",
     ]
     return "\n".join(lines)
 
@@ -172,14 +173,14 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=20, help="rounds (default 20)")
     parser.add_argument("--reviews", type=int, default=500, help="reviews of each kind in a round (default 500)")
     parser.add_argument("--binary", type=Path, help="a released gmsa-webhook to measure, instead of building one")
-    parser.add_argument("--write", action="store_true", help=f"also write the table into {floor.PAGE.relative_to(floor.ROOT)}")
+    parser.add_argument("--write", action="store_true", help=f"also write the table into {PAGE.relative_to(ROOT)}")
     arguments = parser.parse_args()
     try:
         report = run(arguments.rounds, arguments.reviews, arguments.binary)
         print(report)
         if arguments.write:
-            floor.write(report, BEGIN, END)
-    except (Failure, OSError, floor.subprocess.SubprocessError) as error:
+            write(report, BEGIN, END)
+    except (Failure, OSError, subprocess.SubprocessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
