@@ -9,8 +9,10 @@ use serde::Deserialize;
 
 use super::review::{Object, Text, null_is_default};
 
+mod carried;
 mod placement;
 
+pub use carried::Carried;
 use placement::{Affinity, NodeSelector};
 
 /// The parts of a `v1.Pod` that decisions rest on, borrowed from the request.
@@ -86,7 +88,7 @@ struct WindowsOptions<'a> {
     #[serde(borrow)]
     gmsa_credential_spec_name: Option<Text<'a>>,
     #[serde(borrow)]
-    gmsa_credential_spec: Option<Text<'a>>,
+    gmsa_credential_spec: Option<Carried<'a>>,
     #[serde(borrow)]
     run_as_user_name: Option<Text<'a>>,
     host_process: Option<bool>,
@@ -141,7 +143,7 @@ pub struct Slot<'p> {
     /// `windowsOptions.gmsaCredentialSpecName`. Not validated.
     pub name: Option<&'p str>,
     /// `windowsOptions.gmsaCredentialSpec`. Not validated.
-    pub contents: Option<&'p str>,
+    pub contents: Option<Carried<'p>>,
     /// `windowsOptions.runAsUserName`. Not validated.
     pub run_as_user: Option<&'p str>,
     /// `windowsOptions.hostProcess`
@@ -170,7 +172,7 @@ impl<'p> Slot<'p> {
             index,
             owner,
             name: options.and_then(|options| as_str(options.gmsa_credential_spec_name.as_ref())),
-            contents: options.and_then(|options| as_str(options.gmsa_credential_spec.as_ref())),
+            contents: options.and_then(|options| options.gmsa_credential_spec),
             run_as_user: options.and_then(|options| as_str(options.run_as_user_name.as_ref())),
             host_process: options.and_then(|options| options.host_process),
         }

@@ -312,12 +312,17 @@ fn slots_are_walked_in_order_and_named() {
     }))
     .to_string();
     let review = Review::parse(body.as_bytes()).unwrap();
-    let slots: Vec<_> =
-        review.object.as_ref().unwrap().slots().map(|s| (s.kind, s.index, s.owner, s.name, s.contents)).collect();
+    let slots: Vec<_> = review
+        .object
+        .as_ref()
+        .unwrap()
+        .slots()
+        .map(|s| (s.kind, s.index, s.owner, s.name, s.contents.map(pod::Carried::text)))
+        .collect();
     assert_eq!(
         slots,
         [
-            (SlotKind::Pod, 0, "web", Some("p"), Some("")),
+            (SlotKind::Pod, 0, "web", Some("p"), Some("".into())),
             (SlotKind::Container, 0, "c1", None, None),
             (SlotKind::Container, 1, "", Some("n"), None),
             (SlotKind::InitContainer, 0, "i", None, None),

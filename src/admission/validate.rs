@@ -12,11 +12,11 @@ use super::{
     Denial, Facts, Failure, Grounds, Needs, Review, Subject, UseFact, bound_names,
     denial::Modified,
     expect_pod,
-    pod::{Pod, Quoted, Slot, SlotKind, SlotRef},
+    pod::{Carried, Pod, Quoted, Slot, SlotKind, SlotRef},
     review::Operation,
     trusted,
 };
-use crate::credspec::{SpecName, compare::compare, is_dns_label, is_dns_subdomain};
+use crate::credspec::{SpecName, is_dns_label, is_dns_subdomain};
 
 /// What a review asks for.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ fn unchanged<'r>(old: &Pod<'_>, new: &'r Pod<'_>) -> Result<Vec<Slot<'r>>, Denia
     Ok(added)
 }
 
-fn refuse_change(was: &Slot<'_>, name: Option<&str>, contents: Option<&str>) -> Result<(), Denial> {
+fn refuse_change(was: &Slot<'_>, name: Option<&str>, contents: Option<Carried<'_>>) -> Result<(), Denial> {
     let what = match (was.name != name, was.contents != contents) {
         (false, false) => return Ok(()),
         (true, false) => Modified::Name,
@@ -162,11 +162,11 @@ fn check(slot: &Slot<'_>, spec: &SpecName, subject: &Subject, facts: &Facts) -> 
             });
         }
     }
-    let Some(pod_text) = slot.contents else {
+    let Some(carried) = slot.contents else {
         return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() });
     };
     let contents = facts.contents(spec)?;
-    compare(pod_text, contents).map_err(|difference| Denial::ContentsDiffer {
+    carried.compare(contents).map_err(|difference| Denial::ContentsDiffer {
         slot: SlotRef::from(slot),
         spec: spec.clone(),
         difference,

@@ -13,7 +13,7 @@ use super::{
     validate::subject,
     warning::Warnings,
 };
-use crate::credspec::{SpecName, compare::compare};
+use crate::credspec::SpecName;
 
 /// The kinds that carry a pod template, each with its group, as a [`Review`] names them.
 pub const KINDS: [&str; 7] = [
@@ -187,7 +187,7 @@ fn foresee(slot: &Slot<'_>, name: &SpecName, subject: &Subject, facts: &Facts, w
     let spec = name.as_str();
     match facts.spec(name) {
         Some(SpecFact::Contents(contents)) => {
-            if slot.contents.is_some_and(|text| compare(text, contents).is_err()) {
+            if slot.contents.is_some_and(|carried| carried.compare(contents).is_err()) {
                 let (place, mut names) = place(slot);
                 names.push(spec);
                 let sentence = format!("{place} has other contents than GMSA cred spec {{}}: the pods will be refused");

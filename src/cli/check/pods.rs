@@ -143,9 +143,8 @@ async fn try_check(
 /// A pod with the GMSA settings of one slot and no other.
 fn only(pod: &Pod<'_>, slot: &Slot<'_>) -> Value {
     let mut options = Map::new();
-    for (key, value) in [("gmsaCredentialSpecName", slot.name), ("gmsaCredentialSpec", slot.contents)] {
-        options.extend(value.map(|value| (key.to_owned(), Value::from(value))));
-    }
+    options.extend(slot.name.map(|name| ("gmsaCredentialSpecName".to_owned(), Value::from(name))));
+    options.extend(slot.contents.map(|carried| ("gmsaCredentialSpec".to_owned(), Value::from(carried.text()))));
     let context = json!({"windowsOptions": options});
     let mut spec = json!({"serviceAccountName": pod.service_account()});
     let os = pod.is_linux().then(|| ("os", json!({"name": "linux"})));

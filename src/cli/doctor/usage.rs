@@ -10,7 +10,6 @@ use crate::{
     cli::connect::{Cluster, is_missing},
     credspec::{
         Contents, GROUP, PLURAL, VERSION,
-        compare::compare,
         lint::{self, Severity},
     },
 };
@@ -76,7 +75,7 @@ pub(super) fn slots(pod: &Pod<'_>, contents: &HashMap<&str, Contents>) -> Slots 
             (None, None) => {}
             (Some(_), None) => return Slots::Bare,
             (Some(name), Some(own)) => match contents.get(name) {
-                Some(now) if compare(own, now).is_ok() => {
+                Some(now) if own.compare(now).is_ok() => {
                     if matches!(found, Slots::NoGmsa) {
                         found = Slots::Good;
                     }
