@@ -61,7 +61,7 @@ struct Owner {
 #[serde(rename_all = "camelCase")]
 struct Spec<'a> {
     #[serde(borrow)]
-    template: Option<Pod<'a>>,
+    template: Option<Box<Pod<'a>>>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
     job_template: JobTemplate<'a>,
 }
@@ -76,14 +76,14 @@ struct JobTemplate<'a> {
 #[derive(Debug, Default, Deserialize)]
 struct JobSpec<'a> {
     #[serde(borrow)]
-    template: Option<Pod<'a>>,
+    template: Option<Box<Pod<'a>>>,
 }
 
 impl<'a> Workload<'a> {
     /// The template of the pods.
     #[must_use]
     pub fn template(&self) -> Option<&Pod<'a>> {
-        self.spec.template.as_ref().or(self.spec.job_template.spec.template.as_ref())
+        self.spec.template.as_deref().or(self.spec.job_template.spec.template.as_deref())
     }
 
     /// Whether another object controls this one.

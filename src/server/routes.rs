@@ -14,6 +14,7 @@ use axum::{
     routing::{get, post},
 };
 use bytes::Bytes;
+use futures::TryFutureExt as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::Instant;
 use tracing::{Instrument as _, Span, field::Empty};
@@ -38,11 +39,14 @@ struct Shared {
 /// The routes of the TLS port.
 pub fn router(reviewer: Reviewer, reviews: Reviews) -> Router {
     let metrics = reviewer.metrics().clone();
+    let review = |webhook: Webhook| {
+        post(move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request))
+    };
     Router::new()
-        .route("/mutate", post(mutate))
-        .route("/validate", post(validate))
-        .route("/validate-workload", post(validate_workload))
-        .route("/validate-credspec", post(validate_credspec))
+        .route("/mutate", review(reviewer.mutate()))
+        .route("/validate", review(Webhook::Validate))
+        .route("/validate-workload", review(Webhook::ValidateWorkload))
+        .route("/validate-credspec", review(reviewer.validate_credspec()))
         .route("/health", get(async || StatusCode::NO_CONTENT))
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
         .fallback(async |State(shared): State<Arc<Shared>>, uri: Uri| {
@@ -54,32 +58,14 @@ pub fn router(reviewer: Reviewer, reviews: Reviews) -> Router {
         .with_state(Arc::new(Shared { reviewer, reviews, metrics }))
 }
 
-async fn mutate(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let webhook = shared.reviewer.mutate();
-    shared.review(webhook, request).await
-}
-
-async fn validate(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    shared.review(Webhook::Validate, request).await
-}
-
-async fn validate_workload(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    shared.review(Webhook::ValidateWorkload, request).await
-}
-
-async fn validate_credspec(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let webhook = shared.reviewer.validate_credspec();
-    shared.review(webhook, request).await
-}
-
 impl Shared {
-    async fn review(&self, webhook: Webhook, request: Request) -> Response {
+    async fn review(self: Arc<Self>, webhook: Webhook, request: Request) -> Response {
         let span = tracing::info_span!(
             target: otlp::TARGET, "review", otel.kind = "server", path = request.uri().path(), uid = Empty,
             namespace = Empty, outcome = Empty, reason = Empty, code = Empty
         );
         otlp::continue_trace(&span, request.headers());
-        let answered = async { self.answer(webhook, request).await.unwrap_or_else(|refusal| self.refuse(&refusal)) };
+        let answered = self.answer(webhook, request).unwrap_or_else(|refusal| self.refuse(&refusal));
         answered.instrument(span).await
     }
 
