@@ -8,12 +8,12 @@ use std::{borrow::Cow, fmt, marker::PhantomData, ops::Deref};
 
 use base64::Engine;
 use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
+    Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
 use super::{
-    Decision, Verdict, credspec_review,
+    Decision, Denial, Patch, Verdict, credspec_review,
     pod::Pod,
     workload::{self, Workload},
 };
@@ -70,7 +70,7 @@ pub(super) fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + D
 }
 
 /// The version of the AdmissionReview API that the request speaks, and so the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum ApiVersion {
     /// `admission.k8s.io/v1`
     #[serde(rename = "admission.k8s.io/v1")]
@@ -80,7 +80,16 @@ pub enum ApiVersion {
     V1Beta1,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+impl ApiVersion {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::V1 => "admission.k8s.io/v1",
+            Self::V1Beta1 => "admission.k8s.io/v1beta1",
+        }
+    }
+}
+
+#[derive(Deserialize)]
 enum ReviewKind {
     AdmissionReview,
 }
@@ -285,86 +294,83 @@ fn explain(error: &serde_json::Error) -> String {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    api_version: ApiVersion,
-    kind: ReviewKind,
-    response: Response<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Response<'a> {
-    uid: &'a str,
-    allowed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Status>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "as_object")]
-    audit_annotations: &'a [(&'static str, String)],
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    warnings: &'a [String],
-}
-
-fn as_object<S: Serializer>(pairs: &[(&'static str, String)], output: S) -> Result<S::Ok, S::Error> {
-    output.collect_map(pairs.iter().map(|(key, value)| (key, value)))
-}
-
-/// A `meta/v1.Status`.
-#[derive(Serialize)]
-#[expect(clippy::struct_field_names, reason = "the field is called so in the API")]
-struct Status {
-    status: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
-    code: u16,
-}
-
+/// Writes an answer field by field: most of it is the same in all of them, and needs no look at each character.
 fn answer(api_version: ApiVersion, uid: &str, decision: &Decision) -> Vec<u8> {
-    let (status, patch) = match &decision.verdict {
-        Verdict::Denied(denial) => {
-            let code = denial.code();
-            let status =
-                Status { status: "Failure", message: denial.to_string(), reason: denial.status_reason(), code };
-            (Some(status), None)
-        }
-        Verdict::Allowed(patch) => (None, patch.as_ref()),
+    let patch = match &decision.verdict {
+        Verdict::Allowed(patch) => patch.as_ref().map_or(&[][..], Patch::as_bytes),
+        Verdict::Denied(_) => &[],
     };
-    let answer = Answer {
-        api_version,
-        kind: ReviewKind::AdmissionReview,
-        response: Response {
-            uid,
-            allowed: status.is_none(),
-            status,
-            audit_annotations: &decision.audit,
-            warnings: &decision.warnings,
-        },
-    };
-    let mut body = Vec::with_capacity(512 + patch.map_or(0, |patch| patch.as_bytes().len().div_ceil(3) * 4));
-    // Writing plain structs into memory has no error to report; were there one, the empty body would be refused by the
-    // API server, which then denies.
-    if serde_json::to_writer(&mut body, &answer).is_err() {
-        body.clear();
-    } else if let Some(patch) = patch {
-        add_patch(&mut body, patch.as_bytes());
+    let mut answer = Answer(Vec::with_capacity(512 + base64_len(patch)));
+    answer.raw(r#"{"apiVersion":""#);
+    answer.raw(api_version.as_str());
+    answer.raw(r#"","kind":"AdmissionReview","response":{"uid":"#);
+    answer.string(uid);
+    answer.raw(if decision.is_allowed() { r#","allowed":true"# } else { r#","allowed":false"# });
+    if let Verdict::Denied(denial) = &decision.verdict {
+        answer.status(denial);
     }
-    body
+    answer.list(r#","auditAnnotations":{"#, &decision.audit, "}", |answer, (key, value)| {
+        answer.string(key);
+        answer.raw(":");
+        answer.string(value);
+    });
+    answer.list(r#","warnings":["#, &decision.warnings, "]", |answer, line| answer.string(line));
+    if !patch.is_empty() {
+        answer.raw(r#","patchType":"JSONPatch","patch":""#);
+        answer.base64(patch);
+        answer.raw("\"");
+    }
+    answer.raw("}}");
+    answer.0
 }
 
-/// Adds a patch to an answer that is written, as the last fields of its response. Most of an answer is patch, and base64 has
-/// no character that JSON escapes: it is not searched for one.
-fn add_patch(body: &mut Vec<u8>, patch: &[u8]) {
-    const END: &[u8] = b"}}";
-    body.truncate(body.len().saturating_sub(END.len()));
-    body.extend_from_slice(br#","patchType":"JSONPatch","patch":""#);
-    let start = body.len();
-    body.resize(start + patch.len().div_ceil(3) * 4, 0);
-    // There is room for it. Were there none, what stands there instead would be no JSON, and refused.
-    let _ = base64().encode_slice(patch, body.get_mut(start..).unwrap_or_default());
-    body.push(b'"');
-    body.extend_from_slice(END);
+/// The JSON of an answer, as far as it is written.
+struct Answer(Vec<u8>);
+
+impl Answer {
+    fn raw(&mut self, json: &str) {
+        self.0.extend_from_slice(json.as_bytes());
+    }
+
+    fn string(&mut self, text: &str) {
+        // Writing a string into memory has no error to report. Were there one, what is left would be no JSON: the API server
+        // refuses it, and denies.
+        let _ = serde_json::to_writer(&mut self.0, text);
+    }
+
+    /// A list with its beginning and its end; nothing where there are no items.
+    fn list<T>(&mut self, head: &str, items: &[T], end: &str, mut write: impl FnMut(&mut Self, &T)) {
+        for (position, item) in items.iter().enumerate() {
+            self.raw(if position == 0 { head } else { "," });
+            write(self, item);
+        }
+        self.raw(if items.is_empty() { "" } else { end });
+    }
+
+    /// A `meta/v1.Status`.
+    fn status(&mut self, denial: &Denial) {
+        self.raw(r#","status":{"status":"Failure","message":"#);
+        self.string(&denial.to_string());
+        if let Some(reason) = denial.status_reason() {
+            self.raw(r#","reason":"#);
+            self.string(reason);
+        }
+        self.raw(r#","code":"#);
+        self.raw(&denial.code().to_string());
+        self.raw("}");
+    }
+
+    /// Base64 has no character that JSON escapes.
+    fn base64(&mut self, bytes: &[u8]) {
+        let start = self.0.len();
+        self.0.resize(start + base64_len(bytes), 0);
+        // There is room for it. Were there none, what stands there instead would be no JSON either.
+        let _ = base64().encode_slice(bytes, self.0.get_mut(start..).unwrap_or_default());
+    }
+}
+
+fn base64_len(bytes: &[u8]) -> usize {
+    bytes.len().div_ceil(3) * 4
 }
 
 /// Base64 as JSON has it for bytes: of the standard alphabet, padded; by vector instructions where there are some.
