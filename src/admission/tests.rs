@@ -71,6 +71,24 @@ fn facts(spec: &str, may_use: UseFact, source: Source) -> Facts {
 }
 
 #[test]
+fn a_host_name_that_was_not_asked_for_is_not_given() {
+    let facts = Facts { hostname: Some("h".to_owned()), ..facts("p", UseFact::Allowed, Source::Api) };
+    let without = json!({"securityContext": named("p")});
+    let with = json!({"hostname": "own", "securityContext": named("p")});
+    let contents =
+        json!({"op": "add", "path": "/spec/securityContext/windowsOptions/gmsaCredentialSpec", "value": "{\"a\":1}"});
+    let hostname = json!({"op": "add", "path": "/spec/hostname", "value": "h"});
+    for (webhook, spec, operations) in [
+        (RANDOM, &without, json!([contents, hostname])),
+        (RANDOM, &with, json!([contents])),
+        (MUTATE, &without, json!([contents])),
+    ] {
+        let Verdict::Allowed(Some(patch)) = decided(webhook, &create(spec), &facts).verdict else { panic!("{spec}") };
+        assert_eq!(serde_json::from_slice::<Value>(patch.as_bytes()).unwrap(), operations, "{webhook:?} {spec}");
+    }
+}
+
+#[test]
 fn a_subject_is_a_service_account_in_its_groups() {
     let subject = Subject { namespace: Arc::from("prod"), service_account: Arc::from("sa") };
     assert_eq!(subject.user(), "system:serviceaccount:prod:sa");
