@@ -29,10 +29,8 @@ use control_plane::{
     install, namespace, service_account, tails, until,
 };
 use futures::{FutureExt as _, future::join_all};
-use gmsa_webhook::{
-    credspec::Contents,
-    tls::issue::{Ca, Issued},
-};
+use gmsa_core::credspec::Contents;
+use gmsa_webhook::tls::issue::{Ca, Issued};
 use report::{Kind, Report, Sample, Variant};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};

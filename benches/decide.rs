@@ -5,7 +5,7 @@
 use std::{hint::black_box, sync::Arc};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use gmsa_webhook::{
+use gmsa_core::{
     admission::{Facts, Plan, Review, Source, SpecFact, UseFact, Webhook},
     credspec::Contents,
 };

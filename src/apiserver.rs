@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-use crate::admission::Failure;
+use gmsa_core::admission::Failure;
 
 pub mod backoff;
 

@@ -5,7 +5,7 @@
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use crate::{
+use gmsa_core::{
     admission::{Source, Subject, UseFact},
     credspec::SpecName,
 };

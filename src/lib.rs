@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  kube-apiserver ──TLS──► server::listener ► server::routes ► admission::review (parse, borrowed)
-//!                                               │  admission::Plan::new(&Review).needs()
+//!                                               │  gmsa_core::admission::Plan::new(&Review).needs()
 //!                                               ▼
 //!                          resolver + authorizer, all needs at once, under the review's deadline
 //!                                               │  Facts
@@ -18,13 +18,11 @@
 //! files instead of asking a cluster.
 
 pub mod admin;
-pub mod admission;
 pub mod apiserver;
 pub mod authorizer;
 pub mod cli;
 mod coalesce;
 pub mod config;
-pub mod credspec;
 pub mod manifests;
 pub mod metrics;
 pub mod resolver;

@@ -6,7 +6,7 @@
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use crate::{
+use gmsa_core::{
     admission::{Source, SpecFact},
     credspec::SpecName,
 };

@@ -14,10 +14,12 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
-use gmsa_webhook::{
+use gmsa_core::{
     admission::{Source, SpecFact},
-    config::Limits,
     credspec::SpecName,
+};
+use gmsa_webhook::{
+    config::Limits,
     resolver::{Freshness, Resolved, Resolver},
 };
 use http::{Request, StatusCode};
@@ -231,7 +233,7 @@ async fn more_names_than_an_honest_pod_has_are_denied_before_anything_is_asked()
 }
 
 /// A resolver whose every credential spec holds one text.
-struct Holds(Arc<gmsa_webhook::credspec::Contents>);
+struct Holds(Arc<gmsa_core::credspec::Contents>);
 
 impl Resolver for Holds {
     fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
@@ -249,7 +251,7 @@ async fn ten_thousand_containers_are_answered_and_a_huge_patch_is_refused() {
     };
     let spec = |bytes: usize| {
         let credspec = json!({"k": "x".repeat(bytes)});
-        Arc::new(Holds(Arc::new(gmsa_webhook::credspec::Contents::of(credspec.as_object().unwrap()))))
+        Arc::new(Holds(Arc::new(gmsa_core::credspec::Contents::of(credspec.as_object().unwrap()))))
     };
     let too_large = "the GMSA cred spec contents of this pod would take more than 2097152 bytes: use fewer containers or name the GMSA cred spec on the pod";
     let server = Setup { resolver: spec(64 * 1024), ..examples() }.start();

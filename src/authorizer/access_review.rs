@@ -15,9 +15,9 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{Authorizer, Verdict};
-use crate::{
+use crate::apiserver::{ApiServer, CallError, bounded};
+use gmsa_core::{
     admission::{Failure, Source, Subject, UseFact},
-    apiserver::{ApiServer, CallError, bounded},
     credspec::{GROUP, PLURAL, SpecName, USE_VERB, is_dns_subdomain},
 };
 

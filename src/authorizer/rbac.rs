@@ -11,7 +11,7 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::time::Instant;
 
 use super::{Authorizer, Verdict};
-use crate::{
+use gmsa_core::{
     admission::{Source, Subject, UseFact},
     credspec::SpecName,
 };

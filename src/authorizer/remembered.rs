@@ -14,10 +14,9 @@ use futures::future::{BoxFuture, FutureExt as _};
 use tokio::time::Instant;
 
 use super::{Authorizer, Verdict};
-use crate::{
+use crate::{apiserver::CallError, coalesce::Coalescer};
+use gmsa_core::{
     admission::{Source, Subject, UseFact},
-    apiserver::CallError,
-    coalesce::Coalescer,
     credspec::SpecName,
 };
 

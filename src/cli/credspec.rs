@@ -15,13 +15,11 @@ use super::{
     output::{Finding, Format, Level, Report, Style, printable},
     print,
 };
-use crate::{
-    credspec::{
-        GROUP, KIND,
-        generate::{Domain, Plan, Plugin},
-        lint::{self, KNOWN_PLUGINS, Severity},
-    },
-    manifests::{Document, Found},
+use crate::manifests::{Document, Found};
+use gmsa_core::credspec::{
+    GROUP, KIND,
+    generate::{Domain, Plan, Plugin},
+    lint::{self, KNOWN_PLUGINS, Severity},
 };
 
 /// What no domain can tell.

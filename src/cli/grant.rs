@@ -11,7 +11,7 @@ use super::{
     connect::{CALL, Cluster, Connection, block_on},
     print,
 };
-use crate::credspec::{GROUP, PLURAL, SpecName, USE_VERB, generate::scalar, is_dns_subdomain};
+use gmsa_core::credspec::{GROUP, PLURAL, SpecName, USE_VERB, generate::scalar, is_dns_subdomain};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

@@ -9,7 +9,8 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::Outcome;
-use crate::{credspec::lint::Severity, manifests::Problem};
+use crate::manifests::Problem;
+use gmsa_core::credspec::lint::Severity;
 
 mod github;
 mod sarif;

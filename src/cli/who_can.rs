@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     authorizer::rbac::{Access, Holder, Rbac},
-    credspec::SpecName,
     manifests::{self, Document, Found, Problem},
 };
+use gmsa_core::credspec::SpecName;
 
 /// Which credential spec, and whom to ask.
 #[derive(Debug, Args)]

@@ -6,13 +6,13 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
 
 use super::{Limits, go_duration};
 use crate::{
-    credspec::is_dns_subdomain,
     telemetry::{Endpoint, Format, Levels},
     tls::{
         configurations::Configuration,
         self_managed::{self, RenewalPoint, SecretName},
     },
 };
+use gmsa_core::credspec::is_dns_subdomain;
 
 /// Admission webhook for Windows Group Managed Service Accounts (GMSA) in Kubernetes.
 #[derive(Debug, Parser)]

@@ -16,11 +16,13 @@ use tokio::{sync::watch as readiness, time::Instant};
 
 use super::{Freshness, Resolved, Resolver, live::Live};
 use crate::{
-    admission::{Source, SpecFact},
     apiserver::{ApiServer, CallError},
     coalesce::Coalescer,
-    credspec::SpecName,
     metrics::Metrics,
+};
+use gmsa_core::{
+    admission::{Source, SpecFact},
+    credspec::SpecName,
 };
 
 mod store;

@@ -10,9 +10,9 @@ use http::Request;
 use tokio::time::Instant;
 
 use super::{Freshness, Resolved, Resolver};
-use crate::{
+use crate::apiserver::{ApiServer, CallError};
+use gmsa_core::{
     admission::{Failure, Source, SpecFact},
-    apiserver::{ApiServer, CallError},
     credspec::{Contents, CredentialSpec, GROUP, KIND, PLURAL, SpecName, VERSION},
 };
 

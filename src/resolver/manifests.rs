@@ -12,10 +12,10 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::time::Instant;
 
 use super::{Freshness, Resolved, Resolver};
-use crate::{
+use crate::manifests::{Document, Error, Origin, Problem};
+use gmsa_core::{
     admission::{Source, SpecFact},
     credspec::{Contents, GROUP, KIND, SpecName, VERSION},
-    manifests::{Document, Error, Origin, Problem},
 };
 
 /// The older version that the API server serves as well, with the same structure.

@@ -8,15 +8,17 @@ use tracing::{Instrument as _, Level, Span};
 
 use super::limits::by;
 use crate::{
+    authorizer::{self, Authorizer},
+    metrics::{self, Metrics},
+    resolver::{Freshness, Resolved, Resolver},
+    telemetry::otlp,
+};
+use gmsa_core::{
     admission::{
         Decision, Facts, Failure, Needs, Plan, Review, Source, SpecFact, Subject, UseFact, Verdict, Webhook,
         review::Operation,
     },
-    authorizer::{self, Authorizer},
     credspec::SpecName,
-    metrics::{self, Metrics},
-    resolver::{Freshness, Resolved, Resolver},
-    telemetry::otlp,
 };
 
 /// Decides reviews with the help of a resolver and an authorizer.

@@ -23,11 +23,8 @@ use super::{
     limits::{BODY_TIMEOUT, MAX_BODY, Reviews, by, time_allowed},
     reviewer::Reviewer,
 };
-use crate::{
-    admission::{Review, Webhook, review::ParseError},
-    metrics::Metrics,
-    telemetry::otlp,
-};
+use crate::{metrics::Metrics, telemetry::otlp};
+use gmsa_core::admission::{Review, Webhook, review::ParseError};
 
 /// What the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {

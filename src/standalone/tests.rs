@@ -7,10 +7,10 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::{
-    admission::{Decision, Facts, Plan, Review, Verdict, Webhook},
     authorizer::Authorizer,
     resolver::{Freshness, Resolver},
 };
+use gmsa_core::admission::{Decision, Facts, Plan, Review, Verdict, Webhook};
 
 fn examples() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples")

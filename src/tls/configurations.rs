@@ -13,10 +13,8 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use super::CaBundle;
-use crate::{
-    apiserver::{ApiServer, CallError},
-    credspec::is_dns_subdomain,
-};
+use crate::apiserver::{ApiServer, CallError};
+use gmsa_core::credspec::is_dns_subdomain;
 
 /// The longest that one call to the API server may take.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);

@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use gmsa_webhook::{
-    admission::{Denial, Grounds},
-    metrics::reference::{self, Family},
-};
+use gmsa_core::admission::{Denial, Grounds};
+use gmsa_webhook::metrics::reference::{self, Family};
 use serde_json::Value;
 
 use crate::{

@@ -1,9 +1,7 @@
 //! Access reviews: what is asked, and what is made of the answers.
 
-use gmsa_webhook::{
-    admission::{Source, UseFact},
-    authorizer::{Authorizer as _, Verdict, access_review::AccessReviews},
-};
+use gmsa_core::admission::{Source, UseFact};
+use gmsa_webhook::authorizer::{Authorizer as _, Verdict, access_review::AccessReviews};
 use serde_json::{Value, json};
 
 use super::{

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use gmsa_webhook::{
-    admission::{Source, SpecFact},
-    resolver::{Freshness, Resolved, Resolver as _},
-};
+use gmsa_core::admission::{Source, SpecFact};
+use gmsa_webhook::resolver::{Freshness, Resolved, Resolver as _};
 use serde_json::json;
 use tokio::task::JoinSet;
 

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use gmsa_webhook::{
-    admission::{Verdict, Webhook},
-    standalone::Standalone,
-};
+use gmsa_core::admission::{Verdict, Webhook};
+use gmsa_webhook::standalone::Standalone;
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time};
 

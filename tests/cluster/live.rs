@@ -1,7 +1,7 @@
 //! Live reads: what the API server says of a credential spec, and the ways in which it may say nothing.
 
+use gmsa_core::admission::{Source, SpecFact};
 use gmsa_webhook::{
-    admission::{Source, SpecFact},
     apiserver::MAX_IN_FLIGHT,
     resolver::{Freshness, Resolved, Resolver as _, live::Live},
 };

@@ -9,11 +9,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gmsa_webhook::{
+use gmsa_core::{
     admission::{Failure, Subject},
-    apiserver::ApiServer,
     credspec::SpecName,
 };
+use gmsa_webhook::apiserver::ApiServer;
 use support::SimulatedApi;
 use tokio::time::Instant;
 

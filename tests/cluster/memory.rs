@@ -3,8 +3,8 @@
 
 use std::{env, fs, process::Command, sync::Arc};
 
+use gmsa_core::admission::Source;
 use gmsa_webhook::{
-    admission::Source,
     apiserver::ApiServer,
     metrics::Metrics,
     resolver::{Freshness, Resolver as _, cache::Cache},

@@ -2,8 +2,8 @@
 
 use std::{convert::Infallible, sync::Arc};
 
+use gmsa_core::admission::{Decision, Review, Verdict, Webhook};
 use gmsa_webhook::{
-    admission::{Decision, Review, Verdict, Webhook},
     authorizer::{access_review::AccessReviews, remembered::Remembered},
     metrics::Metrics,
     resolver::cache::Cache,

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use gmsa_core::admission::{Source, SpecFact};
 use gmsa_webhook::{
-    admission::{Source, SpecFact},
     metrics::{self, Metrics},
     resolver::{Freshness, Resolved, Resolver as _, cache::Cache},
 };

@@ -1,9 +1,7 @@
 //! The watch behind the cache: everything that can happen to it, and that no answer is wrong meanwhile.
 
-use gmsa_webhook::{
-    admission::{Source, SpecFact},
-    resolver::{Freshness, Resolved, cache::SILENCE},
-};
+use gmsa_core::admission::{Source, SpecFact};
+use gmsa_webhook::resolver::{Freshness, Resolved, cache::SILENCE};
 use serde_json::json;
 use tokio::time;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use gmsa_webhook::credspec::{Contents, compare::compare};
+use gmsa_core::credspec::{Contents, compare::compare};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Map, Value, json};
 

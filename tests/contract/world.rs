@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gmsa_webhook::{
+use gmsa_core::{
     admission::{Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
     credspec::Contents,
 };

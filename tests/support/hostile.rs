@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gmsa_webhook::{
+use gmsa_core::{
     admission::{
         Facts, Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Plan, Review, Source, SpecFact, UseFact, Verdict, Webhook,
     },

@@ -9,10 +9,8 @@ use super::{
     Binding, Holder, Rbac, RoleKind, Rule,
     aggregate::{self, ClusterRole, Selector},
 };
-use crate::{
-    credspec::is_dns_subdomain,
-    manifests::{Document, Error, Field, Origin, Problem},
-};
+use crate::manifests::{Document, Error, Field, Origin, Problem};
+use gmsa_core::credspec::is_dns_subdomain;
 
 /// The API group of roles and bindings.
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";

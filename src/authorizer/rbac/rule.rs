@@ -1,6 +1,6 @@
 //! One rule of a role, and whether it covers an access.
 
-use crate::credspec::{GROUP, PLURAL, SpecName, USE_VERB};
+use gmsa_core::credspec::{GROUP, PLURAL, SpecName, USE_VERB};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::{task::JoinSet, time::advance};
 
 use super::*;
-use crate::admission::Failure;
+use gmsa_core::admission::Failure;
 
 const TTL: Duration = Duration::from_secs(10);
 const LATENCY: Duration = Duration::from_millis(500);

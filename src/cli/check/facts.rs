@@ -5,11 +5,13 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::time::Instant;
 
 use crate::{
-    admission::{self, Facts, Needs, SpecFact, Subject, UseFact},
     authorizer::Authorizer,
     cli::connect::CALL,
-    credspec::SpecName,
     resolver::{Freshness, Resolver},
+};
+use gmsa_core::{
+    admission::{self, Facts, Needs, SpecFact, Subject, UseFact},
+    credspec::SpecName,
 };
 
 /// Where facts come from, and what was found out already.

@@ -1,8 +1,8 @@
 //! What to do about a denial: a command to run, or the YAML to write.
 
-use crate::{
+use crate::cli::grant::Grant;
+use gmsa_core::{
     admission::{Denial, pod::Slot},
-    cli::grant::Grant,
     credspec::lint::suggest_name,
 };
 

@@ -10,14 +10,14 @@ use super::{
     verdict::{self, judge},
 };
 use crate::{
-    admission::{
-        Denial, Review,
-        advice::{Advice, advise},
-        pod::{Pod, Slot, SlotRef},
-        workload::template_pointer,
-    },
     cli::output::{Finding, Level, Place, Report},
     manifests::Document,
+};
+use gmsa_core::admission::{
+    Denial, Review,
+    advice::{Advice, advise},
+    pod::{Pod, Slot, SlotRef},
+    workload::template_pointer,
 };
 
 /// A pod to check, and where it stands.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::facts::Source;
-use crate::admission::{Denial, Plan, Review, Verdict, Webhook};
+use gmsa_core::admission::{Denial, Plan, Review, Verdict, Webhook};
 
 /// What becomes of a pod.
 pub(super) struct Judged {
@@ -17,7 +17,7 @@ pub(super) struct Judged {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("the API server would not take the pod")]
-    NotAPod(#[source] crate::admission::review::ParseError),
+    NotAPod(#[source] gmsa_core::admission::review::ParseError),
     #[error("the patch does not fit the pod")]
     Patch(#[source] json_patch::PatchError),
     #[error("the patch is not a JSON Patch")]

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{Line, certificate, items, selector, service, some, text};
-use crate::{
-    cli::{connect::Cluster, with_causes},
-    credspec::{GROUP, PLURAL, VERSION},
-};
+use crate::cli::{connect::Cluster, with_causes};
+use gmsa_core::credspec::{GROUP, PLURAL, VERSION};
 
 const CRD: &str = "custom resource";
 const CONFIGURATION: &str = "configuration";

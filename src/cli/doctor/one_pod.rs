@@ -11,9 +11,11 @@ use super::{
     usage::{Slots, slots},
 };
 use crate::{
-    admission::{Subject, UseFact, advice::advise, pod::Pod},
     authorizer::{Authorizer as _, access_review::AccessReviews},
     cli::connect::{CALL, Cluster},
+};
+use gmsa_core::{
+    admission::{Subject, UseFact, advice::advise, pod::Pod},
     credspec::{Contents, GROUP, PLURAL, SpecName, VERSION, is_dns_subdomain},
 };
 

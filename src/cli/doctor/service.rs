@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Line, certificate, items, text};
-use crate::{
-    cli::connect::Cluster,
-    credspec::{GROUP, PLURAL},
-};
+use crate::cli::connect::Cluster;
+use gmsa_core::credspec::{GROUP, PLURAL};
 
 const SERVICE: &str = "service";
 const PERMISSIONS: &str = "permissions";

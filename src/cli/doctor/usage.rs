@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{Line, some, text};
-use crate::{
+use crate::cli::connect::{Cluster, is_missing};
+use gmsa_core::{
     admission::pod::Pod,
-    cli::connect::{Cluster, is_missing},
     credspec::{
         Contents, GROUP, PLURAL, VERSION,
         lint::{self, Severity},

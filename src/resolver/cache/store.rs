@@ -9,10 +9,8 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::time::Instant;
 
 use super::SILENCE;
-use crate::{
-    credspec::{Contents, SpecName},
-    resolver::live::Read,
-};
+use crate::resolver::live::Read;
+use gmsa_core::credspec::{Contents, SpecName};
 
 /// A credential spec.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,10 +25,10 @@ use super::{
 };
 use crate::{
     apiserver::{ApiServer, CallError, backoff::Backoff},
-    credspec::SpecName,
     metrics::WatchState,
     resolver::live::collection,
 };
+use gmsa_core::credspec::SpecName;
 
 /// Objects per page of a list.
 const PAGE: u32 = 250;

@@ -8,10 +8,8 @@ use std::sync::Arc;
 use kube::core::Status;
 use serde::Deserialize;
 
-use crate::{
-    apiserver::{CallError, bounded},
-    credspec::{Contents, CredentialSpec},
-};
+use crate::apiserver::{CallError, bounded};
+use gmsa_core::credspec::{Contents, CredentialSpec};
 
 /// An object of a list or an event, with what memory keeps of it.
 #[derive(Clone, Deserialize)]

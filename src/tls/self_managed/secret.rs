@@ -21,9 +21,9 @@ use tokio::time::Instant;
 use super::stored::Values;
 use crate::{
     apiserver::{ApiServer, CallError},
-    credspec::is_dns_subdomain,
     tls::configurations::{CALL_TIMEOUT, FIELD_MANAGER},
 };
+use gmsa_core::credspec::is_dns_subdomain;
 
 /// Asks for a new certificate authority: a rotation begins when its value becomes one that was not there before.
 pub const ROTATE_ANNOTATION: &str = "gmsa-webhook/rotate-ca";
