@@ -131,17 +131,19 @@ fn main() -> ExitCode {
     })
 }
 
-/// Runs the scenarios whose names contain `word`, and says whether all of them hold. Where one fails, the ends of all logs
+/// Runs the scenarios whose names contain `part`, and says whether all of them hold. Where one fails, the ends of all logs
 /// are shown.
-async fn run(binaries: Binaries, folder: &Path, word: &str) -> bool {
+async fn run(binaries: Binaries, folder: &Path, part: &str) -> bool {
     let begin = Instant::now();
-    let picked: Vec<&Scenario> = SCENARIOS.iter().filter(|scenario| scenario.name.contains(word)).collect();
-    let with_quiet = quiet::NAME.contains(word);
+    let picked: Vec<&Scenario> = SCENARIOS.iter().filter(|scenario| scenario.name.contains(part)).collect();
+    let with_quiet = quiet::NAME.contains(part);
     // One after the other: ports that are free for one must not be free for the other.
     let quiet_folder = folder.join("quiet");
     let quiet = if with_quiet {
         fs::create_dir(&quiet_folder).unwrap();
-        let Some(world) = start(quiet::start(binaries.clone(), &quiet_folder), &quiet_folder).await else { return false };
+        let Some(world) = start(World::start(binaries.clone(), &quiet_folder), &quiet_folder).await else {
+            return false;
+        };
         Some(world)
     } else {
         None
@@ -157,11 +159,13 @@ async fn run(binaries: Binaries, folder: &Path, word: &str) -> bool {
             failed += usize::from(!holds(scenario.name, folder, (scenario.run)(&mut world)).await);
         }
         failed
-    };
+    }
+    .boxed_local();
     let quiet = async {
         let Some(world) = quiet else { return 0 };
         usize::from(!holds(quiet::NAME, &quiet_folder, quiet::eight_minutes_cost_at_most_one_read(&world)).await)
-    };
+    }
+    .boxed_local();
     let (others, quiet) = join(others, quiet).await;
     let (run, failed) = (picked.len() + usize::from(with_quiet), others + quiet);
     println!("{run} scenarios, {failed} failed, {:.1} s", begin.elapsed().as_secs_f64());

@@ -1,13 +1,13 @@
 //! A cluster in which nothing changes, on a control plane of its own, beside the other scenarios: it takes minutes, because
 //! what it looks for shows only then.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::{
-    control_plane::{Binaries, Scrape},
+    control_plane::Scrape,
     pods::{self, filled, gmsa, pod, slots},
     world::{USER, WEB, World},
 };
@@ -18,11 +18,6 @@ pub const NAME: &str = "quiet::eight_minutes_cost_at_most_one_read";
 /// A review every twenty seconds, for eight minutes.
 const REVIEWS: usize = 24;
 const BETWEEN: Duration = Duration::from_secs(20);
-
-/// Starts the control plane, in `folder`.
-pub async fn start(binaries: Binaries, folder: &Path) -> World {
-    World::start(binaries, folder).await
-}
 
 /// Eight quiet minutes cost the API server at most one read of a credential spec.
 pub async fn eight_minutes_cost_at_most_one_read(world: &World) {
