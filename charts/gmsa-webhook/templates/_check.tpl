@@ -128,6 +128,9 @@ the values and the way out.
 {{- $forms = append $forms (list (printf "%s.%s" $name $key) (get $monitor $key) "^([0-9]+(h|m|s|ms))+$" "a duration with units, such as 30s") -}}
 {{- end -}}
 {{- end -}}
+{{- range $name, $threshold := $v.prometheusRule.thresholds -}}
+{{- $forms = append $forms (list (printf "prometheusRule.thresholds.%s" $name) $threshold "^[0-9]+(\\.[0-9]+)?$" "a number") -}}
+{{- end -}}
 {{- range $cidr := $v.networkPolicy.apiServerCidrs -}}
 {{- $forms = append $forms (list "networkPolicy.apiServerCidrs" $cidr "^[0-9A-Fa-f.:]+/[0-9]{1,3}$" "a CIDR, such as 10.0.0.1/32") -}}
 {{- end -}}
