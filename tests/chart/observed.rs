@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gmsa_core::admission::{Denial, Grounds};
+use gmsa_core::admission::{AllowReason, Denial};
 use gmsa_webhook::metrics::reference::{self, Family};
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 fn families() -> Vec<Family> {
-    reference::families(Grounds::REASONS.iter().chain(Denial::REASONS).copied()).unwrap()
+    reference::families(AllowReason::REASONS.iter().chain(Denial::REASONS).copied()).unwrap()
 }
 
 #[test]
