@@ -35,7 +35,8 @@ struct Response<'a> {
 /// A `meta/v1.Status`.
 #[derive(Serialize)]
 struct Status {
-    status: &'static str,
+    #[serde(rename = "status")]
+    outcome: &'static str,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
@@ -45,7 +46,7 @@ struct Status {
 impl From<&Denial> for Status {
     fn from(denial: &Denial) -> Self {
         let (reason, code) = (denial.status_reason(), denial.code());
-        Self { status: "Failure", message: denial.to_string(), reason, code }
+        Self { outcome: "Failure", message: denial.to_string(), reason, code }
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Expansion<'p> {
     reason: Option<AllowReason>,
 }
 
-pub(super) fn plan<'r>(review: &'r Review, random_hostname: bool) -> Result<Expansion<'r>, Denial> {
+pub(super) fn plan(review: &Review, random_hostname: bool) -> Result<Expansion<'_>, Denial> {
     let pod = expect_pod(review)?;
     if pod.is_linux() {
         return Ok(Expansion::nothing(AllowReason::Linux));

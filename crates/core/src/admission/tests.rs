@@ -365,7 +365,7 @@ fn slots_are_walked_in_order_and_named() {
     assert_eq!(
         slots,
         [
-            (SlotKind::Pod, 0, "web", Some("p"), Some("".into())),
+            (SlotKind::Pod, 0, "web", Some("p"), Some("")),
             (SlotKind::Container, 0, "c1", None, None),
             (SlotKind::Container, 1, "", Some("n"), None),
             (SlotKind::InitContainer, 0, "i", None, None),

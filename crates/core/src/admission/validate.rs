@@ -25,7 +25,7 @@ pub(super) struct Checks<'r> {
     then: Result<AllowReason, Denial>,
 }
 
-pub(super) fn plan<'r>(review: &'r Review) -> Result<Checks<'r>, Denial> {
+pub(super) fn plan(review: &Review) -> Result<Checks<'_>, Denial> {
     let pod = expect_pod(review)?;
     let (slots, reason): (Vec<Slot<'_>>, _) = if review.operation == Operation::Create {
         (pod.slots().collect(), AllowReason::NoGmsa)

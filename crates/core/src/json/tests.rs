@@ -43,7 +43,7 @@ fn an_error_in_a_part_is_placed_in_the_whole() {
     for whole in ["{\"a\": 1, \"b\": [7]}", "{\"a\": 1,\n \"b\":\n [7]}", "{\"b\":\n[\n7]}"] {
         let part = whole.find('[').map(|start| &whole[start..whole.len() - 1]).unwrap();
         let error = serde_json::from_str::<Vec<Text>>(part).unwrap_err();
-        let before = &whole[..whole.find('7').unwrap() + 1];
+        let before = &whole[..=whole.find('7').unwrap()];
         let line = before.lines().count();
         let column = before.lines().last().unwrap().len();
         assert_eq!(

@@ -62,7 +62,7 @@ pub struct Slot<'p> {
     pub host_process: Option<bool>,
 }
 
-impl<'p> Slot<'p> {
+impl Slot<'_> {
     /// Where its `windowsOptions` stand in the Pod, as a JSON Pointer (RFC 6901).
     #[must_use]
     pub fn pointer(&self) -> String {

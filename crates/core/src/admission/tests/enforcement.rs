@@ -67,7 +67,7 @@ fn without_enforcement_the_patch_holds_what_fits() {
     let Verdict::WouldDeny { denial: Denial::PatchTooLarge, patch: Some(patch) } = &decision.verdict else {
         panic!("{decision:?}")
     };
-    let path = "/spec/containers/1/securityContext/windowsOptions/gmsaCredentialSpec";
-    let operations = json!([{"op": "add", "path": path, "value": "{}"}]);
+    let place = "/spec/containers/1/securityContext/windowsOptions/gmsaCredentialSpec";
+    let operations = json!([{"op": "add", "path": place, "value": "{}"}]);
     assert_eq!(serde_json::from_slice::<Value>(patch.as_bytes()).unwrap(), operations);
 }
