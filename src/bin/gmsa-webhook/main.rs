@@ -15,7 +15,7 @@ use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
     apiserver::ApiServer,
-    cli::{Outcome, certs, install_test},
+    command::{Outcome, certs, install_test},
     config::{Args, Backend, Config, Run},
     metrics::{CertificateStep, Metrics},
     server::{Bound, Reviewer, listener::Listener},
