@@ -45,9 +45,9 @@ shellcheck:
 bench *ARGS:
     python3 benches/floor.py {{ ARGS }}
 
-# What half-open connections and garbage on the port do to good reviews; `just bench-hostile --write` updates docs/performance.md.
-bench-hostile *ARGS:
-    python3 benches/hostile.py {{ ARGS }}
+# Every assault that the released server must survive, in a memory cgroup; `just siege WORD` picks, `just siege --write` updates docs/security.md.
+siege *ARGS:
+    cargo bench --locked --bench siege -- {{ ARGS }}
 
 # Pods created per second on a real control plane; `just bench-cluster --write` updates docs/performance.md.
 bench-cluster *ARGS:

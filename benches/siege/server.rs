@@ -69,15 +69,16 @@ impl Server {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Its resident memory, in MiB; 0 where it has ended.
+    /// Its resident memory, in MiB.
     pub fn resident(&self) -> f64 {
         self.status("VmRSS:") / 1024.0
     }
 
-    /// The most memory that it used so far, in MiB: its group's, or its own where there is no group.
+    /// The most memory that it used so far, in MiB: its group's account, or what was resident where that is more. The group
+    /// counts the kernel's share; pages of the binary count where they were read first, which may be elsewhere.
     pub fn peak(&self) -> f64 {
-        let group = self.cgroup.as_ref().and_then(Cgroup::peak);
-        group.map_or_else(|| self.status("VmHWM:") / 1024.0, |bytes| mib(bytes))
+        let group = self.cgroup.as_ref().and_then(Cgroup::peak).map_or(0.0, mib);
+        group.max(self.status("VmHWM:") / 1024.0)
     }
 
     /// A line of `/proc/PID/status`, in KiB.
@@ -132,6 +133,6 @@ fn addresses(line: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "memory is far below 2^53 bytes")]
-pub fn mib(bytes: u64) -> f64 {
+fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
