@@ -19,7 +19,7 @@ fmt:
 # Lints, in the library, the binaries, the tests and the benchmarks; those that `cargo test` leaves out are no part of all.
 clippy:
     cargo clippy --locked --all-targets -- -D warnings
-    cargo clippy --locked --test e2e --test install -- -D warnings
+    cargo clippy --locked --test e2e --test install --bench floor --bench cluster --bench siege -- -D warnings
 
 # The documentation builds; private items too, so that the links between them are checked.
 doc:

@@ -88,14 +88,14 @@ impl Server {
         line.map_or(0.0, |value| value.trim().trim_end_matches(" kB").parse().unwrap())
     }
 
-    /// The CPU time that it took so far, in user mode and in the kernel.
-    pub fn cpu(&self) -> Duration {
+    /// The CPU time that it took so far, in user mode and in the kernel, in seconds.
+    pub fn cpu(&self) -> f64 {
         // Its entry stays, whether it runs or not, until it is waited for.
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         // Behind its name, which may hold anything, the 12th and the 13th field, in clock ticks (proc(5)).
         let (_, fields) = stat.rsplit_once(") ").unwrap();
-        let ticks: u64 = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
-        Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
+        let ticks: u32 = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u32>().unwrap()).sum();
+        f64::from(ticks) / f64::from(u32::try_from(rustix::param::clock_ticks_per_second()).unwrap())
     }
 
     /// What it logged so far.
