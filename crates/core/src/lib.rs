@@ -5,3 +5,4 @@
 
 pub mod admission;
 pub mod credspec;
+pub mod diagnostic;
