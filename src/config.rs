@@ -14,7 +14,7 @@ use crate::{
     tls::{
         configurations::Configuration,
         files::Files,
-        self_managed::{self, SecretName, Terms},
+        self_managed::{self, IssuancePolicy, SecretName},
     },
 };
 
@@ -271,17 +271,17 @@ impl CertificateArgs {
             if configurations.is_empty() {
                 return Err(ConfigError::NoConfiguration);
             }
-            let terms = Terms {
+            let issuance = IssuancePolicy {
                 names,
                 ca_lifetime: self.ca_lifetime,
                 leaf_lifetime: self.leaf_lifetime,
-                renewal: self.renewal_point,
+                renewal_percent: self.renewal_point,
                 bundle_standing: self.bundle_standing,
             };
             return Ok(Certificate::SelfManaged(Box::new(self_managed::Settings {
                 secret,
                 configurations,
-                terms,
+                issuance,
                 foreign_grace: self.foreign_ca_grace,
                 check_interval: CHECK_INTERVAL,
             })));

@@ -10,7 +10,7 @@ use crate::{
     apiserver::ApiServer,
     config::{Inspect, Inspected, Issue},
     tls::{
-        folder::{self, Order},
+        folder::{self, IssueRequest},
         inspect::{self, Exhibit, Verdict},
     },
 };
@@ -42,8 +42,8 @@ pub async fn inspect(request: Inspect, now: SystemTime) -> anyhow::Result<(Strin
 /// Where the authority in the folder cannot be used, or a file cannot be written.
 pub fn issue(request: Issue, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
     let Issue { folder, names, ca_lifetime, leaf_lifetime } = request;
-    let made = folder::issue(&folder, &Order { names, ca_lifetime, leaf_lifetime }, now)?;
-    let authority = if made.new_authority { "a new authority" } else { "the authority that was there" };
+    let made = folder::issue(&folder, &IssueRequest { names, ca_lifetime, leaf_lifetime }, now)?;
+    let authority = if made.new_ca { "a new authority" } else { "the authority that was there" };
     let report = format!(
         "certificate: {}\nsigned by {authority}: {}\nfor the caBundle: {}\nfor the server: {} and {}\n",
         made.leaf,

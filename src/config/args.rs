@@ -9,7 +9,7 @@ use crate::{
     telemetry::{Endpoint, Format, Levels},
     tls::{
         configurations::Configuration,
-        self_managed::{self, RenewalPoint, SecretName},
+        self_managed::{self, SecretName},
     },
 };
 use gmsa_core::credspec::is_dns_subdomain;
@@ -60,7 +60,7 @@ pub(super) struct InspectArgs {
     pub(super) ca: Option<PathBuf>,
 
     /// The Secret that holds all three.
-    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = secret_name)]
+    #[arg(long, value_name = "NAMESPACE/NAME")]
     pub(super) secret: Option<SecretName>,
 
     /// Webhook configuration that is to accept it: mutating/NAME or validating/NAME; may be given several times.
@@ -184,7 +184,7 @@ pub(super) struct CertificateArgs {
     pub(super) tls_key: Option<PathBuf>,
 
     /// Secret that the replicas fill with a CA and a serving certificate, and renew; it must be there, and may be empty.
-    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = secret_name, conflicts_with_all = ["tls_cert", "standalone"], requires = "self_managed_service")]
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["tls_cert", "standalone"], requires = "self_managed_service")]
     pub(super) self_managed_secret: Option<SecretName>,
 
     /// Service whose names the self-managed certificate is for.
@@ -208,8 +208,8 @@ pub(super) struct CertificateArgs {
     pub(super) leaf_lifetime: Duration,
 
     /// How much of its lifetime, in hundredths, a self-managed certificate has behind it when it is renewed.
-    #[arg(long, value_name = "1-99", default_value = "66")]
-    pub(super) renewal_point: RenewalPoint,
+    #[arg(long, value_name = "1-99", default_value_t = 66, value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(super) renewal_point: u8,
 
     /// How long a new CA stands in the webhook configurations before it signs: API servers learn of it by watching.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
@@ -276,12 +276,6 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 fn dns_name(text: &str) -> Result<String, String> {
     if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name".to_owned()) }
-}
-
-fn secret_name(text: &str) -> Result<SecretName, String> {
-    const EXPECTED: &str = "expected NAMESPACE/NAME, both lower-case DNS names";
-    let (namespace, name) = text.split_once('/').ok_or(EXPECTED)?;
-    SecretName::new(namespace, name).map_err(|_| EXPECTED.to_owned())
 }
 
 /// The names by which a Service is called.

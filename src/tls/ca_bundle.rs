@@ -16,13 +16,10 @@ const LINE: usize = 64;
 /// Why a text is no bundle.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum CaBundleError {
-    /// There is no certificate in it.
     #[error("there is no PEM section CERTIFICATE")]
     NoCertificate,
-    /// The text ends within a section, or a section is not base64.
     #[error("a certificate is not valid PEM, or is not complete")]
     Damaged,
-    /// A section is not an X.509 certificate.
     #[error("certificate {0} is not an X.509 certificate")]
     NotX509(usize),
 }

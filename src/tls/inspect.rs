@@ -123,7 +123,7 @@ pub fn inspect(exhibit: &Exhibit, now: SystemTime) -> Report {
             report.add(Verdict::Bad, format!("{configuration} does not exist"));
             continue;
         };
-        for FoundWebhook { name, host, bundle } in found.webhooks() {
+        for FoundWebhook { name, host, bundle } in &found.webhooks {
             let host_text = host.as_deref().unwrap_or("an unknown host");
             let what = format!("{configuration}, webhook {name}, accepts the certificate for {host_text}");
             report.add_result(&what, presented.accepted_by(bundle, host.as_deref()));

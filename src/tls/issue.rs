@@ -17,6 +17,8 @@ use thiserror::Error;
 use time::OffsetDateTime;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
+use super::key_pair::{KeyPair, KeyPairError};
+
 /// How long before its making a certificate is already valid: clocks differ.
 pub(super) const BACKDATED: Duration = Duration::from_secs(600);
 
@@ -26,33 +28,26 @@ const LEAF_NAME: &str = "gmsa-webhook";
 /// Why a certificate could not be made, or an authority not be read.
 #[derive(Debug, Error)]
 pub enum IssueError {
-    /// No random bytes, or a key that the crypto provider refuses.
     #[error("no key could be made")]
     Key(#[source] rcgen::Error),
-    /// A name is neither a DNS name nor an IP address.
     #[error("a name for the certificate is neither a DNS name nor an IP address")]
     Name(#[source] rcgen::Error),
-    /// A certificate needs a name.
     #[error("a serving certificate needs a name")]
     NoName,
-    /// The certificate could not be signed.
     #[error("the certificate could not be signed")]
     Sign(#[source] rcgen::Error),
-    /// A time cannot be written into a certificate.
     #[error("the certificate's lifetime ends after the year 9999")]
     Lifetime,
-    /// The authority's certificate is not PEM or not X.509.
     #[error("the certificate authority's certificate cannot be read")]
     CaCertificate,
-    /// The certificate is not one of an authority.
     #[error("the certificate is not one of a certificate authority")]
     NotCa,
-    /// The authority's key is not PEM in PKCS#8, or of an unknown kind.
     #[error("the certificate authority's private key cannot be read")]
     CaKey,
-    /// The key belongs to another certificate.
     #[error("the private key is not the key of the certificate authority")]
     CaMismatch,
+    #[error("the new certificate cannot be served")]
+    Unusable(#[source] KeyPairError),
 }
 
 /// A certificate and its key, as PEM.
@@ -140,6 +135,21 @@ impl Ca {
         params.use_authority_key_identifier_extension = true;
         let cert = params.signed_by(&key, &self.issuer).map_err(IssueError::Sign)?.pem();
         Ok(Issued { cert, key: key.serialize_pem() })
+    }
+
+    /// As [`issue`](Self::issue), with the pair checked as it is before it is served.
+    ///
+    /// # Errors
+    /// As [`issue`](Self::issue), or where the new certificate cannot be served.
+    pub fn issue_pair(
+        &self,
+        names: &[String],
+        now: SystemTime,
+        lifetime: Duration,
+    ) -> Result<(Issued, KeyPair), IssueError> {
+        let pem = self.issue(names, now, lifetime)?;
+        let pair = KeyPair::from_pem(pem.cert.as_bytes(), pem.key.as_bytes(), now).map_err(IssueError::Unusable)?;
+        Ok((pem, pair))
     }
 
     /// The authority's certificate, as PEM: what clients are given to trust.

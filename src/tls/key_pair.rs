@@ -33,49 +33,34 @@ pub struct KeyPair {
 /// Why a certificate and a key cannot be served. It never quotes the key.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum KeyPairError {
-    /// The certificate's text is empty.
     #[error("the certificate is empty")]
     CertificateEmpty,
-    /// The key's text is empty.
     #[error("the private key is empty")]
     KeyEmpty,
-    /// There is text, but no certificate in it.
     #[error("there is no PEM section CERTIFICATE")]
     NoCertificate,
-    /// The text ends within a section, or a section is not base64.
     #[error("the certificate is not valid PEM, or is not complete")]
     CertificatePem,
-    /// The chain is longer than anything that a client would follow.
     #[error("the chain has more than {MAX_CHAIN} certificates")]
     ChainTooLong,
-    /// A section is not an X.509 certificate.
     #[error("certificate {0} of the chain is not an X.509 certificate")]
     NotX509(usize),
-    /// There is text, but no private key in it.
     #[error("there is no PEM section with a private key")]
     NoKey,
-    /// The key is protected by a password.
     #[error("the private key is encrypted: store it without a password")]
     KeyEncrypted,
-    /// The text ends within a section, or a section is not base64.
     #[error("the private key is not valid PEM, or is not complete")]
     KeyPem,
-    /// The key is of a kind that cannot sign a handshake here.
     #[error("the private key is not an RSA (2048 to 4096 bits), ECDSA (P-256, P-384) or Ed25519 key")]
     KeyKind,
-    /// The key belongs to another certificate.
     #[error("the private key is not the key of the certificate")]
     Mismatch,
-    /// The key belongs to a later certificate of the chain.
     #[error("the private key is the key of certificate {0} of the chain: that one must come first")]
     Order(usize),
-    /// The certificate is no longer valid.
     #[error("the certificate expired at {0}")]
     Expired(String),
-    /// The certificate is not valid yet, by more than clocks may differ.
     #[error("the certificate is not valid before {0}")]
     NotYetValid(String),
-    /// The certificate names no host, and a common name does not count.
     #[error("the certificate has no DNS name and no IP address among its subject alternative names")]
     NoNames,
 }

@@ -271,7 +271,7 @@ async fn files_that_come_later_are_served_when_they_come() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("tls.crt"), &pair.cert).unwrap();
     fs::write(folder.join("tls.key"), &pair.key).unwrap();
-    served.until_serving().await;
+    until_served(&served, &serial(&pair)).await;
     assert_eq!(client.serial(address).await.unwrap(), serial(&pair));
 }
 

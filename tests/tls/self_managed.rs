@@ -13,18 +13,17 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::{
     apiserver::ApiServer,
+    metrics::{self, Metrics},
     tls::{
-        CaBundle, Clock, Publication, Served,
-        ca_file::CaFile,
+        CaBundle, Clock, Publication, Served, ca_file,
         issue::Ca,
-        self_managed::{
-            Progress, ROTATE_ANNOTATION, RenewalPoint, SecretName, SelfManaged, Settings, Terms, service_names,
-        },
+        self_managed::{IssuancePolicy, ROTATE_ANNOTATION, SelfManaged, Settings, service_names},
     },
 };
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::{
-    sync::RwLock,
+    sync::{RwLock, SetOnce},
     task::{JoinHandle, JoinSet},
 };
 
@@ -80,11 +79,14 @@ impl Cluster {
     fn replica_with(&self, settings: &Settings) -> Replica {
         let served = Served::new();
         let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
-        let managed = SelfManaged::new(api, settings.clone(), served.clone(), self.clock());
-        let progress = managed.progress();
+        let (metrics, registry) = Metrics::new("test");
+        let ready = Arc::new(SetOnce::new());
+        let set = Arc::clone(&ready);
+        let on_ready = move || _ = set.set(());
+        let managed = SelfManaged::new(api, settings.clone(), served.clone(), self.clock(), metrics, on_ready);
         let webhook = webhook(&served, None);
         let task = tokio::spawn(async move { match managed.run().await {} });
-        Replica { served, progress, webhook, task }
+        Replica { served, ready, registry, webhook, task }
     }
 
     /// The bundle of every webhook in a configuration, which must all be the same.
@@ -128,7 +130,8 @@ impl Cluster {
 
 struct Replica {
     served: Served,
-    progress: Arc<Progress>,
+    ready: Arc<SetOnce<()>>,
+    registry: Registry,
     webhook: Server,
     task: JoinHandle<()>,
 }
@@ -136,6 +139,13 @@ struct Replica {
 impl Replica {
     fn serial(&self) -> Option<String> {
         self.served.current().map(|current| current.serial)
+    }
+
+    /// How often this replica has taken a step, as its metrics say.
+    fn count(&self, step: &str) -> u64 {
+        let scrape = metrics::scrape(&self.registry).unwrap();
+        let sample = format!("gmsa_webhook_certificate_steps_total{{step=\"{step}\"}} ");
+        scrape.lines().find_map(|line| line.strip_prefix(&sample)).unwrap().parse().unwrap()
     }
 }
 
@@ -175,13 +185,13 @@ fn configuration(plural: &str, bundle: &str) -> Value {
 
 fn settings() -> Settings {
     Settings {
-        secret: SecretName::new("gmsa", "gmsa-webhook-tls").unwrap(),
+        secret: "gmsa/gmsa-webhook-tls".parse().unwrap(),
         configurations: vec!["mutating/gmsa-webhook".parse().unwrap(), "validating/gmsa-webhook".parse().unwrap()],
-        terms: Terms {
+        issuance: IssuancePolicy {
             names: service_names("gmsa-webhook", "gmsa"),
             ca_lifetime: 30 * DAY,
             leaf_lifetime: 25 * DAY,
-            renewal: RenewalPoint::default(),
+            renewal_percent: 66,
             bundle_standing: STANDING,
         },
         foreign_grace: 10 * DAY,
@@ -198,7 +208,7 @@ async fn three_replicas_at_once_make_one_authority_and_one_leaf() {
     let cluster = Cluster::installed().await;
     let replicas = [cluster.replica(), cluster.replica(), cluster.replica()];
     for replica in &replicas {
-        tokio::time::timeout(crate::support::PATIENCE, replica.progress.until_ready()).await.unwrap();
+        tokio::time::timeout(crate::support::PATIENCE, replica.ready.wait()).await.unwrap();
     }
     let leaf = replicas[0].serial().unwrap();
     for replica in &replicas {
@@ -212,8 +222,8 @@ async fn three_replicas_at_once_make_one_authority_and_one_leaf() {
         }
     }
     assert_eq!(certificates(&cluster.secret_value("ca.crt")), authority);
-    let filled: u64 = replicas.iter().map(|replica| replica.progress.counts().filled).sum();
-    let written: u64 = replicas.iter().map(|replica| replica.progress.counts().bundles_written).sum();
+    let filled: u64 = replicas.iter().map(|replica| replica.count("filled")).sum();
+    let written: u64 = replicas.iter().map(|replica| replica.count("bundle-written")).sum();
     assert_eq!((filled, written), (1, 2));
     assert_eq!(replicas[0].served.current().unwrap().names, [NAME, "gmsa-webhook.gmsa", "gmsa-webhook"]);
     assert_eq!(cluster.api.count(Verb::Create, ""), 0);
@@ -277,7 +287,7 @@ async fn fifty_rotations_under_load_fail_no_verification() {
     let cluster = Arc::new(Cluster::installed().await);
     let replicas = [cluster.replica(), cluster.replica(), cluster.replica()];
     for replica in &replicas {
-        replica.progress.until_ready().await;
+        replica.ready.wait().await;
     }
     let load = Load::start(&cluster, &replicas);
     let mut authorities = BTreeSet::from([cluster.signing()]);
@@ -304,12 +314,8 @@ async fn fifty_rotations_under_load_fail_no_verification() {
     let answered = load.finish().await;
     assert!(answered > 100, "only {answered} reviews");
     assert_eq!((authorities.len(), leaves.len()), (51, 51));
-    let count = |what: fn(gmsa_webhook::tls::self_managed::Counts) -> u64| -> u64 {
-        replicas.iter().map(|replica| what(replica.progress.counts())).sum()
-    };
-    assert_eq!(count(|counts| counts.rotated), 50);
-    assert_eq!(count(|counts| counts.rebuilt), 0);
-    assert_eq!(count(|counts| counts.failed), 0);
+    let count = |step| -> u64 { replicas.iter().map(|replica| replica.count(step)).sum() };
+    assert_eq!(["rotated", "rebuilt", "failed"].map(count), [50, 0, 0]);
     // Of the fifty old ones only those are left whose certificates may still be served.
     for plural in CONFIGURATIONS {
         assert!(cluster.bundle(plural).len() <= 3, "{:?}", cluster.bundle(plural));
@@ -329,7 +335,7 @@ async fn a_rotation_can_be_asked_for_and_drops_nothing_that_is_served() {
     let cluster = Arc::new(Cluster::installed().await);
     let replicas = [cluster.replica(), cluster.replica()];
     for replica in &replicas {
-        replica.progress.until_ready().await;
+        replica.ready.wait().await;
     }
     let load = Load::start(&cluster, &replicas);
     let old = cluster.signing();
@@ -342,7 +348,7 @@ async fn a_rotation_can_be_asked_for_and_drops_nothing_that_is_served() {
     }
     // Replicas that start now, one after the other, begin with the new one.
     let late = cluster.replica();
-    late.progress.until_ready().await;
+    late.ready.wait().await;
     assert_eq!(late.serial(), Some(leaf_in(&cluster)));
     cluster.client(CONFIGURATIONS[0]).review(late.webhook.address).await.unwrap();
     load.finish().await;
@@ -352,18 +358,18 @@ async fn a_rotation_can_be_asked_for_and_drops_nothing_that_is_served() {
 async fn while_the_api_server_is_away_memory_serves_and_the_renewal_comes_after() {
     let mut cluster = Cluster::installed().await;
     let replica = cluster.replica();
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     let (client, serial) = (cluster.client(CONFIGURATIONS[0]), replica.serial());
     cluster.api.stop().await;
     cluster.pass(20 * DAY).await;
-    let failed = replica.progress.counts().failed;
-    eventually("it is noticed", || replica.progress.counts().failed > failed + 1).await;
+    let failed = replica.count("failed");
+    eventually("it is noticed", || replica.count("failed") > failed + 1).await;
     assert_eq!(replica.serial(), serial);
     client.review(replica.webhook.address).await.unwrap();
-    assert!(replica.progress.is_ready());
+    assert!(replica.ready.initialized());
     cluster.api.resume().await;
     eventually("it is renewed", || replica.serial().is_some() && replica.serial() != serial).await;
-    eventually("the authority is renewed as well", || replica.progress.counts().rotated == 1).await;
+    eventually("the authority is renewed as well", || replica.count("rotated") == 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -371,11 +377,11 @@ async fn a_damaged_secret_is_rebuilt_while_reviews_go_on() {
     let cluster = Arc::new(Cluster::installed().await);
     let replicas = [cluster.replica(), cluster.replica()];
     for replica in &replicas {
-        replica.progress.until_ready().await;
+        replica.ready.wait().await;
     }
     let load = Load::start(&cluster, &replicas);
     let old = cluster.signing();
-    let rebuilt = || replicas.iter().map(|replica| replica.progress.counts().rebuilt).sum::<u64>();
+    let rebuilt = || replicas.iter().map(|replica| replica.count("rebuilt")).sum::<u64>();
 
     cluster.edit_secret(|secret| secret["data"]["tls.crt"] = json!(STANDARD.encode("oops")));
     eventually("the leaf is made anew", || rebuilt() == 1).await;
@@ -399,11 +405,11 @@ async fn a_damaged_secret_is_rebuilt_while_reviews_go_on() {
 async fn a_deleted_secret_is_reported_and_not_created() {
     let cluster = Cluster::installed().await;
     let replica = cluster.replica();
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     let (client, serial) = (cluster.client(CONFIGURATIONS[0]), replica.serial());
     cluster.api.delete("secrets", "gmsa", "gmsa-webhook-tls");
-    let failed = replica.progress.counts().failed;
-    eventually("it is counted", || replica.progress.counts().failed > failed + 1).await;
+    let failed = replica.count("failed");
+    eventually("it is counted", || replica.count("failed") > failed + 1).await;
     assert_eq!(cluster.api.count(Verb::Create, "/secrets"), 0);
     client.review(replica.webhook.address).await.unwrap();
     // Somebody installs it again, empty: a new authority, which is served once everybody trusts it.
@@ -420,7 +426,7 @@ async fn a_bundle_that_is_there_is_appended_to_and_kept_for_the_grace() {
         cluster.api.apply(configuration(plural, &theirs));
     }
     let replica = cluster.replica();
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     let both = certificates(&(theirs + &cluster.signing()));
     for plural in CONFIGURATIONS {
         assert_eq!(cluster.bundle(plural), both);
@@ -462,17 +468,17 @@ async fn a_replica_is_ready_when_the_configurations_carry_its_authority_and_stay
     let replica = cluster.replica();
     eventually("the one that is there carries it", || bundles(&cluster)[0].is_some()).await;
     cluster.api.wait_for(Verb::Get, CONFIGURATIONS[1], 5).await;
-    assert!(replica.served.is_serving());
-    assert!(!replica.progress.is_ready(), "a configuration is missing");
+    assert!(replica.served.current().is_some());
+    assert!(!replica.ready.initialized(), "a configuration is missing");
     cluster.api.apply(configuration(CONFIGURATIONS[1], ""));
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     for plural in CONFIGURATIONS {
         cluster.api.delete(plural, "", "gmsa-webhook");
     }
     let seen = cluster.api.count(Verb::Get, CONFIGURATIONS[1]);
     cluster.api.wait_for(Verb::Get, CONFIGURATIONS[1], seen + 3).await;
-    assert!(replica.progress.is_ready());
-    assert!(replica.progress.counts().failed >= 1);
+    assert!(replica.ready.initialized());
+    assert!(replica.count("failed") >= 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -480,7 +486,7 @@ async fn without_the_right_to_watch_a_timer_does() {
     let cluster = Cluster::installed().await;
     cluster.api.fault(Verb::List, "/secrets", usize::MAX, Fault::forbidden());
     let replica = cluster.replica();
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     assert_eq!(cluster.api.count(Verb::Watch, "/secrets"), 0);
     let serial = replica.serial();
     cluster.edit_secret(|secret| _ = secret.as_object_mut().unwrap().remove("data"));
@@ -491,10 +497,10 @@ async fn without_the_right_to_watch_a_timer_does() {
 async fn a_change_of_the_secret_is_seen_by_the_watch_at_once() {
     let cluster = Cluster::installed().await;
     let replica = cluster.replica_with(&Settings { check_interval: 100 * DAY, ..settings() });
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     cluster.api.wait_for(Verb::Watch, "/secrets", 1).await;
     cluster.edit_secret(|secret| secret["data"]["ca.crt"] = json!(""));
-    eventually("it is rebuilt", || replica.progress.counts().rebuilt == 1).await;
+    eventually("it is rebuilt", || replica.count("rebuilt") == 1).await;
     assert_eq!(cluster.secret_value("ca.crt"), certificates(&cluster.signing()).to_pem());
 }
 
@@ -502,7 +508,7 @@ async fn a_change_of_the_secret_is_seen_by_the_watch_at_once() {
 async fn every_request_is_one_that_the_role_allows() {
     let cluster = Cluster::installed().await;
     let replica = cluster.replica();
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     cluster.api.wait_for(Verb::Watch, "/secrets", 1).await;
     let names = |verb| -> BTreeSet<String> {
         let path = |request: &crate::support::Recorded| request.path.split('?').next().unwrap().to_owned();
@@ -532,7 +538,7 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     std::fs::write(&file, &first).unwrap();
     let api = Arc::new(ApiServer::new(cluster.api.config()).unwrap());
     let publication = Publication::new(api, settings().configurations, 10 * DAY);
-    let kept = CaFile::new(file.clone(), publication).keep_published(Duration::from_millis(50), cluster.clock());
+    let kept = ca_file::keep_published(file.clone(), publication, Duration::from_millis(50), cluster.clock());
     let task = tokio::spawn(async move { match kept.await {} });
     let carry = |pem: &str| {
         let expected = Some(certificates(pem));

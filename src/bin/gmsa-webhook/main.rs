@@ -16,18 +16,13 @@ use gmsa_webhook::{
     apiserver::ApiServer,
     cli::{Outcome, certs, install_test},
     config::{Args, Backend, Config, Run},
-    metrics::{CertificateStep, Metrics},
+    metrics::Metrics,
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
     telemetry::{self, Traces},
-    tls::{
-        self, Served,
-        self_managed::{Counts, Progress},
-    },
+    tls::{self, Served, Status},
 };
 use tokio::{runtime::Runtime, sync::watch, task::JoinSet};
-
-use certificates::Serving;
 
 fn main() -> ExitCode {
     let run = match Args::parse().resolve() {
@@ -115,7 +110,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         }
     };
     let served = Served::new();
-    let Serving { anchor, progress } = certificates::serve(config, api.as_ref(), &served, trusted, &mut tasks)?;
+    let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
     let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set TLS up")?;
 
     let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone())
@@ -129,7 +124,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, anchor.path()));
     }
 
-    let scrape = Scrape::new(registry, move || record(&metrics, &served, progress.as_deref()));
+    let scrape = Scrape::new(registry, move || record(&metrics, &served));
     let drain = config.drain_timeout;
     // Probes are answered until the process ends.
     let (_open, never) = watch::channel(false);
@@ -155,16 +150,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Brings the metrics of the certificates up to date.
-fn record(metrics: &Metrics, served: &Served, progress: Option<&Progress>) {
-    let status = served.status();
-    metrics.certificate(status.current.map(|current| current.not_after), status.published, status.refused);
-    let Some(progress) = progress else { return };
-    let Counts { filled, rebuilt, renewed, rotated, bundles_written, failed } = progress.counts();
-    metrics.certificate_step(CertificateStep::Filled, filled);
-    metrics.certificate_step(CertificateStep::Rebuilt, rebuilt);
-    metrics.certificate_step(CertificateStep::Renewed, renewed);
-    metrics.certificate_step(CertificateStep::Rotated, rotated);
-    metrics.certificate_step(CertificateStep::BundleWritten, bundles_written);
-    metrics.certificate_step(CertificateStep::Failed, failed);
+/// Brings the metrics of the serving certificate up to date.
+fn record(metrics: &Metrics, served: &Served) {
+    let Status { current, published, refused, refusal } = served.status();
+    metrics.certificate(current.map(|current| current.not_after), published, refused, refusal.is_some());
 }

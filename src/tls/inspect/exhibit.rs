@@ -8,7 +8,7 @@ use crate::{
     apiserver::ApiServer,
     tls::{
         configurations::{self, Configuration, ConfigurationError},
-        files::{LoadError, read},
+        files::{FileError, read},
         self_managed::{self, CA_CERT, SecretError, SecretName, TLS_CERT, TLS_KEY},
     },
 };
@@ -31,7 +31,7 @@ pub struct Exhibit {
 pub enum ExhibitError {
     /// A file.
     #[error(transparent)]
-    File(#[from] LoadError),
+    File(#[from] FileError),
     /// The Secret.
     #[error(transparent)]
     Secret(#[from] Box<SecretError>),
@@ -59,9 +59,10 @@ impl Exhibit {
     /// Where there is no such Secret, or it cannot be read.
     pub async fn from_secret(api: &ApiServer, secret: &SecretName) -> Result<Self, ExhibitError> {
         let found = self_managed::get(api, secret).await.map_err(Box::new)?;
-        let mut values = found.ok_or_else(|| ExhibitError::NoSecret(secret.clone()))?.values;
-        let cert = values.remove(TLS_CERT).unwrap_or_default();
-        Ok(Self { cert, key: values.remove(TLS_KEY), ca: values.remove(CA_CERT), configurations: Vec::new() })
+        let mut data = found.ok_or_else(|| ExhibitError::NoSecret(secret.clone()))?.data.unwrap_or_default();
+        let mut value = |key| data.remove(key).map(|value| value.0);
+        let cert = value(TLS_CERT).unwrap_or_default();
+        Ok(Self { cert, key: value(TLS_KEY), ca: value(CA_CERT), configurations: Vec::new() })
     }
 
     /// Reads webhook configurations as well.
