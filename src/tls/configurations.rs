@@ -3,7 +3,7 @@
 //! What always holds: only the `caBundle`s of a configuration are written, and only where it is still the version that was
 //! read. Needs `get` and `patch` on the configurations, by name.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, str::FromStr};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_core::credspec::is_dns_subdomain;
@@ -12,41 +12,28 @@ use k8s_openapi::api::admissionregistration::v1::WebhookClientConfig;
 use serde::Deserialize;
 use serde_json::json;
 use thiserror::Error;
-use tokio::time::Instant;
 
-use super::CaBundle;
-use crate::apiserver::{ApiServer, CallError};
-
-/// The longest that one call to the API server may take.
-pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-
-pub(super) const FIELD_MANAGER: &str = "gmsa-webhook";
+use super::{
+    CaBundle,
+    object::{self, FIELD_MANAGER, ObjectError},
+};
+use crate::apiserver::ApiServer;
 
 /// A webhook configuration, by kind and name: `mutating/NAME` or `validating/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
-    kind: Kind,
+    /// `mutating` or `validating`.
+    kind: &'static str,
     name: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Mutating,
-    Validating,
 }
 
 impl Configuration {
     fn path(&self) -> String {
         format!("/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/{}", self.kind, self.name)
     }
-}
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mutating => "mutating",
-            Self::Validating => "validating",
-        })
+    fn title(&self) -> String {
+        format!("the webhook configuration {self}")
     }
 }
 
@@ -65,8 +52,8 @@ impl FromStr for Configuration {
 
     fn from_str(text: &str) -> Result<Self, NotAConfiguration> {
         let (kind, name) = match text.split_once('/') {
-            Some(("mutating", name)) => (Kind::Mutating, name),
-            Some(("validating", name)) => (Kind::Validating, name),
+            Some(("mutating", name)) => ("mutating", name),
+            Some(("validating", name)) => ("validating", name),
             _ => return Err(NotAConfiguration),
         };
         // The name becomes a part of a URL.
@@ -96,18 +83,8 @@ impl Found {
     }
 }
 
-#[derive(Debug, Error)]
-pub enum ConfigurationError {
-    #[error("cannot {verb} the webhook configuration {configuration}")]
-    Call { verb: &'static str, configuration: Configuration, source: CallError },
-    #[error("for the webhook configuration {0}, the API server returned something that is not a webhook configuration")]
-    NotAConfiguration(Configuration),
-    #[error("the webhook configuration {0} was changed by another writer at the same time")]
-    Conflict(Configuration),
-}
-
 #[derive(Deserialize)]
-struct Object {
+pub(super) struct Object {
     metadata: Metadata,
     webhooks: Option<Vec<Webhook>>,
 }
@@ -129,12 +106,9 @@ struct Webhook {
 ///
 /// # Errors
 /// Where the API server does not answer in time, or refuses.
-pub async fn read(api: &ApiServer, configuration: &Configuration) -> Result<Option<Found>, ConfigurationError> {
-    match call(api, configuration, "get", Request::get(configuration.path()), Vec::new()).await {
-        Ok(found) => Ok(Some(found)),
-        Err(ConfigurationError::Call { source, .. }) if source.code() == Some(404) => Ok(None),
-        Err(error) => Err(error),
-    }
+pub async fn read(api: &ApiServer, configuration: &Configuration) -> Result<Option<Found>, ObjectError> {
+    let object: Option<Object> = object::get(api, &configuration.path(), configuration.title()).await?;
+    Ok(object.map(Found::from))
 }
 
 /// Writes the bundles of those webhooks for which `revised` has one, in the order of the webhooks in `found`.
@@ -146,7 +120,7 @@ pub(super) async fn write(
     configuration: &Configuration,
     found: &Found,
     revised: &[Option<CaBundle>],
-) -> Result<Found, ConfigurationError> {
+) -> Result<Found, ObjectError> {
     let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": found.resource_version})];
     for (index, (webhook, bundle)) in found.webhooks.iter().zip(revised).enumerate() {
         let Some(bundle) = bundle else { continue };
@@ -156,40 +130,22 @@ pub(super) async fn write(
     }
     let request = Request::patch(format!("{}?fieldManager={FIELD_MANAGER}", configuration.path()))
         .header(CONTENT_TYPE, "application/json-patch+json");
-    match call(api, configuration, "patch", request, json!(patch).to_string().into_bytes()).await {
-        // A failed `test` is answered with 422 or 409.
-        Err(ConfigurationError::Call { source, .. }) if matches!(source.code(), Some(409 | 422)) => {
-            Err(ConfigurationError::Conflict(configuration.clone()))
-        }
-        result => result,
+    let body = json!(patch).to_string().into_bytes();
+    // A failed `test` is answered with 422 or 409.
+    let object: Object = object::write(api, "patch", configuration.title(), request, body, &[409, 422]).await?;
+    Ok(object.into())
+}
+
+impl From<Object> for Found {
+    fn from(Object { metadata, webhooks }: Object) -> Self {
+        let webhook = |Webhook { name, client_config: client }: Webhook| FoundWebhook {
+            name,
+            host: host(&client),
+            bundle: CaBundle::salvage(&client.ca_bundle.unwrap_or_default().0),
+        };
+        let webhooks = webhooks.unwrap_or_default().into_iter().map(webhook).collect();
+        Self { resource_version: metadata.resource_version, webhooks }
     }
-}
-
-async fn call(
-    api: &ApiServer,
-    configuration: &Configuration,
-    verb: &'static str,
-    request: http::request::Builder,
-    body: Vec<u8>,
-) -> Result<Found, ConfigurationError> {
-    let not_one = || ConfigurationError::NotAConfiguration(configuration.clone());
-    // A kind and a DNS subdomain always make a path.
-    let request = request.body(body).map_err(|_| not_one())?;
-    let answer = api.call(request, Instant::now() + CALL_TIMEOUT).await;
-    let answer =
-        answer.map_err(|source| ConfigurationError::Call { verb, configuration: configuration.clone(), source })?;
-    parse(&answer).ok_or_else(not_one)
-}
-
-pub(super) fn parse(body: &[u8]) -> Option<Found> {
-    let Object { metadata, webhooks } = serde_json::from_slice(body).ok()?;
-    let webhook = |Webhook { name, client_config: client }: Webhook| FoundWebhook {
-        name,
-        host: host(&client),
-        bundle: CaBundle::salvage(&client.ca_bundle.unwrap_or_default().0),
-    };
-    let webhooks = webhooks.unwrap_or_default().into_iter().map(webhook).collect();
-    Some(Found { resource_version: metadata.resource_version, webhooks })
 }
 
 /// The API server expects `NAME.NAMESPACE.svc`, or the host of the URL.
@@ -204,6 +160,10 @@ fn host(client: &WebhookClientConfig) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(body: &[u8]) -> Option<Found> {
+        serde_json::from_slice::<Object>(body).ok().map(Found::from)
+    }
 
     #[test]
     fn a_configuration_is_named_by_kind_and_name() {

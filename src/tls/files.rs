@@ -18,7 +18,7 @@ use super::{CaBundle, CaBundleError, Clock, KeyPair, KeyPairError, Served, reloa
 /// The largest file that is read, in bytes: a chain of 4096-bit RSA certificates is a few KiB.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// How often to read a file that is replaced while it is read.
+/// How often to read files that are replaced while they are read.
 const ATTEMPTS: usize = 5;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,10 +46,12 @@ pub enum FileError {
 /// # Errors
 /// Which file cannot be read, or why the two cannot be served.
 pub fn load(cert: &Path, key: &Path, now: SystemTime) -> Result<KeyPair, FileError> {
-    let (cert_pem, key_pem) = read_together(cert, key)?;
-    KeyPair::from_pem(&cert_pem, &key_pem, now).map_err(|source| FileError::InvalidPair {
-        files: Files { cert: cert.to_owned(), key: key.to_owned() },
-        source,
+    // Files that are replaced between two reads may not fit together.
+    retry(|| {
+        KeyPair::from_pem(&read(cert)?, &read(key)?, now).map_err(|source| FileError::InvalidPair {
+            files: Files { cert: cert.to_owned(), key: key.to_owned() },
+            source,
+        })
     })
 }
 
@@ -70,40 +72,22 @@ impl Files {
     }
 }
 
-/// Reads both files as they were at one time: where the first has changed when the second was read, it starts again.
-fn read_together(cert: &Path, key: &Path) -> Result<(Vec<u8>, Vec<u8>), FileError> {
-    let mut before = read(cert)?;
-    for _ in 1..ATTEMPTS {
-        let key = read(key)?;
-        let after = read(cert)?;
-        if before == after {
-            return Ok((after, key));
-        }
-        before = after;
-    }
-    // Still being written: what is wrong with it shows when it is checked.
-    Ok((before, read(key)?))
-}
-
-/// Reads a file. One that is missing is opened again at once: the kubelet swaps the link to a folder and removes the old
-/// folder, which may be the one that the path has just led to.
+/// Reads a file. The kubelet swaps the link to a folder and removes the old folder, which may be the one that the path has
+/// just led to.
 ///
 /// # Errors
 /// Where the file cannot be read, or is larger than a certificate or a key can be.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let failed = |source| FileError::Read { path: path.to_owned(), source };
-    let missing =
-        |opened: &io::Result<File>| opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    let mut opened = File::open(path);
-    for _ in 1..ATTEMPTS {
-        if missing(&opened) {
-            opened = File::open(path);
-        }
-    }
     let mut bytes = Vec::new();
     // One byte more than is allowed shows that the file is longer.
-    opened.map_err(failed)?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
+    retry(|| File::open(path)).map_err(failed)?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE { Err(FileError::TooLarge(path.to_owned())) } else { Ok(bytes) }
+}
+
+/// Tries again at once what may fail because files are replaced at the same time.
+fn retry<T, E>(attempt: impl Fn() -> Result<T, E>) -> Result<T, E> {
+    (1..ATTEMPTS).find_map(|_| attempt().ok()).map_or_else(attempt, Ok)
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
     CaBundle,
-    configurations::{Configuration, ConfigurationError, Found, read, write},
+    configurations::{Configuration, Found, read, write},
     key_pair::CLOCK_SKEW,
+    object::ObjectError,
 };
 use crate::{
     apiserver::ApiServer,
@@ -110,7 +111,7 @@ async fn reconcile(
     history: &mut BundleHistory,
     policy: &CaPolicy,
     now: SystemTime,
-) -> Result<Option<(Found, bool)>, ConfigurationError> {
+) -> Result<Option<(Found, bool)>, ObjectError> {
     let mut attempt = 1;
     loop {
         let Some(found) = read(api, configuration).await? else { return Ok(None) };
@@ -123,7 +124,7 @@ async fn reconcile(
                 tracing::info!(%configuration, "wrote the certificate authorities into the webhook configuration");
                 return Ok(Some((found, true)));
             }
-            Err(ConfigurationError::Conflict(_)) if attempt < ATTEMPTS => attempt += 1,
+            Err(ObjectError::Conflict(_)) if attempt < ATTEMPTS => attempt += 1,
             Err(error) => return Err(error),
         }
     }

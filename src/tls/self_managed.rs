@@ -23,7 +23,7 @@ use rustls::pki_types::CertificateDer;
 use thiserror::Error;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::{Clock, Publication, Served, configurations::Configuration, issue::IssueError};
+use super::{Clock, Publication, Served, configurations::Configuration, issue::IssueError, object::ObjectError};
 use crate::{
     apiserver::{ApiServer, backoff::jittered},
     metrics::{CertificateStep, Metrics},
@@ -34,7 +34,7 @@ pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
 use contents::{Certificates, Contents, read};
 pub use plan::IssuancePolicy;
 use plan::{Observed, Step, apply, next_step};
-pub use secret::{NotASecretName, ROTATE_ANNOTATION, SecretError, SecretName, get};
+pub use secret::{NotASecretName, ROTATE_ANNOTATION, SecretName, get};
 
 /// How many rounds may follow each other without a pause.
 const ROUNDS: usize = 8;
@@ -79,7 +79,7 @@ enum RoundError {
     #[error("the Secret {0} does not exist: install it again, empty; the webhook does not create it")]
     NoSecret(SecretName),
     #[error(transparent)]
-    Secret(#[from] SecretError),
+    Secret(#[from] ObjectError),
     #[error("cannot create a certificate")]
     Issue(#[from] IssueError),
 }
@@ -144,7 +144,7 @@ impl SelfManaged {
                     }
                     return;
                 }
-                Err(RoundError::Secret(SecretError::Conflict(_))) => sleep(jittered(CONFLICT_PAUSE)).await,
+                Err(RoundError::Secret(ObjectError::Conflict(_))) => sleep(jittered(CONFLICT_PAUSE)).await,
                 Err(error) => {
                     self.metrics.certificate_step(CertificateStep::Failed, 1);
                     let reason = chain(&error);

@@ -16,7 +16,10 @@ use rustls::{
 };
 
 use super::{KeyPair, Summary};
-use crate::telemetry::{LogOnce, chain};
+use crate::{
+    metrics::Metrics,
+    telemetry::{LogOnce, chain},
+};
 
 /// The certificate that handshakes get. Clones are handles to the same certificate.
 #[derive(Clone, Default, Debug)]
@@ -35,7 +38,6 @@ struct History {
     refusal: LogOnce,
 }
 
-/// What is served, and what was offered so far: for metrics.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Status {
     pub current: Option<Summary>,
@@ -94,6 +96,12 @@ impl Served {
             refused: history.refused,
             refusal: history.refusal.reason().map(str::to_owned),
         }
+    }
+
+    /// Brings the metrics of the serving certificate up to date.
+    pub fn record(&self, metrics: &Metrics) {
+        let Status { current, published, refused, refusal } = self.status();
+        metrics.certificate(current.map(|current| current.not_after), published, refused, refusal.is_some());
     }
 
     /// Whether this is the pair that is served.

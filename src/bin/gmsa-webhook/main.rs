@@ -20,7 +20,7 @@ use gmsa_webhook::{
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
     telemetry::{self, Traces},
-    tls::{self, Served, Status},
+    tls::{self, Served},
 };
 use tokio::{runtime::Runtime, sync::watch, task::JoinSet};
 
@@ -124,7 +124,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, anchor.path()));
     }
 
-    let scrape = Scrape::new(registry, move || record(&metrics, &served));
+    let scrape = Scrape::new(registry, move || served.record(&metrics));
     let drain = config.drain_timeout;
     // Probes are answered until the process ends.
     let (_open, never) = watch::channel(false);
@@ -148,10 +148,4 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
     }
     Ok(())
-}
-
-/// Brings the metrics of the serving certificate up to date.
-fn record(metrics: &Metrics, served: &Served) {
-    let Status { current, published, refused, refusal } = served.status();
-    metrics.certificate(current.map(|current| current.not_after), published, refused, refusal.is_some());
 }

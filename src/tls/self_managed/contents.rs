@@ -44,28 +44,22 @@ pub enum Contents {
     Complete(Certificates),
 }
 
+/// It never quotes what is in the Secret.
 #[derive(Debug, Error)]
 pub enum Damage {
     #[error("the Secret has no key {0}")]
     Missing(&'static str),
-    #[error("{AUTHORITIES} is not a list of certificate authorities")]
-    Cas(#[source] DocumentError),
+    // Without the parser's error, which may quote a key.
+    #[error("{AUTHORITIES} is not the JSON that this webhook writes")]
+    Json,
+    #[error("a certificate authority in {AUTHORITIES} cannot be used")]
+    Ca(#[source] IssueError),
     #[error("{TLS_CERT} and {TLS_KEY} are not a key pair")]
     Leaf(#[source] KeyPairError),
     #[error("{TLS_CERT} is not signed by the certificate authority in {AUTHORITIES}")]
     OtherIssuer,
     #[error("{CA_CERT} differs from {AUTHORITIES}")]
     Copy,
-}
-
-/// Why [`AUTHORITIES`] cannot be read. It never quotes the text: there are keys in it.
-#[derive(Debug, Error)]
-pub enum DocumentError {
-    // Without the parser's error, which may quote the text.
-    #[error("it is not the JSON that this webhook writes")]
-    Json,
-    #[error("a certificate authority in it cannot be used")]
-    Ca(#[source] IssueError),
 }
 
 #[derive(Clone, Debug)]
@@ -177,9 +171,13 @@ fn value<'a>(data: &'a Data, key: &'static str) -> Result<&'a [u8], Damage> {
 }
 
 fn read_cas(data: &Data) -> Result<Cas, Damage> {
-    let json = value(data, AUTHORITIES)?;
-    let document: Document = serde_json::from_slice(json).map_err(|_| Damage::Cas(DocumentError::Json))?;
-    document.read().map_err(Damage::Cas)
+    let document: Document = serde_json::from_slice(value(data, AUTHORITIES)?).map_err(|_| Damage::Json)?;
+    Ok(Cas {
+        signing: document.signing.signing()?,
+        next: document.next.map(Entry::signing).transpose()?,
+        retired: document.retired.into_iter().map(Entry::retired).collect::<Result<_, _>>()?,
+        last_rotation: document.heeded_rotation,
+    })
 }
 
 fn read_leaf(data: &Data, cas: &Cas) -> Result<Leaf, Damage> {
@@ -243,35 +241,24 @@ impl From<&Cas> for Document {
     }
 }
 
-impl Document {
-    fn read(self) -> Result<Cas, DocumentError> {
-        Ok(Cas {
-            signing: self.signing.signing()?,
-            next: self.next.map(Entry::signing).transpose()?,
-            retired: self.retired.into_iter().map(Entry::retired).collect::<Result<_, _>>()?,
-            last_rotation: self.heeded_rotation,
-        })
-    }
-}
-
 impl Entry {
-    fn signing(self) -> Result<SigningCa, DocumentError> {
-        let key = self.key.as_deref().ok_or(DocumentError::Json)?;
-        let ca = Ca::from_pem(&self.certificate, key).map_err(DocumentError::Ca)?;
+    fn signing(self) -> Result<SigningCa, Damage> {
+        let key = self.key.as_deref().ok_or(Damage::Json)?;
+        let ca = Ca::from_pem(&self.certificate, key).map_err(Damage::Ca)?;
         Ok(SigningCa { ca: Arc::new(ca), leaves_until: self.leaves_until()? })
     }
 
-    fn retired(self) -> Result<RetiredCa, DocumentError> {
-        let leaves_until = self.leaves_until()?.ok_or(DocumentError::Json)?;
+    fn retired(self) -> Result<RetiredCa, Damage> {
+        let leaves_until = self.leaves_until()?.ok_or(Damage::Json)?;
         let bundle = CaBundle::from_pem(self.certificate.as_bytes());
         let cert = bundle.ok().and_then(|bundle| bundle.iter().next().cloned());
-        let cert = cert.ok_or(DocumentError::Ca(IssueError::CaCertificate))?;
+        let cert = cert.ok_or(Damage::Ca(IssueError::CaCertificate))?;
         Ok(RetiredCa { cert, leaves_until })
     }
 
-    fn leaves_until(&self) -> Result<Option<SystemTime>, DocumentError> {
+    fn leaves_until(&self) -> Result<Option<SystemTime>, Damage> {
         let Some(text) = &self.leaves_until else { return Ok(None) };
-        let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| DocumentError::Json)?;
+        let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| Damage::Json)?;
         Ok(Some(time.into()))
     }
 }

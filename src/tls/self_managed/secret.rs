@@ -14,12 +14,12 @@ use kube::{
     Api,
     runtime::{WatchStreamExt as _, watcher},
 };
+use serde_json::json;
 use thiserror::Error;
-use tokio::time::Instant;
 
 use crate::{
-    apiserver::{ApiServer, CallError},
-    tls::configurations::{CALL_TIMEOUT, FIELD_MANAGER},
+    apiserver::ApiServer,
+    tls::object::{self, FIELD_MANAGER, ObjectError},
 };
 
 /// A new value of this annotation asks for a new CA.
@@ -54,6 +54,10 @@ impl SecretName {
     fn path(&self) -> String {
         format!("/api/v1/namespaces/{}/secrets/{}", self.namespace, self.name)
     }
+
+    fn title(&self) -> String {
+        format!("the Secret {self}")
+    }
 }
 
 impl fmt::Display for SecretName {
@@ -62,38 +66,25 @@ impl fmt::Display for SecretName {
     }
 }
 
-#[derive(Debug, Error)]
-pub enum SecretError {
-    #[error("cannot {verb} the Secret {secret}")]
-    Call { verb: &'static str, secret: SecretName, source: CallError },
-    #[error("for the Secret {0}, the API server returned something that is not a Secret")]
-    NotASecret(SecretName),
-    #[error("the Secret {0} was changed by another writer at the same time")]
-    Conflict(SecretName),
-}
-
 /// Reads the Secret; `None` where it does not exist.
 ///
 /// # Errors
 /// Where the API server does not answer in time, or refuses.
-pub async fn get(api: &ApiServer, name: &SecretName) -> Result<Option<Secret>, SecretError> {
-    match call(api, name, "get", Request::get(name.path()), Vec::new()).await {
-        Ok(secret) => Ok(Some(secret)),
-        Err(SecretError::Call { source, .. }) if source.code() == Some(404) => Ok(None),
-        Err(error) => Err(error),
-    }
+pub async fn get(api: &ApiServer, name: &SecretName) -> Result<Option<Secret>, ObjectError> {
+    object::get(api, &name.path(), name.title()).await
 }
 
-/// Replaces the Secret that was read by `secret`, which carries its `resourceVersion`.
-pub(super) async fn update(api: &ApiServer, name: &SecretName, secret: &Secret) -> Result<(), SecretError> {
-    let body = serde_json::to_vec(secret).map_err(|_| SecretError::NotASecret(name.clone()))?;
+/// Replaces the Secret that was read. `secret` carries the `resourceVersion` that it had.
+pub(super) async fn update(api: &ApiServer, name: &SecretName, secret: &Secret) -> Result<(), ObjectError> {
+    // Without a version, the update would overwrite what another writer has written.
+    if secret.metadata.resource_version.as_ref().is_none_or(String::is_empty) {
+        return Err(ObjectError::Unexpected(name.title()));
+    }
+    let body = json!(secret).to_string().into_bytes();
     let request =
         Request::put(format!("{}?fieldManager={FIELD_MANAGER}", name.path())).header(CONTENT_TYPE, "application/json");
-    match call(api, name, "update", request, body).await {
-        Ok(_) => Ok(()),
-        Err(SecretError::Call { source, .. }) if source.code() == Some(409) => Err(SecretError::Conflict(name.clone())),
-        Err(error) => Err(error),
-    }
+    let _: Secret = object::write(api, "update", name.title(), request, body, &[409]).await?;
+    Ok(())
 }
 
 /// An item says that the Secret may have changed, an error why it cannot be watched. The stream does not end.
@@ -104,22 +95,4 @@ pub(super) fn changes(
     let secrets: Api<Secret> = Api::namespaced(api.client().clone(), &name.namespace);
     let only = watcher::Config::default().fields(&format!("metadata.name={}", name.name));
     watcher(secrets, only).default_backoff().map(|event| event.map(|_| ()))
-}
-
-async fn call(
-    api: &ApiServer,
-    name: &SecretName,
-    verb: &'static str,
-    request: http::request::Builder,
-    body: Vec<u8>,
-) -> Result<Secret, SecretError> {
-    let not_one = || SecretError::NotASecret(name.clone());
-    // Two DNS names always make a path.
-    let request = request.body(body).map_err(|_| not_one())?;
-    let answer = api.call(request, Instant::now() + CALL_TIMEOUT).await;
-    let answer = answer.map_err(|source| SecretError::Call { verb, secret: name.clone(), source })?;
-    let secret: Secret = serde_json::from_slice(&answer).map_err(|_| not_one())?;
-    // Without a version, an update would not notice another writer.
-    let versioned = secret.metadata.resource_version.as_ref().is_some_and(|version| !version.is_empty());
-    if versioned { Ok(secret) } else { Err(not_one()) }
 }

@@ -215,13 +215,7 @@ fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
         (CA_CERT, None, "the Secret has no key ca.crt", true, true),
         (CA_CERT, Some(&other[CA_CERT].0), "ca.crt differs from authorities.json", true, true),
         ("authorities.json", None, "the Secret has no key authorities.json", false, false),
-        (
-            "authorities.json",
-            Some(b"{}"),
-            "authorities.json is not a list of certificate authorities: it is not the JSON that this webhook writes",
-            false,
-            false,
-        ),
+        ("authorities.json", Some(b"{}"), "authorities.json is not the JSON that this webhook writes", false, false),
         (
             "authorities.json",
             Some(&other["authorities.json"].0),
@@ -255,7 +249,7 @@ fn the_key_of_another_authority_is_noticed_and_never_quoted() {
     let Contents::Damaged { damage, .. } = read(&values) else { panic!("not noticed") };
     assert_eq!(
         crate::telemetry::chain(&damage),
-        "authorities.json is not a list of certificate authorities: a certificate authority in it cannot be used: \
+        "a certificate authority in authorities.json cannot be used: \
          the private key is not the key of the certificate authority"
     );
 }
