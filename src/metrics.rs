@@ -85,6 +85,7 @@ pub struct Metrics {
     specs: Gauge,
     watch_state: Family<StateLabel, Gauge>,
     watch_event: Gauge,
+    watch_stuck: Counter,
     certificate_expiry: Gauge,
     certificate_refused: Gauge,
     certificate_reloads: Family<ReloadLabel, Counter>,
@@ -108,6 +109,7 @@ impl Metrics {
             specs: Gauge::default(),
             watch_state: Family::default(),
             watch_event: Gauge::default(),
+            watch_stuck: Counter::default(),
             certificate_expiry: Gauge::default(),
             certificate_refused: Gauge::default(),
             certificate_reloads: Family::default(),
@@ -152,6 +154,11 @@ impl Metrics {
             "spec_watch_state",
             "1 for the state that the watch of credential specs is in, 0 for the others",
             metrics.watch_state.clone(),
+        );
+        registry.register(
+            "spec_watch_stuck",
+            "Times the watch of credential specs withheld changes, was found out by a comparison with the API server, and was replaced",
+            metrics.watch_stuck.clone(),
         );
         registry.register_collector(Box::new(WatchAge(metrics.watch_event.clone())));
         registry.register(
@@ -229,6 +236,11 @@ impl Metrics {
     /// The watch brought an event or a bookmark.
     pub fn watch_event(&self, at: SystemTime) {
         self.watch_event.set(unix(at));
+    }
+
+    /// The watch was connected, and withheld changes.
+    pub fn watch_stuck(&self) {
+        self.watch_stuck.inc();
     }
 
     /// When the served certificate expires, how many certificates were served and refused so far, and whether the one

@@ -110,38 +110,66 @@ impl Grounds {
     }
 }
 
-/// Yes or no.
+/// What happens to a pod that `/mutate` or `/validate` has to deny because of what it asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Enforcement {
+    /// It is denied.
+    #[default]
+    Enforce,
+    /// It is allowed, and the denial becomes a warning. A failure of the webhook itself still denies.
+    Warn,
+}
+
+/// Whether the request is admitted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The request may go on, changed by the patch where there is one.
+    /// The request is admitted, changed by the patch where there is one.
     Allowed(Option<Patch>),
+    /// The request is admitted although this denial applies: denials are not enforced.
+    WouldDeny {
+        /// What an enforcing webhook answers.
+        denial: Denial,
+        /// The contents that could be filled in.
+        patch: Option<Patch>,
+    },
     /// The request is refused.
     Denied(Denial),
+}
+
+impl Verdict {
+    /// What the answer changes in the object.
+    #[must_use]
+    pub fn patch(&self) -> Option<&Patch> {
+        match self {
+            Self::Allowed(patch) | Self::WouldDeny { patch, .. } => patch.as_ref(),
+            Self::Denied(_) => None,
+        }
+    }
 }
 
 /// What the webhook answers, and what it says about it elsewhere.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Yes or no.
+    /// Whether the request is admitted.
     pub verdict: Verdict,
     /// Why, as a static word.
     pub reason: &'static str,
     /// The credential specs that the decision is about.
     pub specs: Vec<SpecName>,
-    /// Lines that `kubectl` shows to the user; each at most 120 characters.
+    /// Lines that `kubectl` shows to the user; each at most 120 characters, or 256 for a denial that is not enforced.
     pub warnings: Vec<String>,
     /// Audit annotations: the API server puts the webhook's name in front of the keys.
     pub audit: Vec<(&'static str, String)>,
-    /// A credential spec that was taken from a cache and whose contents led to a denial: the cache may be behind, so it is
-    /// to be read from the API server and the review decided again before the denial is given.
-    pub doubted: Option<SpecName>,
+    /// A credential spec from a cache whose contents led to the denial: the cache may be behind, so the server reads the
+    /// credential spec from the API server and decides again before it gives the answer.
+    pub recheck_live: Option<SpecName>,
 }
 
 impl Decision {
-    /// Whether the request may go on.
+    /// Whether the request is admitted.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
-        matches!(self.verdict, Verdict::Allowed(_))
+        !matches!(self.verdict, Verdict::Denied(_))
     }
 }
 
@@ -149,19 +177,35 @@ impl Decision {
 #[derive(Debug)]
 pub struct Plan<'r> {
     review: &'r Review<'r>,
+    enforcement: Enforcement,
     steps: Steps<'r>,
 }
 
 #[derive(Debug)]
 enum Steps<'r> {
-    Mutate(Result<mutate::Plan<'r>, Denial>),
-    Validate(Result<validate::Plan<'r>, Denial>),
+    Mutate(Result<mutate::Expansion<'r>, Denial>),
+    Validate(Result<validate::Checks<'r>, Denial>),
     ValidateWorkload,
     ValidateCredspec { strict: bool },
 }
 
+/// How a request that is admitted is answered.
+#[derive(Debug)]
+struct Admitted {
+    grounds: Grounds,
+    patch: Option<Patch>,
+    /// The denials that are not enforced, in the order of the slots.
+    not_enforced: Vec<Denial>,
+}
+
+impl From<Grounds> for Admitted {
+    fn from(grounds: Grounds) -> Self {
+        Self { grounds, patch: None, not_enforced: Vec::new() }
+    }
+}
+
 impl<'r> Plan<'r> {
-    /// Plans what `webhook` has to do for `review`.
+    /// Plans what `webhook` has to do for `review`. Denials are enforced.
     #[must_use]
     pub fn new(webhook: Webhook, review: &'r Review<'_>) -> Self {
         let steps = match webhook {
@@ -170,15 +214,21 @@ impl<'r> Plan<'r> {
             Webhook::ValidateWorkload => Steps::ValidateWorkload,
             Webhook::ValidateCredspec { strict } => Steps::ValidateCredspec { strict },
         };
-        Self { review, steps }
+        Self { review, enforcement: Enforcement::Enforce, steps }
+    }
+
+    /// The same plan with another enforcement. It matters to `/mutate` and `/validate` alone.
+    #[must_use]
+    pub fn with_enforcement(self, enforcement: Enforcement) -> Self {
+        Self { enforcement, ..self }
     }
 
     /// What must be found out before the review can be decided. Empty where the review itself says enough.
     #[must_use]
     pub fn needs(&self) -> Needs {
         match &self.steps {
-            Steps::Mutate(Ok(plan)) => plan.needs(),
-            Steps::Validate(Ok(plan)) => plan.needs(),
+            Steps::Mutate(Ok(expansion)) => expansion.needs(self.enforcement),
+            Steps::Validate(Ok(checks)) => checks.needs(),
             Steps::ValidateWorkload => workload::needs(self.review),
             Steps::Mutate(Err(_)) | Steps::Validate(Err(_)) | Steps::ValidateCredspec { .. } => Needs::default(),
         }
@@ -187,51 +237,90 @@ impl<'r> Plan<'r> {
     /// Decides the review. A fact that was needed and is not among `facts` is one that could not be found out.
     #[must_use]
     pub fn decide(&self, facts: &Facts) -> Decision {
-        let mut warnings = Vec::new();
-        let (outcome, [specs_key, decision_key]) = match &self.steps {
-            Steps::Mutate(plan) => {
-                let outcome = plan.as_ref().map_err(Denial::clone).and_then(|plan| plan.decide(facts));
-                (outcome, ["mutate-credential-specs", "mutate-decision"])
+        let (outcome, warnings) = match &self.steps {
+            Steps::Mutate(expansion) => {
+                let expansion = expansion.as_ref().map_err(Denial::clone);
+                (expansion.and_then(|expansion| expansion.decide(facts, self.enforcement)), Vec::new())
             }
-            Steps::Validate(plan) => {
-                let outcome = plan.as_ref().map_err(Denial::clone).and_then(|plan| plan.decide(facts));
-                // Of the two webhooks for pods this one sees the pod as it will be.
-                if outcome.is_ok() && self.review.operation == review::Operation::Create {
-                    warnings = advice::on_pod(self.review);
-                }
-                (outcome.map(|grounds| (grounds, None)), ["validate-credential-specs", "validate-decision"])
+            Steps::Validate(checks) => {
+                let checks = checks.as_ref().map_err(Denial::clone);
+                (checks.and_then(|checks| checks.decide(facts)).map(Admitted::from), Vec::new())
             }
             Steps::ValidateWorkload => {
-                let (grounds, lines) = workload::decide(self.review, facts);
-                warnings = lines;
-                (Ok((grounds, None)), ["workload-credential-specs", "workload-decision"])
+                let (grounds, warnings) = workload::decide(self.review, facts);
+                (Ok(grounds.into()), warnings)
             }
             Steps::ValidateCredspec { strict } => {
-                let (outcome, lines) = credspec_review::decide(self.review, *strict);
-                warnings = lines;
-                (outcome.map(|grounds| (grounds, None)), ["credspec-credential-specs", "credspec-decision"])
+                let (outcome, warnings) = credspec_review::decide(self.review, *strict);
+                (outcome.map(Admitted::from), warnings)
             }
         };
-        let doubted = outcome.as_ref().err().and_then(|denial| match denial {
-            Denial::ContentsDiffer { spec, .. } | Denial::SpecUnusable(spec) => {
-                (facts.spec_source(spec) == Some(Source::Cache)).then(|| spec.clone())
+        self.conclude(outcome, warnings, facts)
+    }
+
+    fn conclude(&self, outcome: Result<Admitted, Denial>, mut warnings: Vec<String>, facts: &Facts) -> Decision {
+        let judges_pods = matches!(self.steps, Steps::Mutate(_) | Steps::Validate(_));
+        let (verdict, not_enforced, reason) = match outcome {
+            Err(denial) if !(judges_pods && self.enforcement.allows(&denial)) => {
+                let reason = denial.label();
+                (Verdict::Denied(denial), Vec::new(), reason)
             }
-            _ => None,
-        });
-        let (verdict, reason) = match outcome {
-            Ok((grounds, patch)) => (Verdict::Allowed(patch), grounds.as_str()),
             Err(denial) => {
                 let reason = denial.label();
-                (Verdict::Denied(denial), reason)
+                (Verdict::WouldDeny { denial: denial.clone(), patch: None }, vec![denial], reason)
             }
+            Ok(Admitted { grounds, patch, not_enforced }) => match not_enforced.first().cloned() {
+                None => (Verdict::Allowed(patch), not_enforced, grounds.as_str()),
+                Some(denial) => {
+                    let reason = denial.label();
+                    (Verdict::WouldDeny { denial, patch }, not_enforced, reason)
+                }
+            },
         };
+        let denials = not_enforced.iter().chain(match &verdict {
+            Verdict::Denied(denial) => Some(denial),
+            _ => None,
+        });
+        let recheck_live = denials.into_iter().find_map(|denial| denial.rests_on_contents_from_a_cache(facts));
+        warnings.extend(warning::not_enforced(&not_enforced));
+        // Of the two webhooks for pods, /validate sees the pod as it will be.
+        let is_new = self.review.operation == review::Operation::Create;
+        if matches!(self.steps, Steps::Validate(_)) && is_new && !matches!(verdict, Verdict::Denied(_)) {
+            warnings.extend(advice::on_pod(self.review));
+        }
         let specs = facts.names();
-        let audit = if specs.is_empty() {
-            Vec::new()
-        } else {
-            vec![(specs_key, facts.describe(&specs)), (decision_key, reason.to_owned())]
+        let audit = self.audit(&verdict, reason, &specs, facts);
+        Decision { verdict, reason, specs, warnings, audit, recheck_live }
+    }
+
+    /// The keys differ between the webhooks: of two equal keys the API server drops one.
+    fn audit(&self, verdict: &Verdict, reason: &str, specs: &[SpecName], facts: &Facts) -> Vec<(&'static str, String)> {
+        let [specs_key, decision_key] = match &self.steps {
+            Steps::Mutate(_) => ["mutate-credential-specs", "mutate-decision"],
+            Steps::Validate(_) => ["validate-credential-specs", "validate-decision"],
+            Steps::ValidateWorkload => ["workload-credential-specs", "workload-decision"],
+            Steps::ValidateCredspec { .. } => ["credspec-credential-specs", "credspec-decision"],
         };
-        Decision { verdict, reason, specs, warnings, audit, doubted }
+        let mut audit = Vec::new();
+        if !specs.is_empty() {
+            audit.push((specs_key, facts.describe(specs)));
+        }
+        match verdict {
+            // Recorded whatever the pod names: nothing else in the cluster shows it.
+            Verdict::WouldDeny { .. } => audit.push((decision_key, format!("would-deny: {reason}"))),
+            Verdict::Allowed(_) | Verdict::Denied(_) if !specs.is_empty() => {
+                audit.push((decision_key, reason.to_owned()));
+            }
+            Verdict::Allowed(_) | Verdict::Denied(_) => {}
+        }
+        audit
+    }
+}
+
+impl Enforcement {
+    /// Whether a request to which this denial applies is admitted with a warning.
+    fn allows(self, denial: &Denial) -> bool {
+        self == Self::Warn && denial.concerns_the_pod()
     }
 }
 

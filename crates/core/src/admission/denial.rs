@@ -4,7 +4,7 @@
 //! whatever comes from a pod is quoted, escaped and cut.
 
 use super::{
-    Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
+    Facts, Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Source,
     pod::{Quoted, SlotRef},
     review::Operation,
 };
@@ -174,6 +174,23 @@ impl Denial {
                     500
                 }
             }
+        }
+    }
+
+    /// Whether the pod asks for something that it cannot have. The other denials are failures, or requests that are not
+    /// reviews of pods.
+    #[must_use]
+    pub fn concerns_the_pod(&self) -> bool {
+        matches!(self.code(), 403 | 404 | 417 | 422)
+    }
+
+    /// The credential spec whose contents, taken from a cache, led to this denial.
+    pub(super) fn rests_on_contents_from_a_cache(&self, facts: &Facts) -> Option<SpecName> {
+        match self {
+            Self::ContentsDiffer { spec, .. } | Self::SpecUnusable(spec) => {
+                (facts.spec_source(spec) == Some(Source::Cache)).then(|| spec.clone())
+            }
+            _ => None,
         }
     }
 

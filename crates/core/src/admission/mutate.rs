@@ -5,7 +5,7 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use super::{
-    Denial, Facts, Grounds, MAX_PATCH_BYTES, Needs, Review, bound_names, expect_pod,
+    Admitted, Denial, Enforcement, Facts, Grounds, MAX_PATCH_BYTES, Needs, Review, bound_names, expect_pod,
     pod::{Pod, Slot, SlotKind},
     review::Operation,
     trusted,
@@ -26,41 +26,47 @@ impl Patch {
 
 /// What is to be done for one review.
 #[derive(Debug, Default)]
-pub(super) struct Plan<'p> {
+pub(super) struct Expansion<'p> {
     /// The slots to expand, with the credential specs that they name.
-    expand: Vec<(Slot<'p>, SpecName)>,
+    slots: Vec<(Slot<'p>, SpecName)>,
+    /// What is refused whatever the facts are, in the order of the slots.
+    refused: Vec<Denial>,
     hostname: bool,
     grounds: Option<Grounds>,
 }
 
-pub(super) fn plan<'r>(review: &'r Review<'_>, random_hostname: bool) -> Result<Plan<'r>, Denial> {
+pub(super) fn plan<'r>(review: &'r Review<'_>, random_hostname: bool) -> Result<Expansion<'r>, Denial> {
     let pod = expect_pod(review)?;
     if pod.is_linux() {
-        return Ok(Plan::nothing(Grounds::Linux));
+        return Ok(Expansion::nothing(Grounds::Linux));
     }
     let on_create = review.operation == Operation::Create;
     if !on_create && review.sub_resource != "ephemeralcontainers" {
-        return Ok(Plan::nothing(Grounds::NothingToMutate));
+        return Ok(Expansion::nothing(Grounds::NothingToMutate));
     }
     let slots: Vec<Slot<'_>> = if on_create { pod.slots().collect() } else { added(review, pod)? };
     if slots.iter().all(|slot| slot.name.is_none()) {
-        return Ok(Plan::nothing(Grounds::NoGmsa));
+        return Ok(Expansion::nothing(Grounds::NoGmsa));
     }
     bound_names(pod)?;
-    let mut plan = Plan { hostname: random_hostname && on_create && !pod.has_hostname(), ..Plan::default() };
+    let hostname = random_hostname && on_create && !pod.has_hostname();
+    let mut expansion = Expansion { hostname, ..Expansion::default() };
     let mut smallest_patch = 0;
     for slot in slots {
         let Some(name) = slot.name else { continue };
-        let name = trusted(name, &slot)?;
-        if slot.contents.is_none() {
-            smallest_patch += smallest_operation(&slot);
-            plan.expand.push((slot, name));
+        match trusted(name, &slot) {
+            Err(denial) => expansion.refused.push(denial),
+            Ok(name) if slot.contents.is_none() => {
+                smallest_patch += smallest_operation(&slot);
+                expansion.slots.push((slot, name));
+            }
+            Ok(_) => {}
         }
     }
-    if smallest_patch > MAX_PATCH_BYTES {
+    if smallest_patch > MAX_PATCH_BYTES && expansion.refused.is_empty() {
         return Err(Denial::PatchTooLarge);
     }
-    Ok(plan)
+    Ok(expansion)
 }
 
 /// The ephemeral containers that the old object does not have.
@@ -71,36 +77,48 @@ fn added<'r>(review: &'r Review<'_>, pod: &'r Pod<'_>) -> Result<Vec<Slot<'r>>, 
     Ok(pod.slots().filter(ephemeral).filter(|slot| !known.contains(slot.owner)).collect())
 }
 
-impl Plan<'_> {
+impl Expansion<'_> {
     fn nothing(grounds: Grounds) -> Self {
         Self { grounds: Some(grounds), ..Self::default() }
     }
 
-    pub(super) fn needs(&self) -> Needs {
-        let mut needs = Needs { hostname: self.hostname, ..Needs::default() };
-        for (_, name) in &self.expand {
+    pub(super) fn needs(&self, enforcement: Enforcement) -> Needs {
+        let mut needs = Needs::default();
+        if enforcement == Enforcement::Enforce && !self.refused.is_empty() {
+            return needs;
+        }
+        needs.hostname = self.hostname;
+        for (_, name) in &self.slots {
             Needs::add(&mut needs.specs, name);
         }
         needs
     }
 
-    pub(super) fn decide(&self, facts: &Facts) -> Result<(Grounds, Option<Patch>), Denial> {
+    pub(super) fn decide(&self, facts: &Facts, enforcement: Enforcement) -> Result<Admitted, Denial> {
         if let Some(grounds) = self.grounds {
-            return Ok((grounds, None));
+            return Ok(grounds.into());
         }
-        let mut patch = Vec::new();
-        for (slot, name) in &self.expand {
-            write_add(&mut patch, &path(slot), facts.contents(name)?.quoted())?;
+        let mut not_enforced = Vec::new();
+        let mut pass = |denial: Denial| {
+            if !enforcement.allows(&denial) {
+                return Err(denial);
+            }
+            not_enforced.push(denial);
+            Ok(())
+        };
+        for denial in &self.refused {
+            pass(denial.clone())?;
+        }
+        let mut patch = Operations::default();
+        for (slot, name) in &self.slots {
+            let added = facts.contents(name).and_then(|contents| patch.add(&path(slot), contents.quoted()));
+            added.or_else(&mut pass)?;
         }
         if let Some(hostname) = facts.hostname.as_deref().filter(|_| self.hostname) {
-            write_add(&mut patch, "/spec/hostname", &text::string(hostname))?;
+            patch.add("/spec/hostname", &text::string(hostname)).or_else(&mut pass)?;
         }
-        let grounds = if self.expand.is_empty() { Grounds::AlreadyExpanded } else { Grounds::Expanded };
-        if patch.is_empty() {
-            return Ok((grounds, None));
-        }
-        patch.push(b']');
-        Ok((grounds, Some(Patch(patch))))
+        let grounds = if self.slots.is_empty() { Grounds::AlreadyExpanded } else { Grounds::Expanded };
+        Ok(Admitted { grounds, patch: patch.finish(), not_enforced })
     }
 }
 
@@ -112,16 +130,34 @@ fn smallest_operation(slot: &Slot<'_>) -> usize {
     HEAD.len() + path(slot).len() + MIDDLE.len() + "\"{}\"},".len()
 }
 
-/// Adds one operation. The path holds only field names and numbers: nothing in it needs an escape.
-fn write_add(patch: &mut Vec<u8>, at: &str, quoted_value: &str) -> Result<(), Denial> {
-    let separator = if patch.is_empty() { b"[" } else { b"," };
-    let parts = [separator, HEAD, at.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"];
-    // The closing bracket is still to come.
-    patch.reserve(parts.iter().map(|part| part.len()).sum::<usize>() + 1);
-    for part in parts {
-        patch.extend_from_slice(part);
+/// The operations of a patch, without its closing bracket.
+#[derive(Default)]
+struct Operations(Vec<u8>);
+
+impl Operations {
+    /// Adds one operation, or none where the patch gets too large. The path holds only field names and numbers: nothing in
+    /// it needs an escape.
+    fn add(&mut self, at: &str, quoted_value: &str) -> Result<(), Denial> {
+        let separator = if self.0.is_empty() { b"[" } else { b"," };
+        let parts = [separator, HEAD, at.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"];
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if self.0.len() + length >= MAX_PATCH_BYTES {
+            return Err(Denial::PatchTooLarge);
+        }
+        self.0.reserve(length + 1);
+        for part in parts {
+            self.0.extend_from_slice(part);
+        }
+        Ok(())
     }
-    if patch.len() < MAX_PATCH_BYTES { Ok(()) } else { Err(Denial::PatchTooLarge) }
+
+    fn finish(mut self) -> Option<Patch> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.push(b']');
+        Some(Patch(self.0))
+    }
 }
 
 /// Where a slot's contents go. The slot has a name, so its `windowsOptions` is there.

@@ -296,10 +296,7 @@ fn explain(error: &serde_json::Error) -> String {
 
 /// Writes an answer field by field: most of it is the same in all of them, and needs no look at each character.
 fn answer(api_version: ApiVersion, uid: &str, decision: &Decision) -> Vec<u8> {
-    let patch = match &decision.verdict {
-        Verdict::Allowed(patch) => patch.as_ref().map_or(&[][..], Patch::as_bytes),
-        Verdict::Denied(_) => &[],
-    };
+    let patch = decision.verdict.patch().map_or(&[][..], Patch::as_bytes);
     let mut answer = Answer(Vec::with_capacity(512 + base64_len(patch)));
     answer.raw(r#"{"apiVersion":""#);
     answer.raw(api_version.as_str());

@@ -49,7 +49,7 @@ fn decided(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
 fn denial(webhook: Webhook, review: &Value, facts: &Facts) -> (u16, String) {
     match decided(webhook, review, facts).verdict {
         Verdict::Denied(denial) => (denial.code(), denial.to_string()),
-        Verdict::Allowed(patch) => panic!("allowed: {patch:?}"),
+        allowed => panic!("{allowed:?}"),
     }
 }
 
@@ -281,19 +281,19 @@ fn a_reason_is_given_where_there_is_one() {
 }
 
 #[test]
-fn a_cached_spec_is_doubted_before_its_contents_deny() {
+fn a_cached_spec_is_read_live_before_its_contents_deny() {
     let pod = |contents: &str| create(&json!({"securityContext": options("a", contents)}));
-    let doubted = |review: &Value, facts: &Facts| decided(Webhook::Validate, review, facts).doubted;
+    let recheck = |review: &Value, facts: &Facts| decided(Webhook::Validate, review, facts).recheck_live;
     let cached = facts("a", UseFact::Allowed, Source::Cache);
-    assert_eq!(doubted(&pod("{\"a\":2}"), &cached), Some(name("a")));
-    assert_eq!(doubted(&pod("{\"a\":1}"), &cached), None);
-    assert_eq!(doubted(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
-    assert_eq!(doubted(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
+    assert_eq!(recheck(&pod("{\"a\":2}"), &cached), Some(name("a")));
+    assert_eq!(recheck(&pod("{\"a\":1}"), &cached), None);
+    assert_eq!(recheck(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
+    assert_eq!(recheck(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
 
     let unusable = |source| Facts { specs: vec![(name("a"), SpecFact::Unusable, source)], ..Facts::default() };
     let unexpanded = create(&json!({"securityContext": named("a")}));
-    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Cache)).doubted, Some(name("a")));
-    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Joined)).doubted, None);
+    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Cache)).recheck_live, Some(name("a")));
+    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Joined)).recheck_live, None);
 }
 
 #[test]
@@ -362,4 +362,73 @@ fn a_pod_without_a_name_is_called_by_its_generate_name() {
         let end = "has a GMSA cred spec set, but does not define the name of the corresponding resource";
         assert_eq!(denial(Webhook::Validate, &review, &Facts::default()), (422, format!("pod {called:?} {end}")));
     }
+}
+
+fn warned(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
+    let review = review.to_string();
+    let review = Review::parse(review.as_bytes()).unwrap();
+    Plan::new(webhook, &review).with_enforcement(Enforcement::Warn).decide(facts)
+}
+
+#[test]
+fn without_enforcement_a_denial_becomes_a_warning_of_at_most_256_characters() {
+    let hostile = "X".repeat(300);
+    let decision =
+        warned(Webhook::Validate, &create(&json!({"securityContext": options(&hostile, "{}")})), &Facts::default());
+    let Verdict::WouldDeny { denial, patch: None } = &decision.verdict else { panic!("{decision:?}") };
+    assert_eq!((denial.code(), decision.reason), (422, "invalid-spec-name"));
+    let start =
+        format!("GMSA, not enforced: GMSA cred spec name \"{}", "X".repeat(253)).chars().take(255).collect::<String>();
+    assert_eq!(decision.warnings[0], format!("{start}…"));
+    assert_eq!(decision.warnings[0].chars().count(), 256);
+    assert_eq!(decision.audit, [("validate-decision", "would-deny: invalid-spec-name".to_owned())]);
+}
+
+#[test]
+fn without_enforcement_a_failure_still_denies() {
+    let pod =
+        create(&json!({"securityContext": named("a"), "containers": [{"name": "c", "securityContext": named("b")}]}));
+    let failure = SpecFact::Failed(Failure { timed_out: true, cause: "too late".to_owned() });
+    let facts = Facts {
+        specs: vec![(name("a"), SpecFact::Missing, Source::Api), (name("b"), failure, Source::Api)],
+        ..Facts::default()
+    };
+    let decision = warned(MUTATE, &pod, &facts);
+    let Verdict::Denied(denial) = &decision.verdict else { panic!("{decision:?}") };
+    assert_eq!(
+        (denial.code(), denial.to_string()),
+        (504, "unable to retrieve the contents of cred spec b: too late".to_owned())
+    );
+    assert_eq!(decision.warnings, [""; 0]);
+    // No facts at all: a bug in the webhook admits no pod either.
+    for webhook in [MUTATE, Webhook::Validate] {
+        assert!(!warned(webhook, &pod, &Facts::default()).is_allowed());
+    }
+}
+
+#[test]
+fn without_enforcement_a_cached_spec_is_read_live_too() {
+    let unusable = |spec: &str| (name(spec), SpecFact::Unusable, Source::Cache);
+    let facts = Facts { specs: vec![(name("a"), SpecFact::Missing, Source::Api), unusable("b")], ..Facts::default() };
+    let containers =
+        json!([{"name": "c", "securityContext": named("a")}, {"name": "d", "securityContext": named("b")}]);
+    assert_eq!(warned(MUTATE, &create(&json!({"containers": containers})), &facts).recheck_live, Some(name("b")));
+}
+
+#[test]
+fn without_enforcement_the_patch_holds_what_fits() {
+    let large = contents(&json!({"a": "x".repeat(MAX_PATCH_BYTES)}));
+    let facts = Facts {
+        specs: vec![(name("large"), large, Source::Api), (name("a"), contents(&json!({})), Source::Api)],
+        ..Facts::default()
+    };
+    let containers =
+        json!([{"name": "c", "securityContext": named("large")}, {"name": "d", "securityContext": named("a")}]);
+    let decision = warned(MUTATE, &create(&json!({"containers": containers})), &facts);
+    let Verdict::WouldDeny { denial: Denial::PatchTooLarge, patch: Some(patch) } = &decision.verdict else {
+        panic!("{decision:?}")
+    };
+    let path = "/spec/containers/1/securityContext/windowsOptions/gmsaCredentialSpec";
+    let operations = json!([{"op": "add", "path": path, "value": "{}"}]);
+    assert_eq!(serde_json::from_slice::<Value>(patch.as_bytes()).unwrap(), operations);
 }

@@ -20,7 +20,7 @@ use crate::credspec::{SpecName, is_dns_label, is_dns_subdomain};
 
 /// What a review asks for.
 #[derive(Debug)]
-pub(super) struct Plan<'r> {
+pub(super) struct Checks<'r> {
     /// Set where there is a slot to check.
     subject: Option<Subject>,
     /// The slots with a name, up to and including the first that is refused whatever the facts are.
@@ -29,7 +29,7 @@ pub(super) struct Plan<'r> {
     then: Result<Grounds, Denial>,
 }
 
-pub(super) fn plan<'r>(review: &'r Review<'_>) -> Result<Plan<'r>, Denial> {
+pub(super) fn plan<'r>(review: &'r Review<'_>) -> Result<Checks<'r>, Denial> {
     let pod = expect_pod(review)?;
     let (slots, grounds): (Vec<Slot<'_>>, _) = if review.operation == Operation::Create {
         (pod.slots().collect(), Grounds::NoGmsa)
@@ -38,39 +38,39 @@ pub(super) fn plan<'r>(review: &'r Review<'_>) -> Result<Plan<'r>, Denial> {
             review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })?;
         (unchanged(old, pod)?, Grounds::Unchanged)
     };
-    let mut plan = Plan { subject: None, named: Vec::new(), then: Ok(grounds) };
+    let mut checks = Checks { subject: None, named: Vec::new(), then: Ok(grounds) };
     if slots.iter().all(|slot| slot.name.is_none() && slot.contents.is_none()) {
-        return Ok(plan);
+        return Ok(checks);
     }
     bound_names(pod)?;
-    plan.then = Ok(Grounds::Authorized);
+    checks.then = Ok(Grounds::Authorized);
     for slot in slots {
         let name = match (slot.name, slot.contents) {
             (None, None) => continue,
             (None, Some(_)) => {
-                plan.then = Err(Denial::ContentsWithoutName(SlotRef::from(&slot)));
+                checks.then = Err(Denial::ContentsWithoutName(SlotRef::from(&slot)));
                 break;
             }
             (Some(name), _) => trusted(name, &slot),
         };
         match name {
             Err(denial) => {
-                plan.then = Err(denial);
+                checks.then = Err(denial);
                 break;
             }
             Ok(name) => {
                 let expanded = slot.contents.is_some();
-                plan.named.push((slot, name));
+                checks.named.push((slot, name));
                 if !expanded {
                     break;
                 }
             }
         }
     }
-    if !plan.named.is_empty() {
-        plan.subject = Some(subject(review, pod)?);
+    if !checks.named.is_empty() {
+        checks.subject = Some(subject(review, pod)?);
     }
-    Ok(plan)
+    Ok(checks)
 }
 
 pub(super) fn subject(review: &Review<'_>, pod: &Pod<'_>) -> Result<Subject, Denial> {
@@ -117,7 +117,7 @@ fn refuse_change(was: &Slot<'_>, name: Option<&str>, contents: Option<Carried<'_
     Err(Denial::Modified { what, slot: SlotRef::from(was) })
 }
 
-impl Plan<'_> {
+impl Checks<'_> {
     pub(super) fn needs(&self) -> Needs {
         let mut needs = Needs { subject: self.subject.clone(), ..Needs::default() };
         for (slot, name) in &self.named {

@@ -287,7 +287,7 @@ fn objects_of_other_kinds_are_named_and_not_read() {
 }
 
 fn decision(verdict: Verdict) -> Decision {
-    Decision { verdict, reason: "r", specs: Vec::new(), warnings: Vec::new(), audit: Vec::new(), doubted: None }
+    Decision { verdict, reason: "r", specs: Vec::new(), warnings: Vec::new(), audit: Vec::new(), recheck_live: None }
 }
 
 fn answer_to(api_version: &str, decision: &Decision) -> String {
