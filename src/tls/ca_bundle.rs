@@ -6,7 +6,10 @@
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use rustls::pki_types::{CertificateDer, pem::PemObject};
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
 use thiserror::Error;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -60,6 +63,13 @@ impl CaBundle {
             pem.push_str("-----END CERTIFICATE-----\n");
         }
         pem
+    }
+
+    /// As trust anchors.
+    pub(super) fn roots(&self) -> Result<RootCertStore, rustls::Error> {
+        let mut roots = RootCertStore::empty();
+        self.0.iter().try_for_each(|ca| roots.add(ca.clone()))?;
+        Ok(roots)
     }
 
     /// Adds a certificate that is not in the bundle yet.

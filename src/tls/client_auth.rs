@@ -13,7 +13,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme,
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme,
     client::danger::HandshakeSignatureValid,
     crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, UnixTime},
@@ -86,11 +86,7 @@ impl ClientAuth {
 impl Trusted {
     fn load(file: &Path) -> Result<Self, ClientAuthError> {
         let bundle = load_cas(file)?;
-        let mut roots = RootCertStore::empty();
-        for ca in bundle.iter() {
-            let added = roots.add(ca.clone());
-            added.map_err(|source| ClientAuthError::NotACa { path: file.to_owned(), source })?;
-        }
+        let roots = bundle.roots().map_err(|source| ClientAuthError::NotACa { path: file.to_owned(), source })?;
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), crypto_provider())
             .build()
             .map_err(|source| ClientAuthError::Verifier { path: file.to_owned(), source })?;

@@ -6,7 +6,6 @@
 use std::{fmt, time::SystemTime};
 
 use rustls::{
-    RootCertStore,
     client::{verify_server_cert_signed_by_trust_anchor, verify_server_name},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
     server::ParsedCertificate,
@@ -162,8 +161,7 @@ fn verify(
     let verified = || {
         let parsed = ParsedCertificate::try_from(leaf)?;
         if !bundle.contains(leaf) {
-            let mut roots = RootCertStore::empty();
-            bundle.iter().try_for_each(|ca| roots.add(ca.clone()))?;
+            let roots = bundle.roots()?;
             let now = UnixTime::since_unix_epoch(now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
             let algorithms = crypto_provider().signature_verification_algorithms.all;
             verify_server_cert_signed_by_trust_anchor(&parsed, &roots, intermediates, now, algorithms)?;

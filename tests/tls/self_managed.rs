@@ -1,207 +1,24 @@
 //! Replicas that share a Secret, against the simulated API server; reviews are verified as an API server verifies them: by
 //! the bundle that stands in a configuration at that moment.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant, SystemTime},
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::{
     apiserver::ApiServer,
-    metrics::{self, Metrics},
     tls::{
-        CaBundle, Clock, Publication, Served, ca_file,
+        Publication, ca_file,
         issue::Ca,
-        self_managed::{IssuancePolicy, ROTATE_ANNOTATION, SelfManaged, Settings, service_names},
+        self_managed::{ROTATE_ANNOTATION, Settings},
     },
 };
-use prometheus_client::registry::Registry;
-use serde_json::{Value, json};
-use tokio::{
-    sync::{RwLock, SetOnce},
-    task::{JoinHandle, JoinSet},
-};
+use serde_json::json;
 
 use crate::{
     DAY, NAME, authority,
-    client::Client,
-    https::Server,
-    support::{Fault, SimulatedApi, Verb, eventually},
-    webhook,
+    cluster::{CONFIGURATIONS, Cluster, Load, SECRET, bundles, certificates, configuration, leaf_in, secret, settings},
+    support::{Fault, Verb, eventually},
 };
-
-const SECRET: &str = "/api/v1/namespaces/gmsa/secrets/gmsa-webhook-tls";
-const CONFIGURATIONS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
-
-/// How long a new authority must stand before it signs. The load below ignores what a client that knows an older bundle
-/// than that sees.
-const STANDING: Duration = Duration::from_millis(200);
-
-/// A cluster as the installation leaves it: an empty Secret, and two configurations without a bundle.
-struct Cluster {
-    api: SimulatedApi,
-    /// How far the cluster's clock is ahead, in seconds.
-    ahead: Arc<AtomicU64>,
-    /// Held for reading while a client shakes hands: days do not pass within a handshake.
-    handshakes: RwLock<()>,
-}
-
-impl Cluster {
-    async fn installed() -> Self {
-        let cluster = Self { api: SimulatedApi::start().await, ahead: Arc::default(), handshakes: RwLock::default() };
-        cluster.api.apply(secret(&json!({})));
-        for plural in CONFIGURATIONS {
-            cluster.api.apply(configuration(plural, ""));
-        }
-        cluster
-    }
-
-    fn clock(&self) -> Clock {
-        let ahead = Arc::clone(&self.ahead);
-        Clock::new(move || SystemTime::now() + Duration::from_secs(ahead.load(Ordering::Relaxed)))
-    }
-
-    /// Lets time pass.
-    async fn pass(&self, time: Duration) {
-        let _none_under_way = self.handshakes.write().await;
-        self.ahead.fetch_add(time.as_secs(), Ordering::Relaxed);
-    }
-
-    fn replica(&self) -> Replica {
-        self.replica_with(&settings())
-    }
-
-    fn replica_with(&self, settings: &Settings) -> Replica {
-        let served = Served::new();
-        let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
-        let (metrics, registry) = Metrics::new("test");
-        let ready = Arc::new(SetOnce::new());
-        let set = Arc::clone(&ready);
-        let on_ready = move || _ = set.set(());
-        let managed = SelfManaged::new(api, settings.clone(), served.clone(), self.clock(), metrics, on_ready);
-        let webhook = webhook(&served, None);
-        let task = tokio::spawn(async move { match managed.run().await {} });
-        Replica { served, ready, registry, webhook, task }
-    }
-
-    /// The bundle of every webhook in a configuration, which must all be the same.
-    fn bundle(&self, plural: &str) -> CaBundle {
-        let object = self.api.object(plural, "", "gmsa-webhook").unwrap();
-        let bundles: BTreeSet<&str> = object["webhooks"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|webhook| webhook["clientConfig"]["caBundle"].as_str().unwrap())
-            .collect();
-        assert_eq!(bundles.len(), 1, "{object}");
-        CaBundle::salvage(&STANDARD.decode(bundles.first().unwrap()).unwrap())
-    }
-
-    fn secret(&self) -> Value {
-        self.api.object("secrets", "gmsa", "gmsa-webhook-tls").unwrap()
-    }
-
-    fn secret_value(&self, key: &str) -> String {
-        String::from_utf8(STANDARD.decode(self.secret()["data"][key].as_str().unwrap()).unwrap()).unwrap()
-    }
-
-    /// Edits the Secret as a person would.
-    fn edit_secret(&self, edit: impl FnOnce(&mut Value)) {
-        let mut secret = self.secret();
-        edit(&mut secret);
-        self.api.apply(secret);
-    }
-
-    /// The certificate of the authority that signs now.
-    fn signing(&self) -> String {
-        let authorities: Value = serde_json::from_str(&self.secret_value("authorities.json")).unwrap();
-        authorities["signing"]["certificate"].as_str().unwrap().to_owned()
-    }
-
-    fn client(&self, plural: &str) -> Client {
-        Client::at(&self.bundle(plural), self.clock())
-    }
-}
-
-struct Replica {
-    served: Served,
-    ready: Arc<SetOnce<()>>,
-    registry: Registry,
-    webhook: Server,
-    task: JoinHandle<()>,
-}
-
-impl Replica {
-    fn serial(&self) -> Option<String> {
-        self.served.current().map(|current| current.serial)
-    }
-
-    /// How often this replica has taken a step, as its metrics say.
-    fn count(&self, step: &str) -> u64 {
-        let scrape = metrics::scrape(&self.registry).unwrap();
-        let sample = format!("gmsa_webhook_certificate_steps_total{{step=\"{step}\"}} ");
-        scrape.lines().find_map(|line| line.strip_prefix(&sample)).unwrap().parse().unwrap()
-    }
-}
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-fn secret(data: &Value) -> Value {
-    let metadata = json!({"namespace": "gmsa", "name": "gmsa-webhook-tls"});
-    let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata});
-    if data.as_object().is_some_and(|data| !data.is_empty()) {
-        secret["data"] = data.clone();
-    }
-    secret
-}
-
-fn configuration(plural: &str, bundle: &str) -> Value {
-    let kind =
-        if plural == CONFIGURATIONS[0] { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
-    let webhook = |name: &str, path: &str| {
-        let service = json!({"namespace": "gmsa", "name": "gmsa-webhook", "path": path});
-        let mut webhook = json!({"name": name, "clientConfig": {"service": service}, "sideEffects": "None"});
-        if !bundle.is_empty() {
-            webhook["clientConfig"]["caBundle"] = json!(STANDARD.encode(bundle));
-        }
-        webhook
-    };
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": kind,
-        "metadata": {"name": "gmsa-webhook"},
-        "webhooks": [webhook("pods.gmsa.example", "/a"), webhook("workloads.gmsa.example", "/b")],
-    })
-}
-
-fn settings() -> Settings {
-    Settings {
-        secret: "gmsa/gmsa-webhook-tls".parse().unwrap(),
-        configurations: vec!["mutating/gmsa-webhook".parse().unwrap(), "validating/gmsa-webhook".parse().unwrap()],
-        issuance: IssuancePolicy {
-            names: service_names("gmsa-webhook", "gmsa"),
-            ca_lifetime: 30 * DAY,
-            leaf_lifetime: 25 * DAY,
-            renewal_percent: 66,
-            bundle_standing: STANDING,
-        },
-        foreign_grace: 10 * DAY,
-        check_interval: Duration::from_millis(40),
-    }
-}
-
-fn certificates(pem: &str) -> CaBundle {
-    CaBundle::from_pem(pem.as_bytes()).unwrap()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_replicas_at_once_make_one_authority_and_one_leaf() {
@@ -227,59 +44,6 @@ async fn three_replicas_at_once_make_one_authority_and_one_leaf() {
     assert_eq!((filled, written), (1, 2));
     assert_eq!(replicas[0].served.current().unwrap().names, [NAME, "gmsa-webhook.gmsa", "gmsa-webhook"]);
     assert_eq!(cluster.api.count(Verb::Create, ""), 0);
-}
-
-/// Posts reviews to replicas for as long as it lives, each verified by the bundle of that moment.
-struct Load {
-    stop: Arc<AtomicBool>,
-    answered: Arc<AtomicUsize>,
-    failures: Arc<Mutex<Vec<String>>>,
-    lanes: JoinSet<()>,
-}
-
-impl Load {
-    fn start(cluster: &Arc<Cluster>, replicas: &[Replica]) -> Self {
-        let mut load =
-            Self { stop: Arc::default(), answered: Arc::default(), failures: Arc::default(), lanes: JoinSet::new() };
-        for (lane, replica) in replicas.iter().enumerate() {
-            let (cluster, address) = (Arc::clone(cluster), replica.webhook.address);
-            let (stop, answered, failures) =
-                (Arc::clone(&load.stop), Arc::clone(&load.answered), Arc::clone(&load.failures));
-            load.lanes.spawn(async move {
-                while !stop.load(Ordering::Relaxed) {
-                    let plural = CONFIGURATIONS[(lane + answered.load(Ordering::Relaxed)) % 2];
-                    let moment = cluster.handshakes.read().await;
-                    let read = Instant::now();
-                    let client = cluster.client(plural);
-                    let connected = client.keep_alive(address, "http/1.1").await;
-                    drop(moment);
-                    // An API server whose bundle is older than the standing time is not promised anything.
-                    if read.elapsed() > STANDING {
-                        continue;
-                    }
-                    let reviewed = match connected {
-                        Ok(mut connection) => connection.review().await,
-                        Err(error) => Err(error),
-                    };
-                    match reviewed {
-                        Ok(()) => _ = answered.fetch_add(1, Ordering::Relaxed),
-                        Err(error) => failures.lock().unwrap().push(format!("replica {lane}, {plural}: {error}")),
-                    }
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
-            });
-        }
-        load
-    }
-
-    async fn finish(mut self) -> usize {
-        self.stop.store(true, Ordering::Relaxed);
-        while let Some(ended) = self.lanes.join_next().await {
-            ended.unwrap();
-        }
-        assert_eq!(*self.failures.lock().unwrap(), Vec::<String>::new());
-        self.answered.load(Ordering::Relaxed)
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -320,14 +84,6 @@ async fn fifty_rotations_under_load_fail_no_verification() {
     for plural in CONFIGURATIONS {
         assert!(cluster.bundle(plural).len() <= 3, "{:?}", cluster.bundle(plural));
     }
-}
-
-/// The serial number of the leaf in the Secret.
-fn leaf_in(cluster: &Cluster) -> String {
-    let (_, pem) = x509_parser::pem::parse_x509_pem(cluster.secret_value("tls.crt").as_bytes())
-        .map(|(rest, pem)| (rest.to_vec(), pem))
-        .unwrap();
-    gmsa_webhook::tls::Summary::of(&pem.parse_x509().unwrap()).serial
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -449,15 +205,6 @@ async fn a_bundle_that_is_there_is_appended_to_and_kept_for_the_grace() {
     cluster.pass(10 * DAY).await;
     let ours = certificates(&cluster.signing());
     eventually("theirs goes", || bundles(&cluster).iter().all(|bundle| *bundle == Some(ours.clone()))).await;
-}
-
-fn bundles(cluster: &Cluster) -> Vec<Option<CaBundle>> {
-    let bundle = |plural: &&str| {
-        let object = cluster.api.object(plural, "", "gmsa-webhook")?;
-        let text = object["webhooks"][1]["clientConfig"]["caBundle"].as_str()?.to_owned();
-        Some(CaBundle::salvage(&STANDARD.decode(text).unwrap()))
-    };
-    CONFIGURATIONS.iter().map(bundle).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

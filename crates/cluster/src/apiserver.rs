@@ -21,8 +21,8 @@ mod turns;
 
 use backoff::jittered;
 pub use client::ClientError;
-use turns::Turns;
 pub use turns::CallKind;
+use turns::Turns;
 
 /// The largest answer that is read, in bytes: etcd refuses objects far below it, and lists are read in pages.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;

@@ -122,15 +122,10 @@ pub fn apply(
     policy: &IssuancePolicy,
 ) -> Result<Certificates, IssueError> {
     let now = observed.now;
-    let (cas, leaf) = match contents {
-        Contents::Empty => (None, None),
+    let (cas, mut leaf) = match contents {
+        Contents::Complete(Certificates { cas, leaf }) if step != Step::Restart => (Some(cas), Some(leaf)),
         Contents::Damaged { cas, leaf, .. } => (cas, leaf),
-        Contents::Complete(Certificates { cas, leaf }) => (Some(cas), Some(leaf)),
-    };
-    let (cas, leaf) = match step {
-        Step::Fill | Step::Restart => (None, None),
-        Step::Rebuild | Step::Forget | Step::Announce => (cas, leaf),
-        Step::Reissue | Step::Promote => (cas, None),
+        _ => (None, None),
     };
     let mut cas = match cas {
         Some(cas) => cas,
@@ -142,13 +137,17 @@ pub fn apply(
         },
     };
     match step {
+        Step::Fill | Step::Rebuild | Step::Restart => {}
+        Step::Reissue => leaf = None,
         Step::Announce => {
             cas.next = Some(new_ca(now, policy)?);
             observed.rotation.clone_into(&mut cas.last_rotation);
         }
-        Step::Promote => promote(&mut cas),
+        Step::Promote => {
+            promote(&mut cas);
+            leaf = None;
+        }
         Step::Forget => cas.retired.retain(|retired| !is_unused(retired, observed)),
-        Step::Fill | Step::Rebuild | Step::Restart | Step::Reissue => {}
     }
     let leaf = match leaf {
         Some(leaf) => leaf,
