@@ -56,7 +56,7 @@ async fn from_secret(api: &ApiServer, name: &SecretName) -> anyhow::Result<Input
 ///
 /// # Errors
 /// Where the CA in the folder cannot be used, or a file cannot be written.
-pub fn issue(request: Issue, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
+pub fn issue(request: &Issue, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
     let made = folder::issue(&request.folder, &request.request, now)?;
     let ca = if made.new_ca { "a new certificate authority" } else { "the existing certificate authority" };
     let report = format!(

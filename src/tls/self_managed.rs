@@ -189,11 +189,10 @@ impl SelfManaged {
             self.metrics.certificate_step(counter, 1);
         }
         let certificate = certificates.leaf.pair.summary();
-        match damage {
-            Some(reason) => {
-                tracing::warn!(secret = %name, reason, %certificate, "rebuilt the Secret: it was damaged or edited")
-            }
-            None => tracing::info!(secret = %name, ?step, %certificate, "wrote the Secret"),
+        if let Some(reason) = damage {
+            tracing::warn!(secret = %name, reason, %certificate, "rebuilt the Secret: it was damaged or edited");
+        } else {
+            tracing::info!(secret = %name, ?step, %certificate, "wrote the Secret");
         }
         Ok(Next::Again)
     }

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Run::Serve(config) => observed(&config).inspect_err(|error| eprintln!("error: {error:#}")),
         Run::Test { namespace } => told(on_runtime(test(&namespace))),
         Run::Inspect(request) => told(on_runtime(certs::inspect(request, SystemTime::now()))),
-        Run::Issue(request) => told(certs::issue(request, SystemTime::now())),
+        Run::Issue(request) => told(certs::issue(&request, SystemTime::now())),
     };
     ended.unwrap_or(ExitCode::from(2))
 }
