@@ -10,6 +10,7 @@ use futures::future::join_all;
 use gmsa_webhook::tls::{
     KeyPair, Served,
     client_auth::{ClientAuth, ClientAuthError},
+    files::FileError,
     issue::{Ca, Issued},
 };
 use rustls::HandshakeKind;
@@ -100,8 +101,8 @@ impl Guarded {
         fs::write(&file, trusted.cert_pem()).unwrap();
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         let auth = ClientAuth::load(file, names).unwrap();
-        let fresh = std::sync::Arc::clone(&auth).keep_fresh(Duration::from_secs(3600));
-        tokio::spawn(async move { match fresh.await {} });
+        let kept = std::sync::Arc::clone(&auth).keep_loaded(Duration::from_secs(3600));
+        tokio::spawn(async move { match kept.await {} });
         let server = webhook(&served(&serving), Some(auth));
         Self { folder, trusted, serving, server }
     }
@@ -219,8 +220,8 @@ fn a_file_without_authorities_is_refused_at_the_start() {
     assert_eq!(error.to_string(), format!("cannot read {}", file.display()));
     fs::write(&file, "nothing").unwrap();
     let error = ClientAuth::load(file.clone(), Vec::new()).unwrap_err();
-    assert_eq!(error.to_string(), format!("{} does not hold authorities", file.display()));
-    assert!(matches!(error, ClientAuthError::Invalid { .. }));
+    assert_eq!(error.to_string(), format!("{} does not hold certificate authorities", file.display()));
+    assert!(matches!(error, ClientAuthError::File(FileError::InvalidCas { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]

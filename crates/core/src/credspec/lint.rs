@@ -53,7 +53,14 @@ pub fn object(object: &Value) -> Vec<Diagnostic> {
 pub fn too_large() -> Vec<Diagnostic> {
     let mut report = Report::default();
     let problem = format!("is longer than {} KiB or holds more than {MAX_VALUES} values", MAX_BYTES / 1024);
-    report.add(Severity::Error, &rules::SIZE, "credspec", problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
+    report.add(
+        Severity::Error,
+        &rules::SIZE,
+        "credspec",
+        problem,
+        NOT_ACCEPTED,
+        "fewer accounts, a shorter PluginInput",
+    );
     report.findings
 }
 
