@@ -12,5 +12,6 @@
 
 pub mod admission;
 pub mod credspec;
+pub mod diagnostic;
 mod json;
 pub mod quote;
