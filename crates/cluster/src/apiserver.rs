@@ -8,7 +8,7 @@
 use std::{error::Error as _, fmt, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode, header::RETRY_AFTER};
+use http::{HeaderMap, Request, Response, StatusCode, header::RETRY_AFTER};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::core::Status;
 use tokio::{
@@ -167,6 +167,14 @@ impl ApiServer {
     /// # Errors
     /// Where there is no answer with a 2xx code by the deadline.
     pub async fn call(&self, request: Request<Vec<u8>>, deadline: Instant) -> Result<Bytes, CallError> {
+        self.exchange(request, deadline).await.map(Response::into_body)
+    }
+
+    /// The same, with the head of the answer.
+    ///
+    /// # Errors
+    /// Where there is no answer with a 2xx code by the deadline.
+    pub async fn exchange(&self, request: Request<Vec<u8>>, deadline: Instant) -> Result<Response<Bytes>, CallError> {
         let asked = Instant::now();
         let error = match self.attempt(request.clone(), asked, deadline).await {
             Ok(answer) => return Ok(answer),
@@ -177,7 +185,12 @@ impl ApiServer {
         self.attempt(request, asked, deadline).await
     }
 
-    async fn attempt(&self, request: Request<Vec<u8>>, asked: Instant, deadline: Instant) -> Result<Bytes, CallError> {
+    async fn attempt(
+        &self,
+        request: Request<Vec<u8>>,
+        asked: Instant,
+        deadline: Instant,
+    ) -> Result<Response<Bytes>, CallError> {
         let Ok(turn) = timeout_at(deadline, self.turns.acquire()).await else {
             return Err(CallError::NoTurn(deadline - asked));
         };
@@ -186,7 +199,7 @@ impl ApiServer {
         answer.unwrap_or_else(|_| Err(CallError::TimedOut(deadline - asked)))
     }
 
-    async fn send(&self, request: Request<Vec<u8>>) -> Result<Bytes, CallError> {
+    async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
         let answer = self.client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, MAX_ANSWER)
@@ -195,7 +208,7 @@ impl ApiServer {
             .map_err(|error| if error.is::<LengthLimitError>() { CallError::TooLarge } else { CallError::Cut })?;
         let body = body.to_bytes();
         if head.status.is_success() {
-            return Ok(body);
+            return Ok(Response::from_parts(head, body));
         }
         Err(CallError::Refused {
             code: head.status,
