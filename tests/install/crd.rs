@@ -19,17 +19,57 @@ const SPEC: &str = include_str!("credential-spec.yaml");
 
 /// What replaces what in the credential spec, and the part of the refusal that says so.
 const MISTAKES: [(&str, &str, &str); 11] = [
-    ("3094792973", "3094792973-1104", "credspec.DomainJoinConfig.Sid: Invalid value: must be the domain's SID: S-1-5-21 and three numbers (an account's has one more)"),
-    ("S-1-5-21-", "S-1-5-32-", "credspec.DomainJoinConfig.Sid: Invalid value: must be the domain's SID: S-1-5-21 and three numbers (an account's has one more)"),
-    ("MachineAccountName: WebApp1", "MachineAccountName: WebApp1$", "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $"),
-    ("MachineAccountName: WebApp1", r"MachineAccountName: CORP\WebApp1", "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $"),
-    ("MachineAccountName: WebApp1", "MachineAccountName: WebApp1.corp.example.com", "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $"),
-    ("NetBiosName: CORP", r"NetBiosName: CORP\X", "credspec.DomainJoinConfig.NetBiosName: Invalid value: must be a NetBIOS name, not a DNS name or a path"),
-    ("NetBiosName: CORP", "NetBiosName: CORP-EXAMPLE-COM", "credspec.DomainJoinConfig.NetBiosName: Too long: may not be more than 15 bytes"),
-    ("244818ae-87ac-4fcd-92ec-e79e5252348a", "'{244818ae-87ac-4fcd-92ec-e79e5252348a}'", "credspec.DomainJoinConfig.Guid: Invalid value: must be a GUID without braces"),
+    (
+        "3094792973",
+        "3094792973-1104",
+        "credspec.DomainJoinConfig.Sid: Invalid value: must be the domain's SID: S-1-5-21 and three numbers (an account's has one more)",
+    ),
+    (
+        "S-1-5-21-",
+        "S-1-5-32-",
+        "credspec.DomainJoinConfig.Sid: Invalid value: must be the domain's SID: S-1-5-21 and three numbers (an account's has one more)",
+    ),
+    (
+        "MachineAccountName: WebApp1",
+        "MachineAccountName: WebApp1$",
+        "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $",
+    ),
+    (
+        "MachineAccountName: WebApp1",
+        r"MachineAccountName: CORP\WebApp1",
+        "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $",
+    ),
+    (
+        "MachineAccountName: WebApp1",
+        "MachineAccountName: WebApp1.corp.example.com",
+        "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $",
+    ),
+    (
+        "NetBiosName: CORP",
+        r"NetBiosName: CORP\X",
+        "credspec.DomainJoinConfig.NetBiosName: Invalid value: must be a NetBIOS name, not a DNS name or a path",
+    ),
+    (
+        "NetBiosName: CORP",
+        "NetBiosName: CORP-EXAMPLE-COM",
+        "credspec.DomainJoinConfig.NetBiosName: Too long: may not be more than 15 bytes",
+    ),
+    (
+        "244818ae-87ac-4fcd-92ec-e79e5252348a",
+        "'{244818ae-87ac-4fcd-92ec-e79e5252348a}'",
+        "credspec.DomainJoinConfig.Guid: Invalid value: must be a GUID without braces",
+    ),
     ("[ActiveDirectory]", "[ActiveDirectoy]", "credspec.CmsPlugins: Invalid value: must contain \"ActiveDirectory\""),
-    ("PluginGUID: \"{CCC2A336-D7F3-4818-A213-272B7924213E}\"", "PluginGUID: CCC2A336-D7F3-4818-A213-272B7924213E", "credspec.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: Invalid value: must be in braces"),
-    ("PortableCcgVersion: \"1\"", "PortableCcgVersion: \"01\"", "credspec.ActiveDirectoryConfig.HostAccountConfig.PortableCcgVersion: Invalid value: must be \"1\""),
+    (
+        "PluginGUID: \"{CCC2A336-D7F3-4818-A213-272B7924213E}\"",
+        "PluginGUID: CCC2A336-D7F3-4818-A213-272B7924213E",
+        "credspec.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: Invalid value: must be in braces",
+    ),
+    (
+        "PortableCcgVersion: \"1\"",
+        "PortableCcgVersion: \"01\"",
+        "credspec.ActiveDirectoryConfig.HostAccountConfig.PortableCcgVersion: Invalid value: must be \"1\"",
+    ),
 ];
 
 #[test]
@@ -66,11 +106,21 @@ fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
 
     // What was stored before stays editable where it is wrong already, and may not become wrong in another way.
     let patch = |patch: &serde_json::Value| {
-        complaint(plane.kubectl(["patch", "gmsacredentialspec", "webapp1", "--type=merge", "--patch", &patch.to_string()]))
+        complaint(plane.kubectl([
+            "patch",
+            "gmsacredentialspec",
+            "webapp1",
+            "--type=merge",
+            "--patch",
+            &patch.to_string(),
+        ]))
     };
     assert_eq!(patch(&json!({"metadata": {"labels": {"a": "b"}}})), None);
     assert_eq!(patch(&json!({"credspec": {"DomainJoinConfig": {"DnsTreeName": "other.example.com"}}})), None);
-    assert_eq!(patch(&json!({"credspec": {"DomainJoinConfig": {"Guid": "244818ae-87ac-4fcd-92ec-e79e5252348a"}}})), None);
+    assert_eq!(
+        patch(&json!({"credspec": {"DomainJoinConfig": {"Guid": "244818ae-87ac-4fcd-92ec-e79e5252348a"}}})),
+        None
+    );
     let said = patch(&json!({"credspec": {"DomainJoinConfig": {"Sid": "S-1-5"}}})).unwrap();
     assert!(said.contains("must be the domain's SID"), "{said}");
     plane.kubectl_prints(["delete", "gmsacredentialspec", "webapp1"]);
@@ -88,7 +138,8 @@ fn a_release_brings_the_crd_up_to_date_whoever_owns_it() {
     plane.kubectl_prints(["label", "crd", CRD, "app.kubernetes.io/managed-by=Helm"]);
     plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
     plane.apply(SPEC);
-    let spec = || plane.kubectl_prints(["get", "gmsacredentialspec", "webapp1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
+    let spec =
+        || plane.kubectl_prints(["get", "gmsacredentialspec", "webapp1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
     let uid = || plane.kubectl_prints(["get", "crd", CRD, "-o", "jsonpath={.metadata.uid}"]);
     let (spec_before, uid_before) = (spec(), uid());
     plane.create_namespace(RELEASE_NAMESPACE);
@@ -118,8 +169,8 @@ const CRD: &str = "gmsacredentialspecs.windows.k8s.io";
 fn with_jobs(plane: &Plane, args: &[&str]) -> String {
     let helm = Helm::of_cluster(&plane.kubeconfig());
     let job = ["get", "job", "gmsa-crd", "--namespace", RELEASE_NAMESPACE, "-o", "json"];
+    let more = ["--namespace", RELEASE_NAMESPACE, "--set", "crds.upgrade=true", "--timeout", "60s"];
     thread::scope(|scope| {
-        let more = ["--namespace", RELEASE_NAMESPACE, "--set", "crds.upgrade=true", "--timeout", "60s"];
         let ran = scope.spawn(|| helm.prints(args.iter().copied().chain(more)));
         plane.until("helm has created the Job", || plane.kubectl(job).status.success());
         let created: serde_json::Value = serde_json::from_str(&plane.kubectl_prints(job)).unwrap();

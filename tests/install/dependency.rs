@@ -87,7 +87,11 @@ fn a_dependency_gets_the_calls_and_its_sibling_does_not() {
     };
     // Blank means this chart's default, not the parent's nor none at all.
     let blank = parent.path().join("blank.yaml");
-    fs::write(&blank, "gmsa-webhook: {replicaCount: , image: , webhooks: {last: }, podDisruptionBudget: , resources: }\n").unwrap();
+    fs::write(
+        &blank,
+        "gmsa-webhook: {replicaCount: , image: , webhooks: {last: }, podDisruptionBudget: , resources: }\n",
+    )
+    .unwrap();
     fs::write(parent.path().join("values.yaml"), "gmsa-webhook: {replicaCount: , viewerRole: true}\n").unwrap();
     run(&["upgrade", "shop", chart, "--reset-values", "--values", blank.to_str().unwrap()]);
     assert_eq!(replicas(), "2");
@@ -97,7 +101,8 @@ fn a_dependency_gets_the_calls_and_its_sibling_does_not() {
     assert_eq!(replicas(), "2");
     run(&["rollback", "shop", "1"]);
     assert_eq!(replicas(), "3");
-    let refused = helm.refuses(["upgrade", "shop", chart, "--namespace", NAMESPACE, "--set", "gmsa-webhook.replicaCuont=1"]);
+    let refused =
+        helm.refuses(["upgrade", "shop", chart, "--namespace", NAMESPACE, "--set", "gmsa-webhook.replicaCuont=1"]);
     assert!(refused.contains("additional properties 'replicaCuont' not allowed"), "{refused}");
     run(&["uninstall", "shop", "--wait"]);
     assert_eq!(left(&plane, "shop"), "");
@@ -120,7 +125,12 @@ fn two_releases_in_one_namespace_live_side_by_side() {
     let refused = helm.refuses(twin);
     assert!(refused.contains("exists and cannot be imported into the current release"), "{refused}");
     helm.prints(twin.into_iter().chain(["--set", "fullnameOverride=another"]));
-    assert_eq!(left(&plane, "one").lines().filter(|line| line.ends_with("/another")).count(), 9, "{}", left(&plane, "one"));
+    assert_eq!(
+        left(&plane, "one").lines().filter(|line| line.ends_with("/another")).count(),
+        9,
+        "{}",
+        left(&plane, "one")
+    );
     helm.prints(["uninstall", "one", "--namespace", "elsewhere", "--wait"]);
     run(&["uninstall", "one", "--wait"]);
     assert_eq!(left(&plane, "one"), "");

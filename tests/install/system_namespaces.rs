@@ -64,7 +64,10 @@ fn pods_of_system_namespaces_are_validated_while_the_webhook_answers() {
         assert_eq!(asked(namespace, Options::Absent), None);
     }
     let said = asked("default", Options::Contents).unwrap();
-    assert!(said.contains("admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: "), "{said}");
+    assert!(
+        said.contains("admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: "),
+        "{said}"
+    );
 
     replica.end();
     plane.until("the webhook is missed", || {

@@ -9,7 +9,8 @@ use crate::{
     release::Release,
 };
 
-const WARNING: &str = "Warning: GMSA, not enforced: service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
+const WARNING: &str =
+    "Warning: GMSA, not enforced: service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
 
 /// What `kubectl` shows beside a pod that is created as a dry run.
 fn warnings(plane: &Plane, pod: &Value) -> String {
@@ -54,7 +55,7 @@ fn a_trial_admits_with_a_warning_what_would_be_refused_and_ends_by_an_upgrade() 
     });
 }
 
-/// `webhooks.first.enabled=false`: the configuration that sorts last does the work of both, also for names that another webhook adds.
+/// `webhooks.first.enabled=false`: the configuration that sorts last does the work of both, also for names that the pod did not come with.
 #[test]
 fn one_mutating_configuration_does_the_work_of_two() {
     let plane = Plane::start();

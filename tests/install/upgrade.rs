@@ -119,9 +119,14 @@ fn with_cert_manager_and_reused_values(plane: &Plane) {
 
     assert_eq!(release.identities(&objects), before);
     // An issuer in the namespace signs the same CA, whose key stays, from now on.
-    assert!(!release.exists("clusterissuers.cert-manager.io/gmsa-ca") && release.exists("issuers.cert-manager.io/gmsa-ca"));
+    assert!(
+        !release.exists("clusterissuers.cert-manager.io/gmsa-ca") && release.exists("issuers.cert-manager.io/gmsa-ca")
+    );
     let issuer = &release.get("certificates.cert-manager.io/gmsa-ca")["spec"];
-    assert_eq!((&issuer["issuerRef"]["kind"], &issuer["privateKey"]["rotationPolicy"]), (&json!("Issuer"), &json!("Never")));
+    assert_eq!(
+        (&issuer["issuerRef"]["kind"], &issuer["privateKey"]["rotationPolicy"]),
+        (&json!("Issuer"), &json!("Never"))
+    );
     assert_eq!(release.get("gmsacredentialspec/web-app1")["credspec"], spec);
     for kind in ["mutating", "validating"] {
         assert_eq!(release.ca_bundle(kind), json!(CA.trim()), "{kind}");
@@ -225,7 +230,10 @@ fn with_blank_values(plane: &Plane) {
     let spec = || release.get("deployment/blank")["spec"].clone();
     release.upgrade(&[&["--reset-values", "--set", "containerPort=443"], &blank[..], &IMAGE[..]].concat());
     assert_eq!(release.identities(&kept("blank")), before);
-    assert_eq!((&spec()["replicas"], &spec()["template"]["spec"]["terminationGracePeriodSeconds"]), (&json!(2), &json!(30)));
+    assert_eq!(
+        (&spec()["replicas"], &spec()["template"]["spec"]["terminationGracePeriodSeconds"]),
+        (&json!(2), &json!(30))
+    );
     let reset = spec();
     release.upgrade(&[&["--reuse-values"], &blank[..]].concat());
     assert_eq!(spec(), reset);

@@ -208,7 +208,7 @@ fn a_collector_that_never_answers_delays_nothing() {
 
 /// The image has no certificate authorities: those that are built in do, and a collector that they do not vouch for costs spans alone.
 #[test]
-fn a_system_without_authorities_and_a_useless_collector_never_stop_the_server() {
+fn a_system_without_authorities_never_stops_the_server() {
     let nowhere = [("SSL_CERT_FILE", "/nonexistent/ca.crt"), ("SSL_CERT_DIR", "/nonexistent")];
     let (endpoint, collected) = collector();
     let mut serving = serve(&endpoint, &nowhere);
@@ -223,11 +223,4 @@ fn a_system_without_authorities_and_a_useless_collector_never_stop_the_server() 
     let lines = end(serving);
     let causes = complaints(&lines);
     assert!(matches!(causes[..], [cause] if cause.contains("UnknownIssuer")), "{causes:?}");
-
-    let mut serving = serve(&endpoint, &[("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")]);
-    allowed(&serving.curl());
-    let lines = end(serving);
-    let said = lines.iter().filter_map(|line| line["message"].as_str());
-    let said: Vec<_> = said.filter(|message| message.starts_with("no traces are exported: ")).collect();
-    assert_eq!(said.len(), 1, "{lines:?}");
 }
