@@ -37,6 +37,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 #[path = "../tests/support/control_plane/mod.rs"]
 mod control_plane;
+mod page;
 #[path = "cluster/report.rs"]
 mod report;
 
@@ -90,10 +91,9 @@ fn main() -> ExitCode {
         eprintln!("{}", tails(folder.path()));
         return ExitCode::from(2);
     };
-    let text = report.to_string();
-    println!("{text}");
+    println!("{report}");
     if args.write {
-        report::write(&text);
+        report.write();
     }
     ExitCode::SUCCESS
 }
@@ -228,7 +228,7 @@ impl Lab {
             }
         }))
         .await;
-        let (seconds, cpu) = (begin.elapsed().as_secs_f64(), self.control_plane.api_server_cpu() - cpu);
+        let (seconds, cpu) = (begin.elapsed().as_secs_f64(), self.control_plane.api_server_cpu().saturating_sub(cpu));
         let reviews = self.reviews().await - reviews;
         self.client().delete(&collection).await.unwrap();
         until("the pods are gone", async || {

@@ -12,11 +12,8 @@ use tokio::time::Instant;
 
 use super::Outcome;
 use crate::apiserver::ApiServer;
+use gmsa_cluster::crd::{self, PATH};
 
-const CRD: &str = include_str!("../../charts/gmsa-webhook/crds/gmsacredentialspecs.yaml");
-const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gmsacredentialspecs.windows.k8s.io";
-/// The annotation that counts the changes of the CRD.
-const REVISION: &str = "gmsa-webhook/crd-revision";
 /// How long each of the two calls may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -33,7 +30,7 @@ pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, Outcome)> {
         }
         Err(error) => return Err(error).context("cannot read the CRD"),
     };
-    let (from, to) = (revision(&found), own_revision());
+    let (from, to) = (crd::revision(&found), crd::own_revision());
     if from > to {
         return Ok(report(&format!(
             "the CRD is newer (revision {from}) than this release's (revision {to}): left as it is"
@@ -47,21 +44,10 @@ fn report(line: &str) -> (String, Outcome) {
     (format!("{line}\n"), Outcome::Clean)
 }
 
-/// A CRD without the annotation is older than any with it.
-fn revision(crd: &Value) -> u32 {
-    let revision = crd.pointer("/metadata/annotations").and_then(|annotations| annotations.get(REVISION));
-    revision.and_then(Value::as_str).and_then(|revision| revision.parse().ok()).unwrap_or_default()
-}
-
-fn own_revision() -> u32 {
-    let annotation = CRD.lines().find_map(|line| line.trim().strip_prefix(REVISION)?.strip_prefix(": "));
-    annotation.and_then(|revision| revision.trim_matches('"').parse().ok()).unwrap_or_default()
-}
-
 async fn apply(api: &ApiServer) -> anyhow::Result<()> {
     let request = Request::patch(format!("{PATH}?fieldManager=gmsa-webhook&force=true"))
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
-        .body(CRD.into())?;
+        .body(crd::TEXT.into())?;
     api.call(request, Instant::now() + PATIENCE).await?;
     Ok(())
 }

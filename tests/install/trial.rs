@@ -7,6 +7,7 @@ use crate::{
     plane::Plane,
     pods::{NAMESPACE, Options, creation, pod},
     release::Release,
+    tool::Tool,
 };
 
 const WARNING: &str =
@@ -46,6 +47,10 @@ fn a_trial_admits_with_a_warning_what_would_be_refused_and_ends_by_an_upgrade() 
     assert!(missing.contains("Warning: GMSA, not enforced: cred spec no-such-spec does not exist"), "{missing}");
     let (report, tested) = test_the_release(&release);
     assert!(tested.status.success() && report.lines().all(|line| line.starts_with("pass  ")), "{report}");
+    let (report, _) = Tool::new(&plane).gmsa("doctor");
+    let line =
+        "warn  call of the webhook  the API server reaches it, but denials are not enforced (dry run in default)\n";
+    assert!(report.contains(line), "{report}");
 
     drop(replica);
     release.upgrade("webhooks.enforcement=Enforce");
