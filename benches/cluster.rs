@@ -228,7 +228,7 @@ impl Lab {
             }
         }))
         .await;
-        let (seconds, cpu) = (begin.elapsed().as_secs_f64(), self.control_plane.api_server_cpu() - cpu);
+        let (seconds, cpu) = (begin.elapsed().as_secs_f64(), self.control_plane.api_server_cpu().saturating_sub(cpu));
         let reviews = self.reviews().await - reviews;
         self.client().delete(&collection).await.unwrap();
         until("the pods are gone", async || {

@@ -157,7 +157,7 @@ impl Metrics {
         );
         registry.register(
             "spec_watch_stuck",
-            "Times the watch of credential specs withheld changes, was found out by a comparison with the API server, and was replaced",
+            "Times a watch of credential specs was connected but withheld changes: credential specs were listed again",
             metrics.watch_stuck.clone(),
         );
         registry.register_collector(Box::new(WatchAge(metrics.watch_event.clone())));
@@ -238,7 +238,7 @@ impl Metrics {
         self.watch_event.set(unix(at));
     }
 
-    /// The watch was connected, and withheld changes.
+    /// A watch was connected but withheld changes.
     pub fn watch_stuck(&self) {
         self.watch_stuck.inc();
     }

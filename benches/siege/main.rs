@@ -144,7 +144,7 @@ impl<'f> Siege<'f> {
         let before = server.cpu();
         let outcome = (assault.run)(&Target { client, server: &server, api: &self.api }).await;
         let seen = tokio::task::spawn_blocking(|| honest.stop()).await.unwrap();
-        let cpu = (server.cpu() - before).as_secs_f64();
+        let cpu = server.cpu() - before;
         tokio::time::sleep(REST).await;
         let killed = !server.runs();
         let memory = |number: f64, aim: f64| {

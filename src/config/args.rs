@@ -229,7 +229,7 @@ pub(super) struct CertificateArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) client_ca: Option<PathBuf>,
 
-    /// Only serve clients whose certificate has this common name or DNS name; may be given several times.
+    /// Only serve clients whose certificate has this common name, or with dns:NAME this DNS name; may be given several times.
     #[arg(long, value_name = "NAME", requires = "client_ca")]
     pub(super) client_name: Vec<String>,
 

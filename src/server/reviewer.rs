@@ -16,7 +16,7 @@ use crate::{
 use gmsa_core::{
     admission::{
         Decision, Enforcement, Facts, Failure, Needs, Plan, Review, Source, SpecFact, Subject, UseFact, Verdict,
-        Webhook, review::Operation,
+        Webhook, operation::Operation,
     },
     credspec::SpecName,
 };
@@ -78,7 +78,7 @@ impl Reviewer {
 
     /// Decides a review whose request began at `started`, before `deadline`. What cannot be found out by then ends as a
     /// denial that says so.
-    pub async fn decide(&self, webhook: Webhook, review: &Review<'_>, started: Instant, deadline: Instant) -> Decision {
+    pub async fn decide(&self, webhook: Webhook, review: &Review, started: Instant, deadline: Instant) -> Decision {
         let plan = Plan::new(webhook, review).with_enforcement(self.enforcement);
         let mut facts = self.gather(&plan.needs(), deadline).await;
         let mut decision = plan.decide(&facts);
@@ -175,7 +175,7 @@ fn path(webhook: Webhook) -> metrics::Path {
     }
 }
 
-fn record(metrics: &Metrics, webhook: Webhook, review: &Review<'_>, decision: &Decision, duration: Duration) {
+fn record(metrics: &Metrics, webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
     let operation = match review.operation {
         Operation::Create => metrics::Operation::Create,
         Operation::Update => metrics::Operation::Update,
@@ -195,7 +195,7 @@ fn outcome(decision: &Decision) -> metrics::Outcome {
 }
 
 /// Completes the span of the review, where there is one.
-fn trace(review: &Review<'_>, decision: &Decision) {
+fn trace(review: &Review, decision: &Decision) {
     if !tracing::enabled!(target: otlp::TARGET, Level::INFO) {
         return;
     }
@@ -236,7 +236,7 @@ fn random_hostname() -> Option<String> {
 }
 
 /// One line per decision: what concerns a person at info, plain approvals at debug. Never a pod's body or contents.
-fn log(webhook: Webhook, review: &Review<'_>, decision: &Decision, duration: Duration) {
+fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
     let path = path(webhook).as_str();
     let pod = review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name());
     let (uid, namespace, operation, reason) =

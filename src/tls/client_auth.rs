@@ -23,13 +23,15 @@ use rustls::{
     },
 };
 use thiserror::Error as ThisError;
-use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::{
+    extensions::GeneralName,
+    prelude::{FromDer, X509Certificate},
+};
 
 use super::{
     CaBundle, crypto_provider,
     files::{FileError, load_cas},
     reload::Reload,
-    summary::Summary,
 };
 
 #[derive(Debug)]
@@ -57,8 +59,8 @@ pub enum ClientAuthError {
 }
 
 impl ClientAuth {
-    /// Trusts clients with a certificate of a CA in `file`; where there are `names`, only those whose common name or DNS
-    /// name is one of them.
+    /// Trusts clients with a certificate of a CA in `file`. Where there are `names`, the common name must be one of them, or
+    /// one of the DNS names must be one of them with `dns:` in front.
     ///
     /// # Errors
     /// Where the file cannot be read or holds no CA.
@@ -136,9 +138,23 @@ impl ClientCertVerifier for ClientAuth {
     }
 }
 
-/// Whether the certificate's common name or one of its DNS names is in `names`.
+/// What a name begins with that means a DNS name.
+const DNS: &str = "dns:";
+
+/// Whether the certificate has one of `names`: as its common name, by which Kubernetes identifies the clients of an API
+/// server, or where `dns:` says so, as one of its DNS names. An authority may sign a DNS name that the client chose for
+/// itself, so none counts unasked.
 fn is_one_of(names: &[String], cert: &CertificateDer<'_>) -> bool {
     let Ok((_, cert)) = X509Certificate::from_der(cert) else { return false };
-    let common = cert.subject().iter_common_name().filter_map(|name| name.as_str().ok().map(str::to_owned));
-    Summary::of(&cert).names.into_iter().chain(common).any(|name| names.contains(&name))
+    // Of several the last counts, as in Go.
+    let common = cert.subject().iter_common_name().last().and_then(|name| name.as_str().ok());
+    let alternative = cert.subject_alternative_name().ok().flatten();
+    let has_dns = |wanted: &str| {
+        let names = alternative.iter().flat_map(|names| &names.value.general_names);
+        names.into_iter().any(|name| matches!(name, GeneralName::DNSName(dns) if *dns == wanted))
+    };
+    names.iter().any(|name| match name.strip_prefix(DNS) {
+        Some(dns) => has_dns(dns),
+        None => common == Some(name),
+    })
 }

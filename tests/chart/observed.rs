@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, fs, process::Command};
 
-use gmsa_core::admission::{Denial, Grounds};
+use gmsa_core::admission::{AllowReason, Denial};
 use gmsa_webhook::metrics::reference::{self, Family};
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 fn families() -> Vec<Family> {
-    reference::families(Grounds::REASONS.iter().chain(Denial::REASONS).copied()).unwrap()
+    reference::families(AllowReason::REASONS.iter().chain(Denial::REASONS).copied()).unwrap()
 }
 
 /// The groups of rules that the chart renders, with these values besides.

@@ -99,7 +99,7 @@ impl Replica {
 
 pub async fn decide(reviewer: &Reviewer, webhook: Webhook, review: &Value) -> Decision {
     let body = review.to_string();
-    let review = Review::parse(body.as_bytes()).unwrap();
+    let review = Review::parse(body.as_bytes(), webhook).unwrap();
     let now = Instant::now();
     reviewer.decide(webhook, &review, now, now + SOON).await
 }

@@ -76,10 +76,12 @@ impl Scene {
     pub async fn elapse(&self, step: Duration, limit: Duration, mut condition: impl FnMut() -> bool) -> Duration {
         let mut elapsed = Duration::ZERO;
         loop {
-            let mut quiet = 0;
-            while quiet < 3 {
+            // Both sides run on this thread: each round lets all that is ready go on.
+            let (mut quiet, mut sent) = (0, 0);
+            while quiet < 10 {
                 time::sleep(Duration::from_millis(1)).await;
-                quiet = if self.api.is_idle() { quiet + 1 } else { 0 };
+                let before = std::mem::replace(&mut sent, self.api.bytes_sent());
+                quiet = if self.api.is_idle() && before == sent { quiet + 1 } else { 0 };
             }
             if condition() {
                 return elapsed;

@@ -31,7 +31,7 @@ async fn a_quiet_hour_costs_one_object_a_minute_and_six_comparisons() {
     scene.knows(specs).await;
     scene.api.forget_requests();
     let before = scene.api.bytes_sent();
-    let step = Duration::from_secs(5);
+    let step = Duration::from_secs(10);
     let mut elapsed = Duration::ZERO;
     while elapsed < HOUR {
         elapsed += scene.elapse(step, step, || true).await + step;
@@ -51,7 +51,7 @@ async fn a_quiet_hour_costs_one_object_a_minute_and_six_comparisons() {
     assert!((11..=13).contains(&watches), "{watches} watches");
     let bytes = scene.api.bytes_sent() - before;
     // 1.2 KB for each object in each comparison.
-    assert!((72_000_000..78_000_000).contains(&bytes), "{bytes} bytes");
+    assert!((70_000_000..74_000_000).contains(&bytes), "{bytes} bytes");
 }
 
 #[tokio::test]
@@ -87,8 +87,7 @@ async fn a_new_object_that_the_watch_withholds_is_found_within_seventy_five_seco
     scene.hang_watch().await;
     for times in 1..=2 {
         scene.api.apply(credential_spec(&format!("new-{times}"), json!({"is": "first"})));
-        let elapsed = scene.elapse(SECOND, Duration::from_secs(75), || scene.stuck() == times).await;
-        println!("found after {elapsed:?}");
+        scene.elapse(SECOND, Duration::from_secs(75), || scene.stuck() == times).await;
         scene.becomes("synced").await;
         assert_eq!(scene.look_up(&format!("new-{times}")).await, is("first", Source::Cache));
     }

@@ -45,7 +45,7 @@ fn the_core_answers_every_case() {
     let mut clusters: HashMap<PathBuf, Standalone> = HashMap::new();
     cases::check(|case, name, enforcement| {
         let cluster = clusters.entry(case.cluster.clone()).or_insert_with(|| Standalone::load(&case.cluster).unwrap());
-        let review = Review::parse(&case.review).unwrap();
+        let review = Review::parse(&case.review, webhook(name)).unwrap();
         let plan = Plan::new(webhook(name), &review).with_enforcement(enforcement);
         review.answer(&plan.decide(&facts(cluster, &plan.needs())))
     });

@@ -53,7 +53,7 @@ fn facts(world: &World, needs: &Needs) -> Facts {
 /// The `response` of the answer. Without enforcement the answer differs in what the contract says and in nothing else.
 fn ask(webhook: Webhook, review: &Value, world: &World) -> Value {
     let body = review.to_string();
-    let review = Review::parse(body.as_bytes()).unwrap();
+    let review = Review::parse(body.as_bytes(), webhook).unwrap();
     let response = |enforcement| {
         let plan = Plan::new(webhook, &review).with_enforcement(enforcement);
         let answer = review.answer(&plan.decide(&facts(world, &plan.needs())));

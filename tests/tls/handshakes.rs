@@ -114,8 +114,15 @@ impl Guarded {
 
 /// A client's certificate, as `openssl` would sign one.
 fn client_certificate(ca: &Ca, common_name: &str) -> Issued {
+    client_certificate_for(ca, common_name, &[])
+}
+
+/// A client's certificate with DNS names.
+fn client_certificate_for(ca: &Ca, common_name: &str, dns_names: &[&str]) -> Issued {
     let key = rcgen::KeyPair::generate().unwrap();
-    let mut params = rcgen::CertificateParams::default();
+    let dns_names: Vec<String> = dns_names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = rcgen::CertificateParams::new(dns_names).unwrap();
+    params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(rcgen::DnType::CommonName, common_name);
     params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
     let signing = rcgen::KeyPair::from_pem(&ca.key_pem()).unwrap();
@@ -157,6 +164,24 @@ async fn only_clients_with_one_of_the_names_get_in() {
     let other = guarded.client(&client_certificate(&guarded.trusted, "kubelet")).resuming();
     let error = whole(&other.review(address).await.unwrap_err());
     assert!(error.contains("AccessDenied"), "{error}");
+}
+
+#[tokio::test]
+async fn a_dns_name_counts_only_where_it_is_asked_for() {
+    let common = Guarded::start(&["kube-apiserver"]);
+    let impostor = client_certificate_for(&common.trusted, "workload", &["kube-apiserver"]);
+    let error = whole(&common.client(&impostor).review(common.server.address).await.unwrap_err());
+    assert!(error.contains("AccessDenied"), "{error}");
+
+    let dns = Guarded::start(&["dns:apiserver.example.com"]);
+    let address = dns.server.address;
+    let named = client_certificate_for(&dns.trusted, "anybody", &["other.example.com", "apiserver.example.com"]);
+    dns.client(&named).review(address).await.unwrap();
+    for common_name in ["apiserver.example.com", "dns:apiserver.example.com"] {
+        let error =
+            whole(&dns.client(&client_certificate(&dns.trusted, common_name)).review(address).await.unwrap_err());
+        assert!(error.contains("AccessDenied"), "{common_name}: {error}");
+    }
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ pub async fn frames(target: &Target<'_>, per_second: u32) -> Vec<Figure> {
             sent += one_connection(&target.client, &frame, per_second, begun + EACH).await.unwrap_or_default();
         }
         let elapsed = begun.elapsed().as_secs_f64();
-        let cores = (target.server.cpu() - before).as_secs_f64() / elapsed;
+        let cores = (target.server.cpu() - before) / elapsed;
         let text = format!("{name}: {:.0}/s on {connections} connections", f64::from(sent) / elapsed);
         figures.push(Figure::new(text));
         figures.push(Figure::at_most(cores, 2, FRAMES_AIM, " cores"));

@@ -12,15 +12,16 @@ use clap::{Args, Subcommand};
 
 use super::{
     Outcome, input,
-    output::{Finding, Format, Level, Report, Style, printable},
+    output::{Format, Report, Style},
     print,
 };
-use gmsa_cluster::manifests::{Document, Found};
+use gmsa_cluster::manifests::{Document, Manifests};
 use gmsa_core::credspec::{
     GROUP, KIND,
     generate::{Domain, Plan, Plugin},
-    lint::{self, KNOWN_PLUGINS, Severity},
+    lint::{self, KNOWN_PLUGINS},
 };
+use gmsa_core::diagnostic::{Diagnostic, Location, Position, Severity, printable::one_line};
 
 /// What no domain can tell.
 const ACCOUNT: &str = "--account";
@@ -112,10 +113,10 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     let mut findings = lint::object(&plan.object());
     // The account and the domain stand in several fields: once is enough for whoever typed them once.
     let mut said = BTreeSet::new();
-    findings.retain(|found| said.insert((found.problem.clone(), found.remedy.clone())));
+    findings.retain(|found| said.insert((found.message.clone(), found.fix.clone())));
     for found in &findings {
-        let line = format!("{}: {}: {} (right: {})", found.severity.as_str(), found.field, found.problem, found.remedy);
-        writeln!(io::stderr(), "{}", printable(&line))?;
+        let fix = found.fix.as_ref().map(|fix| format!(" (right: {fix})")).unwrap_or_default();
+        writeln!(io::stderr(), "{}: {}{}", found.severity.as_str(), found, one_line(&fix))?;
     }
     if findings.iter().any(|found| found.severity == Severity::Error) {
         writeln!(io::stderr(), "nothing was written")?;
@@ -203,18 +204,20 @@ fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
         opened => opened.with_context(|| format!("cannot write {}", path.display()))?,
     };
     file.write_all(yaml.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
-    print(format!("{} written\n", printable(&path.display().to_string())).as_bytes())
+    print(format!("{} written\n", one_line(&path.display().to_string())).as_bytes())
 }
 
 fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
-    let Found { documents, problems, .. } = input::manifests(&options.files);
+    let Manifests { documents, problems, .. } = input::manifests(&options.files);
     let specs: Vec<&Document> = documents.iter().filter(|document| is_credential_spec(document)).collect();
-    let mut report = Report::new(specs.len(), &problems);
+    let mut report = Report::new(specs.len());
+    report.extend(problems);
     for document in specs {
-        findings(document).for_each(|finding| report.add(finding));
+        report.extend(findings(document));
     }
+    let outcome = report.outcome();
     print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
-    Ok(report.outcome())
+    Ok(outcome)
 }
 
 /// Whether a manifest is one of a credential spec, of whatever version.
@@ -223,18 +226,13 @@ pub(super) fn is_credential_spec(document: &Document) -> bool {
 }
 
 /// What is wrong with a credential spec.
-pub(super) fn findings(document: &Document) -> impl Iterator<Item = Finding> {
+pub(super) fn findings(document: &Document) -> impl Iterator<Item = Diagnostic> {
     let name = document.value().pointer("/metadata/name").and_then(serde_json::Value::as_str).unwrap_or_default();
-    lint::object(document.value()).into_iter().map(move |found| Finding {
-        level: Level::from(found.severity),
-        rule: found.rule,
-        file: document.origin().file.clone(),
-        line: document.line_of(&pointer(&found.field)),
-        object: format!("{KIND} {name}"),
-        field: found.field,
-        message: found.problem,
-        consequence: Some(found.consequence.to_owned()),
-        fix: Some(found.remedy),
+    lint::object(document.value()).into_iter().map(move |found| {
+        let Location { file, position } = document.location().clone();
+        let line = document.line_of(&pointer(&found.field));
+        let position = position.map(|position| Position { line, ..position });
+        Diagnostic { object: format!("{KIND} {name}"), ..found }.at(Location { file, position })
     })
 }
 

@@ -27,8 +27,9 @@ use crate::{
 /// The longest silence before the number of objects is verified. Replicas differ by up to half of [`JITTER`].
 const SILENCE: Duration = Duration::from_secs(60);
 const JITTER: Duration = Duration::from_secs(10);
-/// How long after the last comparison of every object the next one is due.
-const COMPARE_AFTER: Duration = Duration::from_secs(600);
+/// How long after the last comparison of every object the next verification is one again. It comes within another
+/// [`SILENCE`], so the comparisons are ten minutes apart at most.
+const COMPARE_AFTER: Duration = Duration::from_secs(540);
 /// How long the event of a change that a list shows may take to come.
 const GRACE: Duration = Duration::from_secs(2);
 /// The time for a verification where memory is no longer believed anyway, as after a long interruption.
@@ -64,7 +65,7 @@ impl Verifier {
         }
         let patience = Instant::now() + PATIENCE;
         let deadline = confirmed.map_or(patience, |confirmed| patience.max(confirmed + TRUST - GRACE));
-        let every = compared.is_none_or(|compared| compared.elapsed() >= COMPARE_AFTER - SILENCE);
+        let every = compared.is_none_or(|compared| compared.elapsed() >= COMPARE_AFTER);
         loop {
             match self.difference(every, deadline).await {
                 Ok(None) => {

@@ -165,8 +165,8 @@ impl Watch {
                     }
                     None => return Err(WatchError::Failed("the watch ended early".to_owned())),
                 },
-                verified = &mut silence => {
-                    verified?;
+                outcome = &mut silence => {
+                    outcome?;
                     self.synced();
                     silence.set(verifier.silence());
                 }

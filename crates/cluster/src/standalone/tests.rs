@@ -20,7 +20,7 @@ fn examples() -> PathBuf {
 async fn decide_example(webhook: Webhook, file: &str) -> Decision {
     let standalone = Standalone::load(&examples()).unwrap();
     let body = fs::read(examples().join(file)).unwrap();
-    let review = Review::parse(&body).unwrap();
+    let review = Review::parse(&body, webhook).unwrap();
     let (needs, mut facts) = (Plan::new(webhook, &review).needs(), Facts::default());
     let deadline = Instant::now() + Duration::from_secs(1);
     for name in needs.specs {
@@ -66,7 +66,7 @@ fn nothing_to_load_is_fine() {
 #[test]
 fn problems_of_both_kinds_are_reported_together() {
     let text = "apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {name: A}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\n";
-    let error = Standalone::from_documents(&manifests::parse("a.yaml", text).unwrap()).unwrap_err();
+    let error = Standalone::from_manifests(manifests::parse("a.yaml", text)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "cannot load the manifests\

@@ -1,11 +1,13 @@
 //! The decision, rule by rule of the contract. The whole answers stand in tests/golden.
 
+mod enforcement;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::{pod::SlotKind, *};
-use crate::credspec::Contents;
+use crate::credspec::{Contents, SpecName};
 
 const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
 const RANDOM: Webhook = Webhook::Mutate { random_hostname: true };
@@ -39,11 +41,11 @@ fn create(spec: &Value) -> Value {
 }
 
 fn needed(webhook: Webhook, review: &Value) -> Needs {
-    Plan::new(webhook, &Review::parse(review.to_string().as_bytes()).unwrap()).needs()
+    Plan::new(webhook, &Review::parse(review.to_string().as_bytes(), webhook).unwrap()).needs()
 }
 
 fn decided(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
-    Plan::new(webhook, &Review::parse(review.to_string().as_bytes()).unwrap()).decide(facts)
+    Plan::new(webhook, &Review::parse(review.to_string().as_bytes(), webhook).unwrap()).decide(facts)
 }
 
 fn denial(webhook: Webhook, review: &Value, facts: &Facts) -> (u16, String) {
@@ -187,12 +189,35 @@ fn a_patch_is_at_most_2_mib() {
     assert_eq!(written(fits), 2 * 1024 * 1024);
     let refused = "the GMSA cred spec contents of this pod would take more than 2097152 bytes: use fewer containers or name the GMSA cred spec on the pod";
     assert_eq!(denial(MUTATE, &pod, &facts(fits + 1)), (422, refused.to_owned()));
+}
 
-    // Where not even empty contents would fit, nobody is asked.
-    let pod = |count: usize| create(&json!({"containers": slots("a", count)}));
-    assert_eq!(needed(MUTATE, &pod(19_000)).specs, [name("a")]);
-    assert_eq!(needed(MUTATE, &pod(20_000)), Needs::default());
-    assert_eq!(denial(MUTATE, &pod(20_000), &Facts::default()), (422, refused.to_owned()));
+#[test]
+fn at_most_1000_slots() {
+    let lists = ["containers", "initContainers", "ephemeralContainers"];
+    let list = |count: usize| vec![json!({"name": "c", "securityContext": named("a")}); count];
+    let pod = |counts: [usize; 3]| {
+        let spec: serde_json::Map<_, _> =
+            lists.iter().zip(counts).map(|(name, count)| ((*name).to_owned(), json!(list(count)))).collect();
+        json!({"metadata": {"name": "web"}, "spec": spec})
+    };
+    let refused = "a pod may have at most 999 containers, init containers and ephemeral containers together".to_owned();
+    for webhook in [MUTATE, Webhook::Validate] {
+        for counts in [[999, 0, 0], [333, 333, 333]] {
+            let needs = needed(webhook, &review("CREATE", &pod(counts), &Value::Null));
+            assert_eq!(needs.specs.len() + needs.uses.len(), 1, "{webhook:?} {counts:?}");
+        }
+        for counts in [[1000, 0, 0], [0, 1000, 0], [0, 0, 1000], [334, 333, 333], [5000, 0, 1]] {
+            let (small, large) = (json!({"metadata": {"name": "web"}}), pod(counts));
+            for review in [
+                review("CREATE", &large, &Value::Null),
+                review("UPDATE", &large, &small),
+                review("UPDATE", &small, &large),
+            ] {
+                assert_eq!(needed(webhook, &review), Needs::default(), "{webhook:?} {counts:?}");
+                assert_eq!(denial(webhook, &review, &Facts::default()), (422, refused.clone()), "{counts:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -329,18 +354,18 @@ fn slots_are_walked_in_order_and_named() {
         "containers": [{"name": "c1", "securityContext": {"windowsOptions": {}}}, {"securityContext": named("n")}],
     }))
     .to_string();
-    let review = Review::parse(body.as_bytes()).unwrap();
+    let review = Review::parse(body.as_bytes(), MUTATE).unwrap();
     let slots: Vec<_> = review
         .object
         .as_ref()
         .unwrap()
         .slots()
-        .map(|s| (s.kind, s.index, s.owner, s.name, s.contents.map(pod::Carried::text)))
+        .map(|s| (s.kind, s.index, s.owner, s.name, s.contents.map(pod::PodContents::text)))
         .collect();
     assert_eq!(
         slots,
         [
-            (SlotKind::Pod, 0, "web", Some("p"), Some("".into())),
+            (SlotKind::Pod, 0, "web", Some("p"), Some("")),
             (SlotKind::Container, 0, "c1", None, None),
             (SlotKind::Container, 1, "", Some("n"), None),
             (SlotKind::InitContainer, 0, "i", None, None),
@@ -362,73 +387,4 @@ fn a_pod_without_a_name_is_called_by_its_generate_name() {
         let end = "has a GMSA cred spec set, but does not define the name of the corresponding resource";
         assert_eq!(denial(Webhook::Validate, &review, &Facts::default()), (422, format!("pod {called:?} {end}")));
     }
-}
-
-fn warned(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
-    let review = review.to_string();
-    let review = Review::parse(review.as_bytes()).unwrap();
-    Plan::new(webhook, &review).with_enforcement(Enforcement::Warn).decide(facts)
-}
-
-#[test]
-fn without_enforcement_a_denial_becomes_a_warning_of_at_most_256_characters() {
-    let hostile = "X".repeat(300);
-    let decision =
-        warned(Webhook::Validate, &create(&json!({"securityContext": options(&hostile, "{}")})), &Facts::default());
-    let Verdict::WouldDeny { denial, patch: None } = &decision.verdict else { panic!("{decision:?}") };
-    assert_eq!((denial.code(), decision.reason), (422, "invalid-spec-name"));
-    let start =
-        format!("GMSA, not enforced: GMSA cred spec name \"{}", "X".repeat(253)).chars().take(255).collect::<String>();
-    assert_eq!(decision.warnings[0], format!("{start}…"));
-    assert_eq!(decision.warnings[0].chars().count(), 256);
-    assert_eq!(decision.audit, [("validate-decision", "would-deny: invalid-spec-name".to_owned())]);
-}
-
-#[test]
-fn without_enforcement_a_failure_still_denies() {
-    let pod =
-        create(&json!({"securityContext": named("a"), "containers": [{"name": "c", "securityContext": named("b")}]}));
-    let failure = SpecFact::Failed(Failure { timed_out: true, cause: "too late".to_owned() });
-    let facts = Facts {
-        specs: vec![(name("a"), SpecFact::Missing, Source::Api), (name("b"), failure, Source::Api)],
-        ..Facts::default()
-    };
-    let decision = warned(MUTATE, &pod, &facts);
-    let Verdict::Denied(denial) = &decision.verdict else { panic!("{decision:?}") };
-    assert_eq!(
-        (denial.code(), denial.to_string()),
-        (504, "unable to retrieve the contents of cred spec b: too late".to_owned())
-    );
-    assert_eq!(decision.warnings, [""; 0]);
-    // No facts at all: a bug in the webhook admits no pod either.
-    for webhook in [MUTATE, Webhook::Validate] {
-        assert!(!warned(webhook, &pod, &Facts::default()).is_allowed());
-    }
-}
-
-#[test]
-fn without_enforcement_a_cached_spec_is_read_live_too() {
-    let unusable = |spec: &str| (name(spec), SpecFact::Unusable, Source::Cache);
-    let facts = Facts { specs: vec![(name("a"), SpecFact::Missing, Source::Api), unusable("b")], ..Facts::default() };
-    let containers =
-        json!([{"name": "c", "securityContext": named("a")}, {"name": "d", "securityContext": named("b")}]);
-    assert_eq!(warned(MUTATE, &create(&json!({"containers": containers})), &facts).recheck_live, Some(name("b")));
-}
-
-#[test]
-fn without_enforcement_the_patch_holds_what_fits() {
-    let large = contents(&json!({"a": "x".repeat(MAX_PATCH_BYTES)}));
-    let facts = Facts {
-        specs: vec![(name("large"), large, Source::Api), (name("a"), contents(&json!({})), Source::Api)],
-        ..Facts::default()
-    };
-    let containers =
-        json!([{"name": "c", "securityContext": named("large")}, {"name": "d", "securityContext": named("a")}]);
-    let decision = warned(MUTATE, &create(&json!({"containers": containers})), &facts);
-    let Verdict::WouldDeny { denial: Denial::PatchTooLarge, patch: Some(patch) } = &decision.verdict else {
-        panic!("{decision:?}")
-    };
-    let path = "/spec/containers/1/securityContext/windowsOptions/gmsaCredentialSpec";
-    let operations = json!([{"op": "add", "path": path, "value": "{}"}]);
-    assert_eq!(serde_json::from_slice::<Value>(patch.as_bytes()).unwrap(), operations);
 }

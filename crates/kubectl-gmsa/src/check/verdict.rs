@@ -45,7 +45,7 @@ pub(super) async fn judge(namespace: &str, pod: Value, source: &mut Source) -> R
     let mut stored = pod;
     for webhook in [Webhook::Mutate { random_hostname: false }, Webhook::Validate] {
         let body = review(namespace, &stored);
-        let review = Review::parse(&body).map_err(Error::NotAPod)?;
+        let review = Review::parse(&body, webhook).map_err(Error::NotAPod)?;
         let facts = source.facts(&Plan::new(webhook, &review).needs()).await;
         match Plan::new(webhook, &review).decide(&facts).verdict {
             Verdict::Denied(denial) | Verdict::WouldDeny { denial, .. } => {

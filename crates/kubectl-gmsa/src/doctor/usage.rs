@@ -8,10 +8,8 @@ use super::{Line, some, text};
 use crate::connect::{Cluster, is_missing};
 use gmsa_core::{
     admission::pod::Pod,
-    credspec::{
-        Contents, GROUP, PLURAL, VERSION,
-        lint::{self, Severity},
-    },
+    credspec::{Contents, GROUP, PLURAL, VERSION, lint},
+    diagnostic::Severity,
 };
 
 const SPECS: &str = "credential specs";
@@ -46,15 +44,15 @@ fn linted(specs: &[Value], lines: &mut Vec<Line>) {
     for spec in specs {
         let name = text(spec, "/metadata/name");
         for finding in lint::object(spec) {
-            let text = format!("{name}: {}: {}", finding.field, finding.problem);
+            let text = format!("{name}: {finding}");
             let level = if finding.severity == Severity::Error { Line::fail } else { Line::warn };
-            lines.push(level(SPECS, text, finding.remedy));
+            lines.push(level(SPECS, text, finding.fix.unwrap_or_default()));
         }
     }
     if specs.is_empty() {
         lines.push(Line::pass(SPECS, "there are none yet: kubectl gmsa credspec new makes one"));
     } else if lines.len() == before {
-        lines.push(Line::pass(SPECS, format!("{} linted clean", specs.len())));
+        lines.push(Line::pass(SPECS, format!("no problems found in {}", specs.len())));
     }
 }
 
@@ -68,7 +66,7 @@ pub(super) enum Slots {
     Outdated,
 }
 
-pub(super) fn slots(pod: &Pod<'_>, contents: &HashMap<&str, Contents>) -> Slots {
+pub(super) fn slots(pod: &Pod, contents: &HashMap<&str, Contents>) -> Slots {
     let mut found = Slots::NoGmsa;
     for slot in pod.slots() {
         match (slot.name, slot.contents) {
@@ -95,7 +93,7 @@ fn used(pods: &[Value], contents: &HashMap<&str, Contents>, opted_out: &[String]
             continue;
         }
         let body = value.to_string();
-        let Ok(pod) = serde_json::from_str::<Pod<'_>>(&body) else {
+        let Ok(pod) = Pod::from_json(&body) else {
             unread += 1;
             continue;
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::KINDS;
+use crate::admission::workload::KINDS;
 use crate::{
     admission::{Decision, Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
     credspec::{CredentialSpec, SpecName},
@@ -41,7 +41,7 @@ fn template(name: &str) -> Value {
 
 fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Needs, Decision) {
     let body = body(kind, object);
-    let review = Review::parse(body.as_bytes()).unwrap();
+    let review = Review::parse(body.as_bytes(), Webhook::ValidateWorkload).unwrap();
     let needs = Plan::new(Webhook::ValidateWorkload, &review).needs();
     let facts = Facts {
         specs: needs.specs.iter().map(|name| (name.clone(), fact.clone(), Source::Api)).collect(),
@@ -159,7 +159,13 @@ fn the_questions_are_bounded() {
     template["spec"]["containers"] = json!(containers);
     let (needs, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
     assert_eq!(needs.specs.len(), 24);
-    assert_eq!(decision.warnings, ["the pods name more than 24 distinct GMSA cred specs: they will be refused"]);
+    assert_eq!(
+        decision.warnings,
+        [
+            "the pods have more than 999 containers: they will be refused",
+            "the pods name more than 24 distinct GMSA cred specs: they will be refused",
+        ]
+    );
 }
 
 #[test]

@@ -11,8 +11,9 @@ fn judge(strict: bool, operation: &str, kind: &Value, object: &Value) -> Decisio
         "request": {"uid": "1", "operation": operation, "kind": kind, "object": object},
     })
     .to_string();
-    let review = Review::parse(body.as_bytes()).unwrap();
-    Plan::new(Webhook::ValidateCredspec { strict }, &review).decide(&Facts::default())
+    let webhook = Webhook::ValidateCredspec { strict };
+    let review = Review::parse(body.as_bytes(), webhook).unwrap();
+    Plan::new(webhook, &review).decide(&Facts::default())
 }
 
 fn kind() -> Value {
