@@ -148,8 +148,14 @@ pub enum Run {
     Test {
         /// The namespace of the pods.
         namespace: String,
+        /// What the webhook does about pods that break the rules.
+        enforcement: Enforcement,
     },
+    /// Bring the CRD up to date.
+    UpgradeCrd,
+    /// Inspect a serving certificate.
     Inspect(Inspect),
+    /// Issue a serving certificate.
     Issue(Issue),
 }
 
@@ -180,7 +186,8 @@ impl Args {
     pub fn resolve(self) -> Result<Run, ConfigError> {
         match self.command {
             Some(Command::Serve(args)) => Ok(Run::Serve(Box::new(args.resolve()?))),
-            Some(Command::Test(args)) => Ok(Run::Test { namespace: args.namespace }),
+            Some(Command::Test(args)) => Ok(Run::Test { namespace: args.namespace, enforcement: args.enforcement }),
+            Some(Command::UpgradeCrd) => Ok(Run::UpgradeCrd),
             Some(Command::Certs(CertsCommand::Inspect(args))) => Ok(Run::Inspect(args.resolve())),
             Some(Command::Certs(CertsCommand::Issue(args))) => Ok(Run::Issue(Issue {
                 folder: args.folder,

@@ -30,6 +30,8 @@ pub(super) enum Command {
     Serve(Box<ServeArgs>),
     /// Find out by dry runs whether the API server asks the webhook; nothing is created. Exits with 1 where it does not.
     Test(TestArgs),
+    /// Bring the CRD in the cluster up to this release's, in place. A newer one stays as it is.
+    UpgradeCrd,
     /// Inspect and issue serving certificates.
     #[command(subcommand)]
     Certs(CertsCommand),
@@ -96,6 +98,10 @@ pub(super) struct TestArgs {
     /// Namespace of the pods that are sent; the account needs the right to create pods there.
     #[arg(long, value_name = "NAME", value_parser = dns_name)]
     pub(super) namespace: String,
+
+    /// What the webhook does about pods that break the rules.
+    #[arg(long, value_name = "Enforce|Warn", default_value = "Enforce", value_parser = enforcement)]
+    pub(super) enforcement: Enforcement,
 }
 
 /// What `serve` takes.

@@ -59,8 +59,8 @@ pub enum ClientAuthError {
 }
 
 impl ClientAuth {
-    /// Trusts clients with a certificate of a CA in `file`. Where there are `names`, the common name must be one of them, or
-    /// one of the DNS names must be one of them with `dns:` in front.
+    /// Trusts clients with a certificate of a CA in `file`; where there are `names`, only those whose common name is one of
+    /// them, or one of whose DNS names is listed with `dns:` in front.
     ///
     /// # Errors
     /// Where the file cannot be read or holds no CA.

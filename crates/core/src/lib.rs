@@ -6,7 +6,7 @@
 //! | module | what it decides or holds |
 //! |---|---|
 //! | `json` | how JSON from outside is read, within bounds |
-//! | `quote` | how a text from outside stands in a message |
+//! | `quote` | how a text from outside is put into a message |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
 //! | [`admission`] | a review: parsed, decided, answered |
 

@@ -18,7 +18,7 @@ use super::{
 use gmsa_cluster::manifests::{Document, Manifests};
 use gmsa_core::credspec::{
     GROUP, KIND,
-    generate::{Domain, Plan, Plugin},
+    generate::{Domain, Draft, Plugin},
     lint::{self, KNOWN_PLUGINS},
 };
 use gmsa_core::diagnostic::{Diagnostic, Location, Position, Severity, printable::one_line};
@@ -105,12 +105,12 @@ pub fn run(command: &Command) -> anyhow::Result<Outcome> {
 }
 
 fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
-    let plan = match &options.from_docker {
-        Some(path) => Plan::from_docker(options.name.clone(), &input::text(path)?)
+    let draft = match &options.from_docker {
+        Some(path) => Draft::from_docker(options.name.clone(), &input::text(path)?)
             .with_context(|| format!("cannot convert {}", path.display()))?,
         None => from_options(options)?,
     };
-    let mut findings = lint::object(&plan.object());
+    let mut findings = lint::object(&draft.object());
     // The account and the domain stand in several fields: once is enough for whoever typed them once.
     let mut said = BTreeSet::new();
     findings.retain(|found| said.insert((found.message.clone(), found.fix.clone())));
@@ -122,7 +122,7 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
         writeln!(io::stderr(), "nothing was written")?;
         return Ok(Outcome::Findings);
     }
-    let yaml = plan.yaml();
+    let yaml = draft.yaml();
     match &options.out {
         None => print(yaml.as_bytes())?,
         Some(path) => write(path, &yaml, options.force)?,
@@ -130,7 +130,7 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     Ok(if findings.is_empty() { Outcome::Clean } else { Outcome::Findings })
 }
 
-fn from_options(options: &NewOptions) -> anyhow::Result<Plan> {
+fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
     let mut questions = Questions::default();
     let account = questions.answer(options.account.as_ref(), ACCOUNT, "SAM name of the account")?;
     let domain = if let Some(path) = &options.from_ad {
@@ -158,7 +158,7 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Plan> {
         .plugin
         .as_ref()
         .map(|plugin| Plugin { guid: plugin_guid(plugin), input: options.plugin_input.clone().unwrap_or_default() });
-    Ok(Plan::new(name, account, domain, &options.additional, plugin))
+    Ok(Draft::new(name, account, domain, &options.additional, plugin))
 }
 
 fn plugin_guid(plugin: &str) -> String {
@@ -263,9 +263,9 @@ mod tests {
                 dns: other.clone(), forest: text.clone(), netbios: text.clone(), sid: other.clone(), guid: text.clone(),
             };
             let plugin = Plugin { guid: other.clone(), input: text.clone() };
-            let plan = Plan::new(text, other.clone(), domain, &[other], Some(plugin));
-            let read: Value = serde_saphyr::from_str(&plan.yaml()).unwrap();
-            prop_assert_eq!(read, plan.object());
+            let draft = Draft::new(text, other.clone(), domain, &[other], Some(plugin));
+            let read: Value = serde_saphyr::from_str(&draft.yaml()).unwrap();
+            prop_assert_eq!(read, draft.object());
         }
     }
 }

@@ -15,7 +15,7 @@ use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
     apiserver::ApiServer,
-    command::{Outcome, certs, install_test},
+    command::{Outcome, certs, crd, install_test},
     config::{Args, Backend, Config, Run},
     metrics::Metrics,
     server::{Bound, Reviewer, listener::Listener},
@@ -35,7 +35,8 @@ fn main() -> ExitCode {
     };
     let ended = match run {
         Run::Serve(config) => observed(&config).inspect_err(|error| eprintln!("error: {error:#}")),
-        Run::Test { namespace } => told(on_runtime(test(&namespace))),
+        Run::Test { namespace, enforcement } => told(on_runtime(test(&namespace, enforcement))),
+        Run::UpgradeCrd => told(on_runtime(upgrade_crd())),
         Run::Inspect(request) => told(on_runtime(certs::inspect(request, SystemTime::now()))),
         Run::Issue(request) => told(certs::issue(&request, SystemTime::now())),
     };
@@ -54,9 +55,17 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
 fn observed(config: &Config) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let start = |endpoint| Traces::start(endpoint, runtime.handle().clone());
-    let traces = config.otlp_endpoint.as_ref().map(start).transpose()?;
+    // Traces are no part of the work: a collector that cannot be used is logged, once there is a log.
+    let (traces, useless) = match config.otlp_endpoint.as_ref().map(start).transpose() {
+        Ok(traces) => (traces, None),
+        Err(error) => (None, Some(error)),
+    };
     let _log = telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref())
         .context("cannot start the log")?;
+    if let Some(error) = useless {
+        let error = anyhow::Error::new(error);
+        tracing::error!("no traces are exported: {error:#}");
+    }
     let code = match runtime.block_on(serve(config)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -77,9 +86,14 @@ fn told(result: anyhow::Result<(String, Outcome)>) -> anyhow::Result<ExitCode> {
     Ok(outcome.into())
 }
 
-async fn test(namespace: &str) -> anyhow::Result<(String, Outcome)> {
+async fn test(namespace: &str, enforcement: Enforcement) -> anyhow::Result<(String, Outcome)> {
     let api = ApiServer::from_environment().await.context("no cluster to test")?;
-    install_test::run(&api, namespace).await
+    install_test::run(&api, namespace, enforcement).await
+}
+
+async fn upgrade_crd() -> anyhow::Result<(String, Outcome)> {
+    let api = ApiServer::from_environment().await.context("no cluster with a CRD")?;
+    crd::upgrade(&api).await
 }
 
 /// The tasks of the process. None of them ends on its own.
