@@ -223,6 +223,15 @@ impl ApiServer {
         attempt(request).await
     }
 
+    fn turns(&self, kind: CallKind) -> &Turns {
+        match kind {
+            CallKind::AccessReview => &self.access_reviews,
+            CallKind::KnownSpec => &self.known_specs,
+            CallKind::UnknownSpec => &self.unknown_specs,
+            CallKind::Background => &self.background,
+        }
+    }
+
     async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
         let answer = self.client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
         let (head, body) = answer.into_parts();
