@@ -7,6 +7,7 @@
 //! `just bench-cluster`.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a benchmark ends where its surroundings fail"
