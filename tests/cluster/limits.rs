@@ -139,7 +139,7 @@ fn flood(replica: &Replica, webhook: Webhook, contents: Option<&'static str>) ->
         let reviewer = replica.reviewer.clone();
         flood.spawn(async move {
             let body = hostile("crowd", number, contents).to_string();
-            let review = Review::parse(body.as_bytes()).unwrap();
+            let review = Review::parse(body.as_bytes(), webhook).unwrap();
             // None of them gives up on its own.
             let now = Instant::now();
             reviewer.decide(webhook, &review, now, now + Duration::from_secs(3600)).await;

@@ -17,18 +17,13 @@ use gmsa_webhook::{
     apiserver::ApiServer,
     command::{Outcome, certs, crd, install_test},
     config::{Args, Backend, Config, Run},
-    metrics::{CertificateStep, Metrics},
+    metrics::Metrics,
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
     telemetry::{self, Traces},
-    tls::{
-        self, Served,
-        self_managed::{Counts, Progress},
-    },
+    tls::{self, Served},
 };
 use tokio::{runtime::Runtime, sync::watch, task::JoinSet};
-
-use certificates::Serving;
 
 fn main() -> ExitCode {
     let run = match Args::parse().resolve() {
@@ -43,7 +38,7 @@ fn main() -> ExitCode {
         Run::Test { namespace, enforcement } => told(on_runtime(test(&namespace, enforcement))),
         Run::UpgradeCrd => told(on_runtime(upgrade_crd())),
         Run::Inspect(request) => told(on_runtime(certs::inspect(request, SystemTime::now()))),
-        Run::Issue(request) => told(certs::issue(request, SystemTime::now())),
+        Run::Issue(request) => told(certs::issue(&request, SystemTime::now())),
     };
     ended.unwrap_or(ExitCode::from(2))
 }
@@ -130,7 +125,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         }
     };
     let served = Served::new();
-    let Serving { anchor, progress } = certificates::serve(config, api.as_ref(), &served, trusted, &mut tasks)?;
+    let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
     let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set TLS up")?;
 
     let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone())
@@ -150,7 +145,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, anchor.path()));
     }
 
-    let scrape = Scrape::new(registry, move || record(&metrics, &served, progress.as_deref()));
+    let scrape = Scrape::new(registry, move || served.record(&metrics));
     let drain = config.drain_timeout;
     // Probes are answered until the process ends.
     let (_open, never) = watch::channel(false);
@@ -174,18 +169,4 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
     }
     Ok(())
-}
-
-/// Brings the metrics of the certificates up to date.
-fn record(metrics: &Metrics, served: &Served, progress: Option<&Progress>) {
-    let status = served.status();
-    metrics.certificate(status.current.map(|current| current.not_after), status.published, status.refused);
-    let Some(progress) = progress else { return };
-    let Counts { filled, rebuilt, renewed, rotated, bundles_written, failed } = progress.counts();
-    metrics.certificate_step(CertificateStep::Filled, filled);
-    metrics.certificate_step(CertificateStep::Rebuilt, rebuilt);
-    metrics.certificate_step(CertificateStep::Renewed, renewed);
-    metrics.certificate_step(CertificateStep::Rotated, rotated);
-    metrics.certificate_step(CertificateStep::BundleWritten, bundles_written);
-    metrics.certificate_step(CertificateStep::Failed, failed);
 }

@@ -24,7 +24,7 @@ pass  service              gmsa/webhook has 2 of 2 endpoints ready
 pass  service              runs gmsa-webhook:0.1.0
 pass  permissions          gmsa:webhook may do what it must
 pass  namespaces           2 of 4 are looked at
-pass  credential specs     1 linted clean
+pass  credential specs     no problems found in 1
 pass  pods                 1 uses GMSA, as its credential spec is now
 pass  Windows nodes        1 of 10.0.20348
 ";
