@@ -40,8 +40,8 @@ pub use publication::{Pass, Publication};
 pub use served::{Served, Status};
 pub use summary::{Summary, Timestamp};
 
-/// What a server offers, in the order of its preference.
-const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// What a server offers: what API servers speak to webhooks.
+const ALPN: &[u8] = b"http/1.1";
 
 /// The crypto provider of every TLS connection and signature in this process.
 #[must_use]
@@ -49,7 +49,7 @@ pub fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// How a server speaks TLS: versions 1.2 and 1.3, HTTP/2 and HTTP/1.1, no early data.
+/// How a server speaks TLS: versions 1.2 and 1.3, HTTP/1.1, no early data.
 ///
 /// Sessions resume by tickets that the process encrypts for itself: nothing is stored, and a swap of certificates leaves
 /// them valid. `clients` says who may connect; without it anybody may. With it there are no tickets: whoever connects
@@ -69,7 +69,7 @@ pub fn server_config(
         None => versions.with_no_client_auth(),
     };
     let mut config = authenticated.with_cert_resolver(served.resolver());
-    config.alpn_protocols = ALPN.iter().map(|protocol| protocol.to_vec()).collect();
+    config.alpn_protocols = vec![ALPN.to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     if anonymous {

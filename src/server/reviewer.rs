@@ -6,7 +6,7 @@ use futures::future::{join, join_all};
 use tokio::time::Instant;
 use tracing::{Instrument as _, Level, Span};
 
-use super::limits::by;
+use super::limits::before;
 use crate::{
     authorizer::{self, Authorizer},
     metrics::{self, Metrics},
@@ -109,7 +109,7 @@ impl Reviewer {
     }
 
     async fn resolve(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
-        let resolved = by(deadline, self.resolver.resolve(name, freshness, deadline))
+        let resolved = before(deadline, self.resolver.resolve(name, freshness, deadline))
             .instrument(tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name))
             .await
             .unwrap_or_else(|| Resolved { fact: SpecFact::Failed(too_late()), source: Source::Api });
@@ -124,7 +124,7 @@ impl Reviewer {
     }
 
     async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> authorizer::Verdict {
-        let verdict = by(deadline, self.authorizer.may_use(subject, name, deadline))
+        let verdict = before(deadline, self.authorizer.may_use(subject, name, deadline))
             .instrument(tracing::info_span!(target: otlp::TARGET, "access review", spec = %name))
             .await
             .unwrap_or_else(|| authorizer::Verdict { fact: UseFact::Failed(too_late()), source: Source::Api });
