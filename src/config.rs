@@ -22,8 +22,8 @@ mod args;
 mod memory;
 
 pub use args::Args;
-pub use memory::ReviewMemory;
 use args::{CertificateArgs, CertsCommand, Command, InspectArgs, ServeArgs, ServiceNames};
+pub use memory::ReviewMemory;
 
 /// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit.
 pub(crate) fn go_duration(text: &str) -> Option<Duration> {

@@ -10,7 +10,7 @@ mod line;
 mod lines;
 pub mod otlp;
 
-pub use complaints::{Complaints, PERIOD, cut};
+pub use complaints::{Complaints, PERIOD, cut, cut_message};
 use line::Text;
 use lines::Lines;
 pub use lines::Writing;

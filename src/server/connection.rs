@@ -101,10 +101,11 @@ where
         let closing = closing.clone();
         Box::pin(async move {
             let mut response = response.await;
-            if let (Ok(response), true) = (&mut response, closing.is_cancelled() || !progress.body_read.load(Relaxed)) {
+            let is_last = closing.is_cancelled() || !progress.body_read.load(Relaxed);
+            if let (Ok(response), true) = (&mut response, is_last) {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            progress.answer();
+            progress.answer(is_last);
             response
         })
     });
@@ -170,7 +171,8 @@ struct Progress {
     deciding: AtomicBool,
     /// There is an answer, which hyper writes.
     answered: Notify,
-    any_answer: AtomicBool,
+    /// The last answer lets another request come on the connection.
+    keeps: AtomicBool,
     /// Bytes were given to the stream since it was flushed.
     unflushed: AtomicBool,
 }
@@ -178,14 +180,7 @@ struct Progress {
 impl Progress {
     fn new(seat: Arc<Seat>) -> Self {
         let no = || AtomicBool::new(false);
-        Self {
-            seat,
-            body_read: no(),
-            deciding: no(),
-            answered: Notify::new(),
-            any_answer: no(),
-            unflushed: no(),
-        }
+        Self { seat, body_read: no(), deciding: no(), answered: Notify::new(), keeps: no(), unflushed: no() }
     }
 
     fn begin(self: &Arc<Self>, request: Request<Incoming>) -> Request<Arriving> {
@@ -202,16 +197,17 @@ impl Progress {
         self.seat.occupy();
     }
 
-    fn answer(&self) {
+    fn answer(&self, is_last: bool) {
         self.deciding.store(false, Relaxed);
-        self.any_answer.store(true, Relaxed);
+        self.keeps.store(!is_last, Relaxed);
         self.answered.notify_one();
     }
 
-    /// Whether a request is answered and its answer is written. hyper passes on all that it has of an answer before it
-    /// waits, and the answers of these routers are in memory as a whole.
+    /// Whether a request is answered, its answer is written, and another one may come: hyper itself ends a connection's last
+    /// exchange. It passes on all that it has of an answer before it waits, and these routers' answers are in memory as a
+    /// whole.
     fn is_done(&self) -> bool {
-        self.any_answer.load(Relaxed) && !self.deciding.load(Relaxed) && !self.unflushed.load(Relaxed)
+        self.keeps.load(Relaxed) && !self.deciding.load(Relaxed) && !self.unflushed.load(Relaxed)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! What always holds: a large review is read and decided off the threads that serve connections, as many at once as there
 //! are cores, so what it costs delays no handshake. One whose deadline has passed or whose client has gone is dropped at
-//! the next step: before it is read, before it is decided, before it is answered.
+//! the next step: before it is parsed, before it is decided, while it waits for the API server.
 
 use std::sync::Arc;
 
@@ -43,7 +43,6 @@ impl Job {
         let review = Review::parse(self.body.bytes())?;
         self.step().await?;
         let decision = self.reviewer.decide(self.webhook, &review, self.started, self.deadline).await;
-        self.step().await?;
         let answer = review.answer(&decision);
         Ok(self.body.answer(answer)?)
     }

@@ -154,7 +154,9 @@ impl Connection {
         let seat = Arc::clone(&self.seat);
         let served = async {
             match self.tls.take() {
-                None => connection::serve(BufReader::new(stream), self.router, self.seat, self.idle, self.closing).await,
+                None => {
+                    connection::serve(BufReader::new(stream), self.router, self.seat, self.idle, self.closing).await
+                }
                 Some(tls) => {
                     // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
                     if let Some(stream) = Box::pin(self.handshake(tls, stream, peer)).await {
@@ -166,7 +168,12 @@ impl Connection {
         seat.closed.run_until_cancelled(served).await;
     }
 
-    async fn handshake(&self, tls: Arc<ServerConfig>, stream: TcpStream, peer: SocketAddr) -> Option<TlsStream<TcpStream>> {
+    async fn handshake(
+        &self,
+        tls: Arc<ServerConfig>,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) -> Option<TlsStream<TcpStream>> {
         let cause = tokio::select! {
             result = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept(stream)) => match result {
                 Ok(Ok(stream)) => return Some(stream),

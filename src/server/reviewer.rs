@@ -11,7 +11,7 @@ use crate::{
     authorizer::{self, Authorizer},
     metrics::{self, Metrics},
     resolver::{Freshness, Resolved, Resolver},
-    telemetry::otlp,
+    telemetry::{cut, cut_message, otlp},
 };
 use gmsa_core::{
     admission::{
@@ -194,7 +194,7 @@ fn trace(review: &Review<'_>, decision: &Decision) {
         Verdict::Allowed(_) => 200,
         Verdict::Denied(denial) => denial.code(),
     };
-    span.record("uid", &*review.uid).record("namespace", &*review.namespace).record("code", i64::from(code));
+    span.record("uid", &*review.uid).record("namespace", cut(&review.namespace)).record("code", i64::from(code));
     span.record("outcome", outcome(decision).as_str()).record("reason", decision.reason);
 }
 
@@ -228,14 +228,15 @@ fn random_hostname() -> Option<String> {
 /// One line per decision: what concerns a person at info, plain approvals at debug. Never a pod's body or contents.
 fn log(webhook: Webhook, review: &Review<'_>, decision: &Decision, duration: Duration) {
     let path = path(webhook).as_str();
-    let pod = review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name());
+    let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
     let (uid, namespace, operation, reason) =
-        (&*review.uid, &*review.namespace, review.operation.as_str(), decision.reason);
+        (&*review.uid, cut(&review.namespace), review.operation.as_str(), decision.reason);
     let specs = Names(&decision.specs);
     match &decision.verdict {
         Verdict::Denied(denial) => {
-            let code = denial.code();
-            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, denial = %denial, ?duration, "denied");
+            let (code, text) = (denial.code(), denial.to_string());
+            let denial = format_args!("{}", cut_message(&text));
+            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "denied");
         }
         Verdict::Allowed(Some(_)) => {
             tracing::info!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     config::Limits,
     metrics::Metrics,
-    telemetry::{Complaints, cut, otlp},
+    telemetry::{Complaints, cut_message, otlp},
 };
 use gmsa_core::admission::{Webhook, review::ParseError};
 use http_body_util::BodyExt as _;
@@ -131,7 +131,7 @@ impl Shared {
     fn refuse(&self, refusal: &Refusal) -> Response {
         let (status, message) = refusal.say();
         if self.complaints.admit() {
-            tracing::info!(code = status.as_u16(), cause = cut(&message), "request refused");
+            tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
         self.metrics.request_refused(status.as_u16());
         Span::current().record("outcome", "refused").record("code", i64::from(status.as_u16()));

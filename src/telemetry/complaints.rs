@@ -43,13 +43,20 @@ impl Complaints {
     }
 }
 
-/// The longest text from outside that is logged, in characters: the longest name that Kubernetes has.
-const MAX_TEXT: usize = 253;
-
-/// A text from outside, fit for a log line: cut where it is longer than any name.
+/// A text from outside, fit for a log line: cut at the length of the longest name that Kubernetes has.
 #[must_use]
 pub fn cut(text: &str) -> &str {
-    text.char_indices().nth(MAX_TEXT).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+    cut_to(text, 253)
+}
+
+/// A message with several texts from outside, fit for a log line.
+#[must_use]
+pub fn cut_message(text: &str) -> &str {
+    cut_to(text, 1024)
+}
+
+fn cut_to(text: &str, characters: usize) -> &str {
+    text.char_indices().nth(characters).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
 #[cfg(test)]
