@@ -12,7 +12,7 @@ use tokio::{
 
 use super::{Figure, Target};
 use crate::{
-    client::{head, read_answer},
+    client::{NO_HTTP2, head, read_answer},
     http2,
     reviews::{self, MAX_BODY},
 };
@@ -48,8 +48,10 @@ pub async fn announce(target: &Target<'_>, number: usize) -> Vec<Figure> {
     let mut held = Vec::new();
     for _ in 0..number {
         if let Ok(mut stream) = target.client.connect().await {
-            let _ = stream.write_all(head("/validate", MAX_BODY - 1).as_bytes()).await;
-            held.push(stream);
+            let head = head("/validate", MAX_BODY - 1);
+            if stream.write_all(head.as_bytes()).await.is_ok() && stream.flush().await.is_ok() {
+                held.push(stream);
+            }
         }
     }
     sleep(HOLD).await;
@@ -58,10 +60,10 @@ pub async fn announce(target: &Target<'_>, number: usize) -> Vec<Figure> {
 
 /// Announces so many large bodies on one HTTP/2 connection.
 pub async fn announce_on_one(target: &Target<'_>, streams: u32) -> Vec<Figure> {
-    let Ok(mut stream) = target.client.connect_http2().await else { return vec![Figure::new("no connection")] };
+    let Ok(mut stream) = target.client.connect_http2().await else { return vec![Figure::new(NO_HTTP2)] };
     let heads = (0..streams).flat_map(|number| http2::head(2 * number + 1, "/validate?timeout=10s", MAX_BODY - 1));
     let bytes: Vec<u8> = http2::begin().into_iter().chain(heads).collect();
-    let sent = stream.write_all(&bytes).await.is_ok();
+    let sent = stream.write_all(&bytes).await.is_ok() && stream.flush().await.is_ok();
     sleep(HOLD).await;
     vec![Figure::new(if sent { "announced" } else { "refused" })]
 }
@@ -76,11 +78,13 @@ pub async fn idle(target: &Target<'_>, number: usize, reviewed: bool) -> Vec<Fig
             let body = reviews::honest(0);
             stream.write_all(head("/validate", body.len()).as_bytes()).await?;
             stream.write_all(&body).await?;
+            stream.flush().await?;
             read_answer(&mut stream).await?;
         }
         std::io::Result::Ok(stream)
     });
-    let streams = stream::iter(opening).buffer_unordered(AT_ONCE).filter_map(async |stream| stream.ok());
+    let opening = opening.map(|opening| timeout(OPEN_LIMIT, opening));
+    let streams = stream::iter(opening).buffer_unordered(AT_ONCE).filter_map(async |stream| stream.ok()?.ok());
     let mut streams: Vec<_> = streams.collect().await;
     sleep(Duration::from_secs(1)).await;
     let cost = (target.server.resident() - before) * 1024.0;
