@@ -7,11 +7,13 @@ use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util
 
 mod line;
 mod lines;
+mod log_once;
 pub mod otlp;
 
 use line::Text;
 use lines::Lines;
 pub use lines::Writing;
+pub use log_once::LogOnce;
 pub use otlp::{Endpoint, Traces};
 
 /// The shape of a log line.
