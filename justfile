@@ -63,6 +63,7 @@ e2e *WORD:
 
 # The chart, its match conditions and guard, upgrades and the script, on the same kind of control plane.
 e2e-install *WORD:
+    cargo build --locked -p kubectl-gmsa
     cargo test --locked --test install -- {{ WORD }}
 
 # What is made from the chart, and what its tests expect, written anew: look at the difference.

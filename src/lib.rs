@@ -18,16 +18,15 @@
 //! files instead of asking a cluster.
 
 pub mod admin;
-pub mod apiserver;
 pub mod authorizer;
-pub mod cli;
 mod coalesce;
+pub mod command;
 pub mod config;
-pub mod manifests;
 pub mod metrics;
 pub mod resolver;
 pub mod server;
 pub mod shutdown;
-pub mod standalone;
 pub mod telemetry;
 pub mod tls;
+
+pub use gmsa_cluster::{apiserver, manifests, standalone};

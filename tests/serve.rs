@@ -17,6 +17,11 @@ use std::{
 
 use serde_json::{Value, json};
 
+#[path = "serve/certs.rs"]
+mod certs;
+#[path = "serve/install_test.rs"]
+mod install_test;
+mod support;
 #[path = "serve/traces.rs"]
 mod traces;
 
@@ -114,6 +119,21 @@ fn run(command: &mut Command) -> Output {
 
 fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// The server's program, with a kubeconfig for a simulated API server or without any; gives back its exit code, what it
+/// printed and what it complained of.
+async fn server_program(api: Option<&support::SimulatedApi>, arguments: &[&str]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let mut command = Command::new(BINARY);
+    command.env_clear().env("HOME", folder.path()).env("KUBECONFIG", &kubeconfig).args(arguments);
+    if let Some(api) = api {
+        fs::write(&kubeconfig, api.kubeconfig()).unwrap();
+    }
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    let complaints = stderr(&output).to_owned();
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap(), complaints)
 }
 
 #[test]

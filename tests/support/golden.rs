@@ -35,7 +35,9 @@ const SLOT: &str = "slot";
 
 /// Where the cases stand.
 pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+    // Of the package that is tested, or of the workspace that it lies in.
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().map(|folder| folder.join("tests/golden")).find(|folder| folder.is_dir()).unwrap()
 }
 
 /// All cases, in the order of their folders' names.

@@ -21,7 +21,7 @@ use std::{
     time::Duration,
 };
 
-use gmsa_webhook::authorizer::Authorizer;
+use gmsa_cluster::authorizer::Authorizer;
 use http::Request;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;

@@ -14,7 +14,7 @@ use clap::Parser as _;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
     apiserver::ApiServer,
-    cli::{Outcome, certs, install_test},
+    command::{Outcome, certs, install_test},
     config::{Args, Backend, Config, Run},
     metrics::{CertificateStep, Metrics},
     server::{Bound, Reviewer, listener::Listener},
