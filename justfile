@@ -6,7 +6,7 @@ _default:
     @just --list --unsorted
 
 # Everything that must hold before a merge, apart from the tests.
-check: fmt clippy doc doctest deny typos shellcheck
+check: fmt clippy doc doctest deny typos shellcheck chart
 
 # The README's test command.
 test:
@@ -19,7 +19,7 @@ fmt:
 # Lints, in the library, the binaries, the tests and the benchmarks; those that `cargo test` leaves out are no part of all.
 clippy:
     cargo clippy --locked --all-targets -- -D warnings
-    cargo clippy --locked --test e2e --test install -- -D warnings
+    cargo clippy --locked --test chart --test e2e --test install -- -D warnings
 
 # The documentation builds; private items too, so that the links between them are checked.
 doc:
@@ -56,6 +56,10 @@ bench-cluster *ARGS:
 # Seconds and memory of `kubectl gmsa check` on 10,000 documents; `just bench-check --write` updates docs/performance.md.
 bench-check *ARGS:
     python3 benches/check.py {{ ARGS }}
+
+# The Helm chart: rendered, refused and generated, its alerts tested. It needs helm and promtool.
+chart *WORD:
+    cargo test --locked --test chart -- {{ WORD }}
 
 # End to end on a real control plane: etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS names; `just e2e WORD` picks.
 e2e *WORD:

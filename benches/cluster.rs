@@ -37,6 +37,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 #[path = "../tests/support/control_plane/mod.rs"]
 mod control_plane;
+mod page;
 #[path = "cluster/report.rs"]
 mod report;
 
@@ -90,10 +91,9 @@ fn main() -> ExitCode {
         eprintln!("{}", tails(folder.path()));
         return ExitCode::from(2);
     };
-    let text = report.to_string();
-    println!("{text}");
+    println!("{report}");
     if args.write {
-        report::write(&text);
+        report.write();
     }
     ExitCode::SUCCESS
 }

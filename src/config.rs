@@ -18,6 +18,8 @@ use crate::{
     },
 };
 
+use gmsa_core::admission::Enforcement;
+
 mod args;
 
 pub use args::Args;
@@ -107,6 +109,8 @@ pub struct Config {
     pub random_hostname: bool,
     /// Whether credential specs that cannot work are refused rather than warned of.
     pub strict_credential_specs: bool,
+    /// Whether pods that ask for what they cannot have are denied, or admitted with a warning.
+    pub enforcement: Enforcement,
     /// How long an allowed `use` is remembered.
     pub authorization_cache_ttl: Duration,
     /// Which events are logged.
@@ -242,6 +246,7 @@ impl ServeArgs {
             admin_listen: args.admin_listen.unwrap_or(SocketAddr::new(ip, 9090)),
             random_hostname: args.random_hostname,
             strict_credential_specs: args.strict_credential_specs,
+            enforcement: args.enforcement,
             authorization_cache_ttl: args.authorization_cache_ttl,
             log_levels: args.log_level,
             log_format: args.log_format,

@@ -85,6 +85,7 @@ pub struct Metrics {
     specs: Gauge,
     watch_state: Family<StateLabel, Gauge>,
     watch_event: Gauge,
+    watch_stuck: Counter,
     certificate_expiry: Gauge,
     certificate_reloads: Family<ReloadLabel, Counter>,
     certificate_steps: Family<StepLabel, Counter>,
@@ -107,6 +108,7 @@ impl Metrics {
             specs: Gauge::default(),
             watch_state: Family::default(),
             watch_event: Gauge::default(),
+            watch_stuck: Counter::default(),
             certificate_expiry: Gauge::default(),
             certificate_reloads: Family::default(),
             certificate_steps: Family::default(),
@@ -150,6 +152,11 @@ impl Metrics {
             "spec_watch_state",
             "1 for the state that the watch of credential specs is in, 0 for the others",
             metrics.watch_state.clone(),
+        );
+        registry.register(
+            "spec_watch_stuck",
+            "Times a watch of credential specs was connected but withheld changes: credential specs were listed again",
+            metrics.watch_stuck.clone(),
         );
         registry.register_collector(Box::new(WatchAge(metrics.watch_event.clone())));
         registry.register(
@@ -222,6 +229,11 @@ impl Metrics {
     /// The watch brought an event or a bookmark.
     pub fn watch_event(&self, at: SystemTime) {
         self.watch_event.set(unix(at));
+    }
+
+    /// A watch was connected but withheld changes.
+    pub fn watch_stuck(&self) {
+        self.watch_stuck.inc();
     }
 
     /// When the served certificate expires, and how many certificates were served and refused so far.

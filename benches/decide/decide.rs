@@ -58,7 +58,7 @@ fn review(contents: Option<&str>, size: usize) -> Vec<u8> {
     review.to_string().into_bytes()
 }
 
-fn facts(webhook: Webhook, review: &Review<'_>) -> Facts {
+fn facts(webhook: Webhook, review: &Review) -> Facts {
     let contents = Arc::new(Contents::of(&credspec()));
     let needs = Plan::new(webhook, review).needs();
     let spec = |name| (name, SpecFact::Contents(Arc::clone(&contents)), Source::Cache);
@@ -80,14 +80,14 @@ fn core(criterion: &mut Criterion) {
             ("validate-rewritten", Webhook::Validate, Some(rewritten.as_str())),
         ] {
             let body = review(carried, bytes);
-            let parsed = Review::parse(&body).unwrap();
+            let parsed = Review::parse(&body, webhook).unwrap();
             let facts = facts(webhook, &parsed);
             let plan = Plan::new(webhook, &parsed);
             let decision = plan.decide(&facts);
             assert!(decision.is_allowed(), "{name}: {decision:?}");
             let mut group = criterion.benchmark_group(format!("{name}/{size}"));
             group.throughput(Throughput::Bytes(body.len() as u64));
-            group.bench_function("parse", |bencher| bencher.iter(|| Review::parse(black_box(&body)).unwrap()));
+            group.bench_function("parse", |bencher| bencher.iter(|| Review::parse(black_box(&body), webhook).unwrap()));
             group.throughput(Throughput::Elements(1));
             group.bench_function("plan", |bencher| bencher.iter(|| Plan::new(webhook, black_box(&parsed)).needs()));
             group.bench_function("decide", |bencher| bencher.iter(|| plan.decide(black_box(&facts))));

@@ -12,7 +12,7 @@ use crate::{
         self_managed::{self, RenewalPoint, SecretName},
     },
 };
-use gmsa_core::credspec::is_dns_subdomain;
+use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 
 /// Admission webhook for Windows Group Managed Service Accounts (GMSA) in Kubernetes.
 #[derive(Debug, Parser)]
@@ -129,6 +129,10 @@ pub(super) struct ServeArgs {
     /// Refuse credential specs that cannot work, rather than warn of them.
     #[arg(long, env = "STRICT_CREDENTIAL_SPECS", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
     pub(super) strict_credential_specs: bool,
+
+    /// What happens to a pod that asks for what it cannot have: Enforce denies it, Warn admits it with a warning.
+    #[arg(long, env = "ENFORCEMENT", value_name = "Enforce|Warn", default_value = "Enforce", value_parser = enforcement)]
+    pub(super) enforcement: Enforcement,
 
     /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
@@ -259,6 +263,15 @@ fn go_bool(text: &str) -> Result<bool, String> {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
         "0" | "f" | "F" | "FALSE" | "false" | "False" | "" => Ok(false),
         _ => Err("expected true or false".to_owned()),
+    }
+}
+
+/// An empty variable counts as one that is not set.
+fn enforcement(text: &str) -> Result<Enforcement, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "enforce" | "" => Ok(Enforcement::Enforce),
+        "warn" => Ok(Enforcement::Warn),
+        _ => Err("expected Enforce or Warn".to_owned()),
     }
 }
 

@@ -72,3 +72,19 @@ fn settings_without_effect_are_named() {
     let config = resolve(&["--standalone", "d", "--cert-reload", "--qps", "1", "--burst", ""]).unwrap();
     assert_eq!(config.without_effect, ["--cert-reload", "QPS"]);
 }
+
+#[test]
+fn enforcement_is_on_unless_it_is_switched_off_in_any_letters() {
+    for (args, expected) in [
+        (&[][..], Enforcement::Enforce),
+        (&["--enforcement", ""], Enforcement::Enforce),
+        (&["--enforcement", "Enforce"], Enforcement::Enforce),
+        (&["--enforcement", "Warn"], Enforcement::Warn),
+        (&["--enforcement=WARN"], Enforcement::Warn),
+    ] {
+        let args = [&["--standalone", "d"], args].concat();
+        assert_eq!(resolve(&args).unwrap().enforcement, expected, "{args:?}");
+    }
+    let error = Args::try_parse_from(["gmsa-webhook", "--enforcement", "off"]).unwrap_err().to_string();
+    assert!(error.contains("expected Enforce or Warn"), "{error}");
+}

@@ -74,7 +74,7 @@ impl Shared {
         let _place = self.reviews.enter(length).ok_or(Refusal::Busy)?;
         let _in_flight = self.metrics.review_in_flight();
         let body = read(request.into_body(), length, started, allowed).await?;
-        let review = Review::parse(&body)?;
+        let review = Review::parse(&body, webhook)?;
         let decision = self.reviewer.decide(webhook, &review, started, started + allowed).await;
         let mut response = Response::new(Body::from(review.answer(&decision)));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

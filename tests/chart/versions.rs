@@ -9,7 +9,6 @@ fn every_file_states_the_version_of_the_package() {
     for (file, line) in [
         ("charts/gmsa-webhook/Chart.yaml", format!("version: {VERSION}")),
         ("charts/gmsa-webhook/Chart.yaml", format!("appVersion: \"{VERSION}\"")),
-        ("charts/gmsa-webhook/values.yaml", format!("defaultsOf: {VERSION}")),
         ("deploy/deploy-gmsa-webhook.sh", format!("IMAGE=gmsa-webhook:{VERSION}")),
     ] {
         let text = fs::read_to_string(file).unwrap();

@@ -1,7 +1,7 @@
-//! The API server, as the webhook calls it: one connection, one bound, one retry.
+//! The API server, as the webhook calls it: one connection, limits on what is in flight, one retry.
 //!
-//! What always holds: a call ends by its deadline, whatever the API server does; no more than [`MAX_IN_FLIGHT`] calls are
-//! under way at once, and waiting for a turn counts against the deadline; a call is tried again once, and only where the
+//! What always holds: a call ends by its deadline, whatever the API server does; no more calls are in flight at once than
+//! their [`CallKind`] allows, and waiting for a turn counts against the deadline; a call is tried again once, and only where the
 //! first try may have failed by chance; what the API server said reaches people cut to a bound, and only where it is a
 //! `Status`: never the body of an answer.
 
@@ -11,19 +11,18 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode, header::RETRY_AFTER};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::core::Status;
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, sleep, timeout_at},
-};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use gmsa_core::admission::Failure;
 
 pub mod backoff;
+mod client;
+mod turns;
 
 use backoff::jittered;
-
-/// The most calls under way at once, in the whole process. Over HTTP/1.1 each takes a connection.
-pub const MAX_IN_FLIGHT: usize = 64;
+pub use client::ClientError;
+pub use turns::CallKind;
+use turns::Turns;
 
 /// The largest answer that is read, in bytes: etcd refuses objects far below it, and lists are read in pages.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
@@ -37,7 +36,10 @@ const MAX_CAUSE: usize = 512;
 /// A client of the API server.
 pub struct ApiServer {
     client: kube::Client,
-    turns: Semaphore,
+    access_reviews: Turns,
+    known_specs: Turns,
+    unknown_specs: Turns,
+    background: Turns,
 }
 
 /// Why there is no client.
@@ -53,15 +55,15 @@ pub enum ConnectError {
     },
     /// The credentials do not make a client.
     #[error("the credentials for the cluster cannot be used")]
-    Unusable(#[source] Box<kube::Error>),
+    Unusable(#[source] Box<ClientError>),
 }
 
 /// Why a call has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// Other calls took all the time there was.
-    #[error("{MAX_IN_FLIGHT} other calls to the API server were under way for {}", Seconds(*.0))]
-    NoTurn(Duration),
+    #[error("{} other calls to the API server were under way for {}", .0.limit(), Seconds(*.1))]
+    NoTurn(CallKind, Duration),
     /// The API server took all the time there was.
     #[error("no answer from the API server within {}", Seconds(*.0))]
     TimedOut(Duration),
@@ -123,7 +125,7 @@ impl CallError {
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
-        let timed_out = matches!(error, CallError::NoTurn(_) | CallError::TimedOut(_));
+        let timed_out = matches!(error, CallError::NoTurn(..) | CallError::TimedOut(_));
         Self { timed_out, cause: error.to_string() }
     }
 }
@@ -148,11 +150,14 @@ impl ApiServer {
     ///
     /// # Errors
     /// Where the credentials cannot be used.
-    pub fn new(mut config: kube::Config) -> Result<Self, ConnectError> {
-        // Otherwise the client tries up to 15 times on its own, and knows no deadline.
-        config.default_retry = false;
-        let client = kube::Client::try_from(config).map_err(|error| ConnectError::Unusable(Box::new(error)))?;
-        Ok(Self { client, turns: Semaphore::new(MAX_IN_FLIGHT) })
+    pub fn new(config: kube::Config) -> Result<Self, ConnectError> {
+        Ok(Self {
+            client: client::connect(config).map_err(|error| ConnectError::Unusable(Box::new(error)))?,
+            access_reviews: Turns::new(CallKind::AccessReview),
+            known_specs: Turns::new(CallKind::KnownSpec),
+            unknown_specs: Turns::new(CallKind::UnknownSpec),
+            background: Turns::new(CallKind::Background),
+        })
     }
 
     /// The client itself, for what is not a call with an end: watches.
@@ -161,29 +166,52 @@ impl ApiServer {
         &self.client
     }
 
-    /// Calls, and gives the body of the answer. On an error of the connection, on 429 and on 5xx it calls once again, after
-    /// the time that the API server asks for; where that lies behind the deadline, it gives up at once.
+    /// Calls for no review in particular, and gives the body of the answer. On an error of the connection, on 429 and on
+    /// 5xx it calls once again, after the time that the API server asks for; where that lies behind the deadline, it gives
+    /// up at once.
     ///
     /// # Errors
     /// Where there is no answer with a 2xx code by the deadline.
     pub async fn call(&self, request: Request<Vec<u8>>, deadline: Instant) -> Result<Bytes, CallError> {
+        self.call_for(CallKind::Background, None, request, deadline).await
+    }
+
+    /// Calls like [`Self::call`], within the limits of `kind`, and of the share of `namespace` where one is named.
+    ///
+    /// # Errors
+    /// Where there is no answer with a 2xx code by the deadline.
+    pub async fn call_for(
+        &self,
+        kind: CallKind,
+        namespace: Option<&str>,
+        request: Request<Vec<u8>>,
+        deadline: Instant,
+    ) -> Result<Bytes, CallError> {
         let asked = Instant::now();
-        let error = match self.attempt(request.clone(), asked, deadline).await {
+        let attempt = |request| async {
+            let Ok(Ok(turn)) = timeout_at(deadline, self.turns(kind).turn(namespace)).await else {
+                return Err(CallError::NoTurn(kind, deadline - asked));
+            };
+            let answer = timeout_at(deadline, self.send(request)).await;
+            drop(turn);
+            answer.unwrap_or_else(|_| Err(CallError::TimedOut(deadline - asked)))
+        };
+        let error = match attempt(request.clone()).await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
         let Some(pause) = error.pause().filter(|pause| Instant::now() + *pause < deadline) else { return Err(error) };
         sleep(pause).await;
-        self.attempt(request, asked, deadline).await
+        attempt(request).await
     }
 
-    async fn attempt(&self, request: Request<Vec<u8>>, asked: Instant, deadline: Instant) -> Result<Bytes, CallError> {
-        let Ok(turn) = timeout_at(deadline, self.turns.acquire()).await else {
-            return Err(CallError::NoTurn(deadline - asked));
-        };
-        let answer = timeout_at(deadline, self.send(request)).await;
-        drop(turn);
-        answer.unwrap_or_else(|_| Err(CallError::TimedOut(deadline - asked)))
+    fn turns(&self, kind: CallKind) -> &Turns {
+        match kind {
+            CallKind::AccessReview => &self.access_reviews,
+            CallKind::KnownSpec => &self.known_specs,
+            CallKind::UnknownSpec => &self.unknown_specs,
+            CallKind::Background => &self.background,
+        }
     }
 
     async fn send(&self, request: Request<Vec<u8>>) -> Result<Bytes, CallError> {

@@ -2,15 +2,26 @@
 //!
 //! Pure: no runtime, no client, no files, no clock. What always holds: a [`SpecName`] is a DNS-1123 subdomain, so it may
 //! stand in a URL, a log line or a cache key; a [`Contents`] is the text that Go's `encoding/json` would print.
+//!
+//! | module | what it decides or holds |
+//! |---|---|
+//! | [`text`] | the contents text, as Go prints it |
+//! | [`compare`] | whether a pod's contents are a credential spec's |
+//! | [`manifest`] | an object that somebody sends, read within bounds |
+//! | [`lint`] | what is wrong with a credential spec |
+//! | [`generate`] | a credential spec from facts about the domain |
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value};
+
+use crate::json::null_is_default;
 
 pub mod compare;
 pub mod generate;
 pub mod lint;
+pub mod manifest;
 pub mod text;
 
 /// The API group of `GMSACredentialSpec`.
@@ -23,6 +34,9 @@ pub const KIND: &str = "GMSACredentialSpec";
 pub const PLURAL: &str = "gmsacredentialspecs";
 /// The verb that a pod's service account must hold on a credential spec.
 pub const USE_VERB: &str = "use";
+
+/// The longest contents text that the API server takes in `gmsaCredentialSpec`, in bytes.
+pub const MAX_CONTENTS_BYTES: usize = 64 * 1024;
 
 /// The longest DNS-1123 subdomain, in bytes (RFC 1123; Kubernetes' `IsDNS1123Subdomain`).
 const MAX_SUBDOMAIN: usize = 253;
@@ -102,10 +116,6 @@ pub struct Metadata {
     /// The API server's opaque version of the object.
     #[serde(default, deserialize_with = "null_is_default")]
     pub resource_version: String,
-}
-
-fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(input: D) -> Result<T, D::Error> {
-    Option::<T>::deserialize(input).map(Option::unwrap_or_default)
 }
 
 impl CredentialSpec {

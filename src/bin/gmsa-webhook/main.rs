@@ -11,6 +11,7 @@ use std::{process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::Context as _;
 use clap::Parser as _;
+use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
     apiserver::ApiServer,
@@ -119,7 +120,13 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set TLS up")?;
 
     let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone())
-        .strict_credential_specs(config.strict_credential_specs);
+        .strict_credential_specs(config.strict_credential_specs)
+        .enforcement(config.enforcement);
+    if config.enforcement == Enforcement::Warn {
+        tracing::warn!(
+            "denials are not enforced: pods that would be denied are admitted with a warning (--enforcement)"
+        );
+    }
     let webhook = Bound::bind(config.listen, tls, config.limits, reviewer)
         .with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS)

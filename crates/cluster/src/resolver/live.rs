@@ -10,7 +10,7 @@ use http::Request;
 use tokio::time::Instant;
 
 use super::{Freshness, Resolved, Resolver};
-use crate::apiserver::{ApiServer, CallError};
+use crate::apiserver::{ApiServer, CallError, CallKind};
 use gmsa_core::{
     admission::{Failure, Source, SpecFact},
     credspec::{Contents, CredentialSpec, GROUP, KIND, PLURAL, SpecName, VERSION},
@@ -84,13 +84,13 @@ impl Live {
     ///
     /// # Errors
     /// Where there is no answer by the deadline, or one that cannot be used.
-    pub async fn read(&self, name: &SpecName, deadline: Instant) -> Result<Read, Failure> {
-        Ok(self.get(name, deadline).await?)
+    pub async fn read(&self, name: &SpecName, kind: CallKind, deadline: Instant) -> Result<Read, Failure> {
+        Ok(self.get(name, kind, deadline).await?)
     }
 
-    async fn get(&self, name: &SpecName, deadline: Instant) -> Result<Read, ReadError> {
+    async fn get(&self, name: &SpecName, kind: CallKind, deadline: Instant) -> Result<Read, ReadError> {
         let request = Request::get(format!("{}/{name}", collection())).body(Vec::new()).map_err(ReadError::Request)?;
-        match self.api.call(request, deadline).await {
+        match self.api.call_for(kind, None, request, deadline).await {
             Ok(body) => found(name, &body),
             Err(error) if error.code() == Some(404) => {
                 if is_about(&error, name) {
@@ -129,7 +129,7 @@ fn is_about(error: &CallError, name: &SpecName) -> bool {
 impl Resolver for Live {
     fn resolve<'a>(&'a self, name: &'a SpecName, _: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
         async move {
-            let fact = self.read(name, deadline).await.map_or_else(SpecFact::Failed, Read::fact);
+            let fact = self.read(name, CallKind::UnknownSpec, deadline).await.map_or_else(SpecFact::Failed, Read::fact);
             Resolved { fact, source: Source::Api }
         }
         .boxed()

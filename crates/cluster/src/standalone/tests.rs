@@ -20,7 +20,7 @@ fn examples() -> PathBuf {
 async fn decide_example(webhook: Webhook, file: &str) -> Decision {
     let standalone = Standalone::load(&examples()).unwrap();
     let body = fs::read(examples().join(file)).unwrap();
-    let review = Review::parse(&body).unwrap();
+    let review = Review::parse(&body, webhook).unwrap();
     let (needs, mut facts) = (Plan::new(webhook, &review).needs(), Facts::default());
     let deadline = Instant::now() + Duration::from_secs(1);
     for name in needs.specs {

@@ -20,15 +20,15 @@ pub struct Advice<'p> {
 }
 
 /// What is to be said about the pod of a review.
-pub(super) fn on_pod(review: &Review<'_>) -> Vec<String> {
+pub(super) fn on_pod(review: &Review) -> Vec<String> {
     let mut warnings = Warnings::default();
-    review.object.iter().flat_map(|pod| advise(pod)).for_each(|advice| warnings.push(advice.text));
+    review.object.iter().flat_map(advise).for_each(|advice| warnings.push(advice.text));
     warnings.into_lines()
 }
 
 /// What is to be said about a pod, or a pod template; nothing where it does not use GMSA.
 #[must_use]
-pub fn advise<'p>(pod: &'p Pod<'_>) -> Vec<Advice<'p>> {
+pub fn advise(pod: &Pod) -> Vec<Advice<'_>> {
     let mut advice = Vec::new();
     if pod.is_linux() || !pod.slots().any(|slot| uses_gmsa(&slot)) {
         return advice;

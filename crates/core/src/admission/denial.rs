@@ -4,11 +4,15 @@
 //! whatever comes from a pod is quoted, escaped and cut.
 
 use super::{
-    Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
-    pod::{Quoted, SlotRef},
-    review::Operation,
+    Failure, MAX_SPECS_PER_POD,
+    operation::Operation,
+    patch::MAX_PATCH_BYTES,
+    pod::{MAX_SLOTS, SlotRef},
 };
-use crate::credspec::{SpecName, compare::Difference};
+use crate::{
+    credspec::{SpecName, compare::Difference},
+    quote::Quoted,
+};
 
 /// What an update changed in a slot that must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +72,9 @@ pub enum Denial {
     /// A name that cannot be one of a service account.
     #[error("service account name {0} is not a lower-case DNS subdomain")]
     InvalidServiceAccount(Quoted),
+    /// More slots than [`MAX_SLOTS`].
+    #[error("a pod may have at most {} containers, init containers and ephemeral containers together", MAX_SLOTS - 1)]
+    TooManySlots,
     /// More distinct names than [`MAX_SPECS_PER_POD`].
     #[error("a pod may name at most {} distinct GMSA cred specs", MAX_SPECS_PER_POD)]
     TooManySpecs,
@@ -162,6 +169,7 @@ impl Denial {
             Self::CredentialSpecWrong(_)
             | Self::InvalidSpecName { .. }
             | Self::InvalidServiceAccount(_)
+            | Self::TooManySlots
             | Self::TooManySpecs
             | Self::PatchTooLarge
             | Self::ContentsWithoutName(_)
@@ -175,6 +183,13 @@ impl Denial {
                 }
             }
         }
+    }
+
+    /// Whether the pod asks for something that it cannot have. The other denials are failures, or requests that are not
+    /// reviews of pods.
+    #[must_use]
+    pub fn concerns_the_pod(&self) -> bool {
+        matches!(self.code(), 403 | 404 | 417 | 422)
     }
 
     /// The `meta/v1.StatusReason` that goes with the code. A time-out has none: controllers read the reason `Timeout` as
@@ -201,6 +216,7 @@ impl Denial {
             Self::InvalidNamespace(_) => "invalid-namespace",
             Self::InvalidSpecName { .. } => "invalid-spec-name",
             Self::InvalidServiceAccount(_) => "invalid-service-account",
+            Self::TooManySlots => "too-many-slots",
             Self::TooManySpecs => "too-many-specs",
             Self::PatchTooLarge => "patch-too-large",
             Self::SpecMissing(_) => "spec-missing",

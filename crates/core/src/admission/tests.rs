@@ -1,11 +1,13 @@
 //! The decision, rule by rule of the contract. The whole answers stand in tests/golden.
 
+mod enforcement;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::{pod::SlotKind, *};
-use crate::credspec::Contents;
+use crate::credspec::{Contents, SpecName};
 
 const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
 const RANDOM: Webhook = Webhook::Mutate { random_hostname: true };
@@ -39,17 +41,17 @@ fn create(spec: &Value) -> Value {
 }
 
 fn needed(webhook: Webhook, review: &Value) -> Needs {
-    Plan::new(webhook, &Review::parse(review.to_string().as_bytes()).unwrap()).needs()
+    Plan::new(webhook, &Review::parse(review.to_string().as_bytes(), webhook).unwrap()).needs()
 }
 
 fn decided(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
-    Plan::new(webhook, &Review::parse(review.to_string().as_bytes()).unwrap()).decide(facts)
+    Plan::new(webhook, &Review::parse(review.to_string().as_bytes(), webhook).unwrap()).decide(facts)
 }
 
 fn denial(webhook: Webhook, review: &Value, facts: &Facts) -> (u16, String) {
     match decided(webhook, review, facts).verdict {
         Verdict::Denied(denial) => (denial.code(), denial.to_string()),
-        Verdict::Allowed(patch) => panic!("allowed: {patch:?}"),
+        allowed => panic!("{allowed:?}"),
     }
 }
 
@@ -187,12 +189,35 @@ fn a_patch_is_at_most_2_mib() {
     assert_eq!(written(fits), 2 * 1024 * 1024);
     let refused = "the GMSA cred spec contents of this pod would take more than 2097152 bytes: use fewer containers or name the GMSA cred spec on the pod";
     assert_eq!(denial(MUTATE, &pod, &facts(fits + 1)), (422, refused.to_owned()));
+}
 
-    // Where not even empty contents would fit, nobody is asked.
-    let pod = |count: usize| create(&json!({"containers": slots("a", count)}));
-    assert_eq!(needed(MUTATE, &pod(19_000)).specs, [name("a")]);
-    assert_eq!(needed(MUTATE, &pod(20_000)), Needs::default());
-    assert_eq!(denial(MUTATE, &pod(20_000), &Facts::default()), (422, refused.to_owned()));
+#[test]
+fn at_most_1000_slots() {
+    let lists = ["containers", "initContainers", "ephemeralContainers"];
+    let list = |count: usize| vec![json!({"name": "c", "securityContext": named("a")}); count];
+    let pod = |counts: [usize; 3]| {
+        let spec: serde_json::Map<_, _> =
+            lists.iter().zip(counts).map(|(name, count)| ((*name).to_owned(), json!(list(count)))).collect();
+        json!({"metadata": {"name": "web"}, "spec": spec})
+    };
+    let refused = "a pod may have at most 999 containers, init containers and ephemeral containers together".to_owned();
+    for webhook in [MUTATE, Webhook::Validate] {
+        for counts in [[999, 0, 0], [333, 333, 333]] {
+            let needs = needed(webhook, &review("CREATE", &pod(counts), &Value::Null));
+            assert_eq!(needs.specs.len() + needs.uses.len(), 1, "{webhook:?} {counts:?}");
+        }
+        for counts in [[1000, 0, 0], [0, 1000, 0], [0, 0, 1000], [334, 333, 333], [5000, 0, 1]] {
+            let (small, large) = (json!({"metadata": {"name": "web"}}), pod(counts));
+            for review in [
+                review("CREATE", &large, &Value::Null),
+                review("UPDATE", &large, &small),
+                review("UPDATE", &small, &large),
+            ] {
+                assert_eq!(needed(webhook, &review), Needs::default(), "{webhook:?} {counts:?}");
+                assert_eq!(denial(webhook, &review, &Facts::default()), (422, refused.clone()), "{counts:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -281,19 +306,19 @@ fn a_reason_is_given_where_there_is_one() {
 }
 
 #[test]
-fn a_cached_spec_is_doubted_before_its_contents_deny() {
+fn a_cached_spec_is_read_live_before_its_contents_deny() {
     let pod = |contents: &str| create(&json!({"securityContext": options("a", contents)}));
-    let doubted = |review: &Value, facts: &Facts| decided(Webhook::Validate, review, facts).doubted;
+    let recheck = |review: &Value, facts: &Facts| decided(Webhook::Validate, review, facts).recheck_live;
     let cached = facts("a", UseFact::Allowed, Source::Cache);
-    assert_eq!(doubted(&pod("{\"a\":2}"), &cached), Some(name("a")));
-    assert_eq!(doubted(&pod("{\"a\":1}"), &cached), None);
-    assert_eq!(doubted(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
-    assert_eq!(doubted(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
+    assert_eq!(recheck(&pod("{\"a\":2}"), &cached), Some(name("a")));
+    assert_eq!(recheck(&pod("{\"a\":1}"), &cached), None);
+    assert_eq!(recheck(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
+    assert_eq!(recheck(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
 
     let unusable = |source| Facts { specs: vec![(name("a"), SpecFact::Unusable, source)], ..Facts::default() };
     let unexpanded = create(&json!({"securityContext": named("a")}));
-    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Cache)).doubted, Some(name("a")));
-    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Joined)).doubted, None);
+    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Cache)).recheck_live, Some(name("a")));
+    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Joined)).recheck_live, None);
 }
 
 #[test]
@@ -329,18 +354,18 @@ fn slots_are_walked_in_order_and_named() {
         "containers": [{"name": "c1", "securityContext": {"windowsOptions": {}}}, {"securityContext": named("n")}],
     }))
     .to_string();
-    let review = Review::parse(body.as_bytes()).unwrap();
+    let review = Review::parse(body.as_bytes(), MUTATE).unwrap();
     let slots: Vec<_> = review
         .object
         .as_ref()
         .unwrap()
         .slots()
-        .map(|s| (s.kind, s.index, s.owner, s.name, s.contents.map(pod::Carried::text)))
+        .map(|s| (s.kind, s.index, s.owner, s.name, s.contents.map(pod::PodContents::text)))
         .collect();
     assert_eq!(
         slots,
         [
-            (SlotKind::Pod, 0, "web", Some("p"), Some("".into())),
+            (SlotKind::Pod, 0, "web", Some("p"), Some("")),
             (SlotKind::Container, 0, "c1", None, None),
             (SlotKind::Container, 1, "", Some("n"), None),
             (SlotKind::InitContainer, 0, "i", None, None),

@@ -7,16 +7,16 @@
 
 use serde_json::{Map, Value};
 
-use super::{Contents, GROUP, is_dns_subdomain};
+use super::{
+    Contents, GROUP, MAX_CONTENTS_BYTES, is_dns_subdomain,
+    manifest::{MAX_BYTES, MAX_VALUES},
+};
 
 mod accounts;
 mod domain;
 mod plugin;
 
 pub use plugin::KNOWN_PLUGINS;
-
-/// The longest contents text that the API server takes in `gmsaCredentialSpec`, in bytes.
-pub const MAX_CONTENTS_BYTES: usize = 64 * 1024;
 
 /// The most findings on one credential spec: enough for any honest mistake, a bound for a hostile object.
 const MAX_FINDINGS: usize = 64;
@@ -81,6 +81,16 @@ pub fn object(object: &Value) -> Vec<Finding> {
     report.findings
 }
 
+/// What is wrong with an object whose `credspec` is too large to be read.
+#[must_use]
+pub fn too_large() -> Vec<Finding> {
+    let mut report = Report::default();
+    let problem = format!("is longer than {} KiB or holds more than {MAX_VALUES} values", MAX_BYTES / 1024);
+    report.add(Severity::Error, "size", "credspec", problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
+    report.findings
+}
+
+const NOT_ACCEPTED: &str = "the API server refuses every pod that carries it";
 const NOTHING_TO_EXPAND: &str = "pods that name this credential spec are refused, for it has nothing to give them";
 const WRITE_NEW: &str =
     "kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json";
@@ -121,8 +131,7 @@ fn contents(report: &mut Report, credspec: &Map<String, Value>) {
     const ROOT: &str = "credspec";
     if Contents::of(credspec).text().len() > MAX_CONTENTS_BYTES {
         let problem = format!("is longer than {} KiB when printed as JSON", MAX_CONTENTS_BYTES / 1024);
-        let why = "the API server refuses every pod that carries it";
-        report.add(Severity::Error, "size", ROOT, problem, why, "fewer accounts, a shorter PluginInput");
+        report.add(Severity::Error, "size", ROOT, problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
     }
     report.unknown_keys(ROOT, credspec, &["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig"]);
     cms_plugins(report, credspec.get("CmsPlugins"));

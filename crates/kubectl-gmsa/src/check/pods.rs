@@ -12,7 +12,7 @@ use super::{
 use crate::output::{Finding, Level, Place, Report};
 use gmsa_cluster::manifests::Document;
 use gmsa_core::admission::{
-    Denial, Review,
+    Denial, Review, Webhook,
     advice::{Advice, advise},
     pod::{Pod, Slot, SlotRef},
     workload::template_pointer,
@@ -105,7 +105,7 @@ async fn try_check(
     report: &mut Report,
 ) -> Result<Option<Value>, verdict::Error> {
     let body = verdict::review(&subject.namespace, &subject.pod);
-    let review = Review::parse(&body).map_err(verdict::Error::NotAPod)?;
+    let review = Review::parse(&body, Webhook::Validate).map_err(verdict::Error::NotAPod)?;
     let Some(pod) = &review.object else { return Ok(None) };
     let slots: Vec<Slot<'_>> = pod.slots().filter(|slot| slot.name.is_some() || slot.contents.is_some()).collect();
     if slots.is_empty() {
@@ -139,10 +139,10 @@ async fn try_check(
 }
 
 /// A pod with the GMSA settings of one slot and no other.
-fn only(pod: &Pod<'_>, slot: &Slot<'_>) -> Value {
+fn only(pod: &Pod, slot: &Slot<'_>) -> Value {
     let mut options = Map::new();
     options.extend(slot.name.map(|name| ("gmsaCredentialSpecName".to_owned(), Value::from(name))));
-    options.extend(slot.contents.map(|carried| ("gmsaCredentialSpec".to_owned(), Value::from(carried.text()))));
+    options.extend(slot.contents.map(|contents| ("gmsaCredentialSpec".to_owned(), Value::from(contents.text()))));
     let context = json!({"windowsOptions": options});
     let mut spec = json!({"serviceAccountName": pod.service_account()});
     let os = pod.is_linux().then(|| ("os", json!({"name": "linux"})));
@@ -159,7 +159,7 @@ fn only(pod: &Pod<'_>, slot: &Slot<'_>) -> Value {
 }
 
 /// Says what becomes of one slot.
-fn explain(subject: &Subject<'_>, pod: &Pod<'_>, slot: &Slot<'_>, denial: Option<&Denial>, report: &mut Report) {
+fn explain(subject: &Subject<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&Denial>, report: &mut Report) {
     let field = if slot.name.is_some() && !matches!(denial, Some(Denial::ContentsDiffer { .. })) {
         "gmsaCredentialSpecName"
     } else {

@@ -45,10 +45,12 @@ pub(super) async fn judge(namespace: &str, pod: Value, source: &mut Source) -> R
     let mut stored = pod;
     for webhook in [Webhook::Mutate { random_hostname: false }, Webhook::Validate] {
         let body = review(namespace, &stored);
-        let review = Review::parse(&body).map_err(Error::NotAPod)?;
+        let review = Review::parse(&body, webhook).map_err(Error::NotAPod)?;
         let facts = source.facts(&Plan::new(webhook, &review).needs()).await;
         match Plan::new(webhook, &review).decide(&facts).verdict {
-            Verdict::Denied(denial) => return Ok(Judged { stored, denial: Some(denial) }),
+            Verdict::Denied(denial) | Verdict::WouldDeny { denial, .. } => {
+                return Ok(Judged { stored, denial: Some(denial) });
+            }
             Verdict::Allowed(None) => {}
             Verdict::Allowed(Some(patch)) => {
                 let patch: json_patch::Patch = serde_json::from_slice(patch.as_bytes()).map_err(Error::NotAPatch)?;

@@ -32,7 +32,7 @@ pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Vec<
     let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
     let value = cluster.find(&path).await?.with_context(|| format!("there is no pod {namespace}/{name}"))?;
     let body = value.to_string();
-    let pod: Pod<'_> = serde_json::from_str(&body).context("the pod cannot be understood")?;
+    let pod = Pod::from_json(&body).context("the pod cannot be understood")?;
     let mut names: Vec<SpecName> = pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)).collect();
     names.sort();
     names.dedup();
@@ -62,7 +62,7 @@ pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Vec<
     Ok(lines)
 }
 
-fn admitted(pod: &Pod<'_>, contents: &HashMap<&str, Contents>) -> Line {
+fn admitted(pod: &Pod, contents: &HashMap<&str, Contents>) -> Line {
     match slots(pod, contents) {
         Slots::NoGmsa => {
             Line::warn(ADMISSION, "the pod does not use GMSA", "set windowsOptions.gmsaCredentialSpecName")
@@ -81,7 +81,7 @@ fn admitted(pod: &Pod<'_>, contents: &HashMap<&str, Contents>) -> Line {
     }
 }
 
-async fn permission(cluster: &Cluster, namespace: &str, pod: &Pod<'_>, name: &SpecName) -> Line {
+async fn permission(cluster: &Cluster, namespace: &str, pod: &Pod, name: &SpecName) -> Line {
     let account = pod.service_account();
     let subject = Subject { namespace: namespace.into(), service_account: account.into() };
     let reviews = AccessReviews::new(std::sync::Arc::clone(&cluster.api));

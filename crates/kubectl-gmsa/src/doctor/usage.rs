@@ -68,7 +68,7 @@ pub(super) enum Slots {
     Outdated,
 }
 
-pub(super) fn slots(pod: &Pod<'_>, contents: &HashMap<&str, Contents>) -> Slots {
+pub(super) fn slots(pod: &Pod, contents: &HashMap<&str, Contents>) -> Slots {
     let mut found = Slots::NoGmsa;
     for slot in pod.slots() {
         match (slot.name, slot.contents) {
@@ -95,7 +95,7 @@ fn used(pods: &[Value], contents: &HashMap<&str, Contents>, opted_out: &[String]
             continue;
         }
         let body = value.to_string();
-        let Ok(pod) = serde_json::from_str::<Pod<'_>>(&body) else {
+        let Ok(pod) = Pod::from_json(&body) else {
             unread += 1;
             continue;
         };
