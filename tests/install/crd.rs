@@ -59,7 +59,7 @@ const MISTAKES: [(&str, &str, &str); 11] = [
         "'{244818ae-87ac-4fcd-92ec-e79e5252348a}'",
         "credspec.DomainJoinConfig.Guid: Invalid value: must be a GUID without braces",
     ),
-    ("[ActiveDirectory]", "[ActiveDirectoy]", "credspec.CmsPlugins: Invalid value: must contain \"ActiveDirectory\""),
+    ("[ActiveDirectory]", "[DirectoryActive]", "credspec.CmsPlugins: Invalid value: must contain \"ActiveDirectory\""),
     (
         "PluginGUID: \"{CCC2A336-D7F3-4818-A213-272B7924213E}\"",
         "PluginGUID: CCC2A336-D7F3-4818-A213-272B7924213E",
