@@ -23,11 +23,14 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use gmsa_webhook::{
     config::Limits,
-    server::{limits::MAX_BODY, listener::Listener},
+    server::{
+        limits::{IDLE_TIMEOUT, MAX_BODY},
+        listener::Listener,
+    },
     tls::{self, Served, self_signed},
 };
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Deserialize)]
 struct Review<'a> {
@@ -105,13 +108,12 @@ async fn main() -> anyhow::Result<()> {
     let served = Served::new();
     served.publish(pair);
     let tls = tls::server_config(&served, None)?;
-    let listener = Listener::bind(address, Some(tls), Limits::default().connections)?;
+    let listener = Listener::bind(address, Some(tls), Limits::default().connections, IDLE_TIMEOUT)?;
     let router = Router::new()
         .route("/mutate", post(mutate))
         .route("/validate", post(validate))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(files.get(2).map(|file| patch(file)).transpose()?);
-    let (_open, closing) = watch::channel(false);
-    listener.serve(router, closing, Duration::ZERO).await;
+    listener.serve(router, CancellationToken::new(), Duration::ZERO).await;
     Ok(())
 }

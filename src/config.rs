@@ -22,9 +22,11 @@ use crate::{
 use gmsa_core::admission::Enforcement;
 
 mod args;
+mod memory;
 
 pub use args::Args;
 use args::{CertificateArgs, CertsCommand, Command, InspectArgs, ServeArgs, ServiceNames};
+pub use memory::ReviewMemory;
 
 /// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit.
 pub(crate) fn go_duration(text: &str) -> Option<Duration> {
@@ -46,17 +48,19 @@ pub(crate) fn go_duration(text: &str) -> Option<Duration> {
 /// How much may be going on at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Open connections. Over it, no further one is accepted until one ends.
+    /// Open connections. Over it, the one that is idle longest is closed.
     pub connections: usize,
     /// Reviews in flight. Over it, a review is answered with 503.
     pub reviews: usize,
+    /// The memory that reviews may take. Over it, a review is answered with 503.
+    pub review_memory: ReviewMemory,
 }
 
 impl Default for Limits {
-    /// An API server has up to 600 requests in flight by default, each of which may hold a connection to a webhook: this
-    /// leaves room for several API servers.
+    /// Those of [`memory::DEFAULT`]. An API server has up to 600 requests in flight by default, each of which may hold a
+    /// connection to a webhook: this leaves room for three API servers.
     fn default() -> Self {
-        Self { connections: 4096, reviews: 2048 }
+        Self::of_memory(memory::DEFAULT)
     }
 }
 
@@ -206,6 +210,7 @@ impl ServeArgs {
     fn resolve(self) -> Result<Config, ConfigError> {
         let args = self;
         let standalone = args.standalone.is_some();
+        let limits = Limits::of_memory(memory::limit().unwrap_or(memory::DEFAULT));
         let (ip, port) =
             if standalone { (IpAddr::V4(Ipv4Addr::LOCALHOST), 8443) } else { (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 443) };
         let tls = args.certificates;
@@ -233,7 +238,11 @@ impl ServeArgs {
             log_levels: args.log_level,
             log_format: args.log_format,
             otlp_endpoint: args.otlp_endpoint.flatten(),
-            limits: Limits { connections: args.max_connections, reviews: args.max_reviews },
+            limits: Limits {
+                connections: args.max_connections.unwrap_or(limits.connections),
+                reviews: args.max_reviews.unwrap_or(limits.reviews),
+                ..limits
+            },
             shutdown_delay: args.shutdown_delay.unwrap_or(Duration::from_secs(if standalone { 0 } else { 5 })),
             drain_timeout: args.drain_timeout,
             without_effect: given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect(),

@@ -39,15 +39,15 @@ pub use publication::{CaPolicy, Publication, Published};
 pub use served::{Served, Status};
 pub use summary::{Summary, Timestamp};
 
-/// In order of preference.
-const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// What a server offers: what API servers speak to webhooks.
+const ALPN: &[u8] = b"http/1.1";
 
 #[must_use]
 pub fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// TLS 1.2 and 1.3, HTTP/2 and HTTP/1.1, no early data.
+/// How a server speaks TLS: versions 1.2 and 1.3, HTTP/1.1, no early data.
 ///
 /// Sessions resume by tickets, which the server does not store and which stay valid when the certificate changes.
 /// `clients` verifies client certificates. With it there are no tickets: a client sends its certificate every time.
@@ -66,7 +66,7 @@ pub fn server_config(
         None => versions.with_no_client_auth(),
     };
     let mut config = authenticated.with_cert_resolver(served.resolver());
-    config.alpn_protocols = ALPN.iter().map(|protocol| protocol.to_vec()).collect();
+    config.alpn_protocols = vec![ALPN.to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     if anonymous {

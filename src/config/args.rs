@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
 
-use super::{Limits, go_duration};
+use super::go_duration;
 use crate::{
     telemetry::{Endpoint, Format, Levels},
     tls::{
@@ -154,13 +154,13 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint)]
     pub(super) otlp_endpoint: Option<OptionalEndpoint>,
 
-    /// Open connections at once; over it, none is accepted until one ends.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().connections, value_parser = at_least_one)]
-    pub(super) max_connections: usize,
+    /// Open connections at once; over it, the one that is idle longest is closed. [default: one for each 64 KiB of the memory limit; 2048 of 128 MiB]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) max_connections: Option<usize>,
 
-    /// Reviews in flight at once; over it, a review is answered with 503.
-    #[arg(long, value_name = "N", default_value_t = Limits::default().reviews, value_parser = at_least_one)]
-    pub(super) max_reviews: usize,
+    /// Reviews in flight at once; over it, a review is answered with 503. [default: half of the default of --max-connections]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) max_reviews: Option<usize>,
 
     /// How long to go on serving after SIGTERM, until no endpoint names this replica. [default: 5s; with --standalone 0s]
     #[arg(long, value_name = "DURATION", value_parser = duration)]

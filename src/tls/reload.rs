@@ -149,3 +149,36 @@ fn is_change(event: &Event) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_between_two_loads_is_not_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("value");
+        fs::write(&file, "1").unwrap();
+        let path = file.clone();
+        let load = move || fs::read_to_string(&path).unwrap().parse::<u8>();
+        // Longer than any test: only the watch can bring the change.
+        let mut values = Reload::new(&[&file], Duration::from_secs(3600), load);
+        assert_eq!(values.next_valid().await, Some(1));
+        for (text, expected) in [("2", Some(2)), ("x", None), ("3", Some(3))] {
+            fs::write(&file, text).unwrap();
+            assert_eq!(values.next_valid().await, expected, "{text}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_watch_the_timer_loads() {
+        let missing = Path::new("/nonexistent/value");
+        let mut loads = Reload::new(&[missing], Duration::from_secs(60), || ());
+        loads.next().await;
+        let begin = tokio::time::Instant::now();
+        loads.next().await;
+        assert_eq!(begin.elapsed(), Duration::from_secs(60));
+    }
+}

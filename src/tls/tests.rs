@@ -120,7 +120,7 @@ fn nothing_that_is_printed_shows_a_key() {
 fn nothing_is_served_until_something_is_published() {
     let served = Served::new();
     let config = server_config(&served, None).unwrap();
-    assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+    assert_eq!(config.alpn_protocols, [b"http/1.1"]);
     assert_eq!(config.max_early_data_size, 0);
     assert_eq!(served.current(), None);
     let Issued { cert, key } = leaf(&authority());

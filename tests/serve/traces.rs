@@ -4,7 +4,6 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
-    process::Command,
     sync::Arc,
     thread::{JoinHandle, spawn},
     time::{Duration, SystemTime},
@@ -17,7 +16,7 @@ use gmsa_webhook::tls::{
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::Value;
 
-use super::{Serving, binary, run, stderr};
+use super::{Serving, binary, curl, run, stderr};
 
 const LOST: &str = "cannot export traces: they are lost";
 const DAY: Duration = Duration::from_secs(86_400);
@@ -29,15 +28,8 @@ fn serve(endpoint: &str, environment: &[(&str, &str)]) -> Serving {
     Serving::spawn(command.env("OTEL_BSP_SCHEDULE_DELAY", "3600000").envs(environment.iter().copied()))
 }
 
-/// Runs a command of curl's, which must be done long before an export gives up; gives back the answer.
-fn post(line: &str) -> String {
-    let output = run(Command::new("sh").args(["-c", &format!("{line} --max-time 5")]));
-    assert!(output.status.success(), "{line}: {}", stderr(&output));
-    String::from_utf8(output.stdout).unwrap()
-}
-
 fn allowed(line: &str) {
-    let answer: Value = serde_json::from_str(&post(line)).unwrap();
+    let answer: Value = serde_json::from_str(&curl::run(line)).unwrap();
     assert_eq!(answer["response"]["allowed"], true, "{answer}");
 }
 
@@ -134,7 +126,7 @@ fn a_request_that_is_refused_says_so_in_its_span() {
     let line = serving.curl();
     let (head, _) = line.split_once(" --data-binary ").unwrap();
     let url = format!("https://{}/mutate", serving.address("address"));
-    assert!(post(&format!("{head} --data-binary oops {url}")).starts_with("the body is not"));
+    assert!(curl::run(&format!("{head} --data-binary oops {url}")).starts_with("the body is not"));
     end(serving);
     let (_, body) = collected.join().unwrap();
     assert!(holds(&body, b"outcome"), "{}", String::from_utf8_lossy(&body));

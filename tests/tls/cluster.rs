@@ -217,7 +217,7 @@ impl Load {
                     let moment = cluster.handshakes.read().await;
                     let read = Instant::now();
                     let client = cluster.client(plural);
-                    let connected = client.keep_alive(address, "http/1.1").await;
+                    let connected = client.keep_alive(address).await;
                     drop(moment);
                     // An API server whose bundle is older than the standing time is not promised anything.
                     if read.elapsed() > STANDING {

@@ -141,10 +141,10 @@ async fn two_hundred_swaps_under_load_fail_nothing() {
     let stop = Arc::new(AtomicBool::new(false));
     let answered = Arc::new(AtomicUsize::new(0));
     let mut load = JoinSet::new();
-    for lane in ["new", "new", "http/1.1", "h2"] {
+    for lane in ["new", "new", "kept", "kept"] {
         let (client, stop, answered) = (client.clone(), Arc::clone(&stop), Arc::clone(&answered));
         load.spawn(async move {
-            let mut kept = client.keep_alive(address, if lane == "h2" { "h2" } else { "http/1.1" }).await.unwrap();
+            let mut kept = client.keep_alive(address).await.unwrap();
             while !stop.load(Ordering::Relaxed) {
                 let reviewed = if lane == "new" { client.review(address).await } else { kept.review().await };
                 reviewed.unwrap_or_else(|error| panic!("{lane}: {error}"));

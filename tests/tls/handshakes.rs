@@ -252,7 +252,7 @@ async fn garbage_and_a_thousand_half_open_connections_delay_no_good_review() {
         assert!(answer.is_empty() || answer[0] == 21, "{answer:?}");
     }
     let client = Client::trusting(ca.cert_pem());
-    let mut kept = client.keep_alive(address, "h2").await.unwrap();
+    let mut kept = client.keep_alive(address).await.unwrap();
     // Half-open connections end after 5 s: a review that had to wait for that would take as long.
     let delay = Duration::from_secs(2);
     for _ in 0..20 {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `json` | how JSON from outside is read, within bounds |
 //! | `quote` | how a text from outside is put into a message |
+//! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
 //! | [`admission`] | a review: parsed, decided, answered |
 

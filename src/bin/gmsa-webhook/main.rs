@@ -23,7 +23,8 @@ use gmsa_webhook::{
     telemetry::{self, Traces},
     tls::{self, Served},
 };
-use tokio::{runtime::Runtime, sync::watch, task::JoinSet};
+use tokio::{runtime::Runtime, task::JoinSet};
+use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
     let run = match Args::parse().resolve() {
@@ -138,7 +139,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     }
     let webhook = Bound::bind(config.listen, tls, config.limits, reviewer)
         .with_context(|| format!("cannot listen on {}", config.listen))?;
-    let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS)
+    let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS, admin::IDLE_TIMEOUT)
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
     if let (Backend::Standalone(folder), Some(anchor)) = (&config.backend, &anchor) {
@@ -148,8 +149,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let scrape = Scrape::new(registry, move || served.record(&metrics));
     let drain = config.drain_timeout;
     // Probes are answered until the process ends.
-    let (_open, never) = watch::channel(false);
-    let probes = probes.serve(admin::router(readiness, scrape), never, drain);
+    let probes = probes.serve(admin::router(readiness, scrape), CancellationToken::new(), drain);
     tasks.spawn(async move {
         probes.await;
     });

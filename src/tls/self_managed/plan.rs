@@ -68,7 +68,6 @@ pub enum Step {
 }
 
 /// Decides what to do next; `None` where there is nothing to do.
-#[must_use]
 pub fn next_step(contents: &Contents, observed: &Observed<'_>, policy: &IssuancePolicy) -> Option<Step> {
     let Certificates { cas, leaf } = match contents {
         Contents::Empty => return Some(Step::Fill),
@@ -112,9 +111,6 @@ fn is_unused(retired: &RetiredCa, observed: &Observed<'_>) -> bool {
 }
 
 /// Creates what the Secret holds after a step.
-///
-/// # Errors
-/// Where a certificate cannot be created.
 pub fn apply(
     step: Step,
     contents: Contents,

@@ -108,6 +108,8 @@ rules! {
             "Correct the name.";
         INVALID_SERVICE_ACCOUNT: "invalid-service-account", Error, "`serviceAccountName` is not a lower-case DNS name.",
             "Correct the name.";
+        TOO_MANY_SLOTS: "too-many-slots", Error, "A Pod has more containers than are allowed.",
+            "Split the Pod.";
         TOO_MANY_SPECS: "too-many-specs", Error, "A Pod names more credential specs than are allowed.",
             "Split the Pod.";
         PATCH_TOO_LARGE: "patch-too-large", Error, "The contents would make the Pod too large.",

@@ -37,11 +37,31 @@ fn the_session_of_the_readme_is_a_real_one() {
     assert_eq!(session, found);
 }
 
-/// What a command prints in a shell.
+/// What a command of the session prints, on both of its streams. No shell runs it: there is none on Windows, and a redirection and
+/// one edit are all that the session needs.
 fn run(folder: &Path, command: &str) -> String {
-    let program = env!("CARGO_BIN_EXE_kubectl-gmsa");
-    let command = command.replace("kubectl gmsa", &format!("'{program}'"));
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{command} 2>&1")]).current_dir(folder).stdin(Stdio::null());
-    text(&shell.output().unwrap().stdout).to_owned()
+    let (command, target) = command.split_once(" > ").unwrap_or((command, ""));
+    if let Some(edit) = command.strip_prefix("sed -i ") {
+        let (edit, file) = edit.trim_start_matches('\'').split_once("' ").unwrap();
+        let [_, old, new, _] = edit.split('/').collect::<Vec<_>>()[..] else { panic!("not a replacement: {edit}") };
+        let file = folder.join(file);
+        let edited = fs::read_to_string(&file).unwrap();
+        let edited: String = edited.lines().map(|line| replace_end(line, old.strip_suffix('$').unwrap(), new)).collect();
+        fs::write(file, edited).unwrap();
+        return String::new();
+    }
+    let words = command.strip_prefix("kubectl gmsa ").unwrap().split(' ');
+    let mut program = Command::new(env!("CARGO_BIN_EXE_kubectl-gmsa"));
+    let output = program.args(words).current_dir(folder).stdin(Stdio::null()).output().unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    if target.is_empty() {
+        return format!("{stdout}{stderr}");
+    }
+    fs::write(folder.join(target), stdout).unwrap();
+    stderr.to_owned()
+}
+
+/// The line with `new` where it ends in `old`.
+fn replace_end(line: &str, old: &str, new: &str) -> String {
+    line.strip_suffix(old).map_or_else(|| format!("{line}\n"), |start| format!("{start}{new}\n"))
 }
