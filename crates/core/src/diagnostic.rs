@@ -142,19 +142,27 @@ pub const MAX_OF_A_RULE: usize = 100;
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
-    /// By rule and file, how many are kept and where the last of them is.
-    kept: HashMap<(&'static str, Option<Arc<str>>), (usize, usize)>,
+    kept: HashMap<(&'static str, Option<Arc<str>>), Kept>,
+}
+
+/// Of one rule in one file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept {
+    /// How many are in the list.
+    count: usize,
+    /// Where in the list the last of them is: it counts those that are left out.
+    last: usize,
 }
 
 impl Diagnostics {
     /// Adds one, or counts it where there are enough of its rule and file.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let file = diagnostic.location.as_ref().map(|location| Arc::clone(&location.file));
-        let (kept, last) = self.kept.entry((diagnostic.rule.id, file)).or_default();
-        if *kept < MAX_OF_A_RULE {
-            (*kept, *last) = (*kept + 1, self.list.len());
+        let kept = self.kept.entry((diagnostic.rule.id, file)).or_default();
+        if kept.count < MAX_OF_A_RULE {
+            *kept = Kept { count: kept.count + 1, last: self.list.len() };
             self.list.push(diagnostic);
-        } else if let Some(last) = self.list.get_mut(*last) {
+        } else if let Some(last) = self.list.get_mut(kept.last) {
             last.more += diagnostic.more + 1;
         }
     }

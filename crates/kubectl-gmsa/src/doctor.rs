@@ -170,7 +170,8 @@ fn table(lines: &[Line], style: Style) -> String {
 fn format_line(mark: &str, line: &Line, width: usize) -> String {
     let about = line.about;
     let remedy = line.remedy.as_ref().map(|text| format!("      {:width$}  -> {}\n", "", one_line(text)));
-    let commands: String = line.commands.iter().map(|command| format!("{}\n", one_line(command))).collect();
+    let commands: Vec<_> = line.commands.iter().flat_map(|command| [one_line(command), "\n".into()]).collect();
+    let commands = commands.concat();
     format!("{mark}  {about:width$}  {}\n{commands}{}", one_line(&line.text), remedy.unwrap_or_default())
 }
 

@@ -39,8 +39,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     };
     let (rbac, refused) = Rbac::from_documents(&documents);
     problems.extend(refused);
-    let mut text: String =
-        problems.as_slice().iter().map(|problem| format!("{}: {problem}\n", problem.rule.id)).collect();
+    let lines = problems.as_slice().iter().map(|problem| format!("{}: {problem}\n", problem.rule.id));
+    let mut text = lines.collect::<Vec<_>>().concat();
     let rows = rows(&rbac, &options.name, connection.asked_namespace());
     if rows.is_empty() {
         text.push_str("nobody\n");

@@ -26,6 +26,11 @@ use gmsa_webhook::{
 use tokio::{runtime::Runtime, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
+/// Returns memory to the system soon after a peak: the system's own allocator keeps most of what thousands of connections or
+/// large reviews needed, until the memory limit is the next thing that they meet.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let run = match Args::parse().resolve() {
         Ok(run) => run,

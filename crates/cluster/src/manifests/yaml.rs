@@ -111,7 +111,9 @@ pub(super) fn read(text: &str, above: u64, limits: &Limits) -> Result<Vec<Node>,
             Fault { line: line.map(|line| line + above), message: message + hint }
         })?;
     if above > 0 {
-        nodes.iter_mut().for_each(|node| node.lines.shift(above));
+        for node in &mut nodes {
+            node.lines.shift(above);
+        }
     }
     Ok(nodes)
 }

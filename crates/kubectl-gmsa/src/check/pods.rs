@@ -108,7 +108,7 @@ async fn try_check(
     let review = Review::parse(&body, Webhook::Validate).map_err(verdict::Error::NotAPod)?;
     let Some(pod) = &review.object else { return Ok(None) };
     let slots: Vec<Slot<'_>> = pod.slots().filter(|slot| slot.name.is_some() || slot.contents.is_some()).collect();
-    if slots.is_empty() {
+    if slots.is_empty() && !pod.has_too_many_slots() {
         return Ok(None);
     }
     let whole = judge(&subject.namespace, subject.pod.clone(), source).await?;

@@ -19,7 +19,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 /// The files of the documents, below the folder.
 fn files(folder: &Path) -> Vec<String> {
-    load(folder, &Bounds::SERVER).complete().unwrap().iter().map(|document| below(folder, &document.file())).collect()
+    load(folder, &Bounds::SERVER).complete().unwrap().iter().map(|document| below(folder, document.file())).collect()
 }
 
 /// The problems, with paths below the folder.
