@@ -126,7 +126,7 @@ async fn measure_all(args: &Args, binaries: Binaries, folder: &Path) -> (Option<
     };
     fs::create_dir(&of_conditions).unwrap();
     let control_plane = ControlPlane::start(binaries, &of_conditions).await;
-    let conditions = conditions::measure(&control_plane.client, args.rounds, args.pods, args.at_once).await;
+    let conditions = conditions::measure(&control_plane.client, args.rounds, args.pods).await;
     (rates, conditions)
 }
 

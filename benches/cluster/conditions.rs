@@ -4,13 +4,8 @@
 //! Pods are created as dry runs, in a namespace for each row, so that only that row's entries match. No webhook runs: none is called for such a pod. CPU time is
 //! not looked at: it is too noisy for microseconds.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::{collections::BTreeMap, fmt};
 
-use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
@@ -86,7 +81,7 @@ pub struct Report {
 }
 
 /// Installs every variant, and creates pods for each in turn.
-pub async fn measure(client: &Client, rounds: u32, pods: u32, at_once: u32) -> Report {
+pub async fn measure(client: &Client, rounds: u32, pods: u32) -> Report {
     for variant in Variant::ALL {
         namespace(client, variant.name(), &json!({})).await;
         service_account(client, variant.name(), super::USER).await;
@@ -99,7 +94,7 @@ pub async fn measure(client: &Client, rounds: u32, pods: u32, at_once: u32) -> R
     for variant in Variant::ALL {
         let wanted = variant.entries();
         until("every entry is in force", async || {
-            let sample = create_pods(client, variant, 1, 1).await;
+            let sample = create_pods(client, variant, 1).await;
             ((sample.entries - wanted).abs() < f64::EPSILON).then_some(())
         })
         .await;
@@ -108,7 +103,7 @@ pub async fn measure(client: &Client, rounds: u32, pods: u32, at_once: u32) -> R
         order.rotate_left(1);
         order.reverse();
         for variant in order {
-            let sample = create_pods(client, variant, pods, at_once).await;
+            let sample = create_pods(client, variant, pods).await;
             eprintln!("round {round}: {variant}: {:.3} ms in {} evaluations per pod", sample.millis, sample.entries);
             // The first round warms everything up.
             if round > 0 {
@@ -177,15 +172,13 @@ fn collection(object: &Value) -> String {
     format!("/apis/admissionregistration.k8s.io/v1/{plural}")
 }
 
-async fn create_pods(client: &Client, variant: Variant, pods: u32, at_once: u32) -> Sample {
-    let (path, next) = (format!("/api/v1/namespaces/{}/pods?dryRun=All", variant.name()), AtomicU32::new(0));
+/// One pod after the other: the histogram knows wall time alone, and no evaluation is to wait for a core.
+async fn create_pods(client: &Client, variant: Variant, pods: u32) -> Sample {
+    let path = format!("/api/v1/namespaces/{}/pods?dryRun=All", variant.name());
     let before = evaluated(client).await;
-    join_all((0..at_once).map(async |_| {
-        while next.fetch_add(1, Ordering::Relaxed) < pods {
-            client.create(&path, &pod("plain", Kind::Plain)).await.unwrap();
-        }
-    }))
-    .await;
+    for _ in 0..pods {
+        client.create(&path, &pod("plain", Kind::Plain)).await.unwrap();
+    }
     let after = evaluated(client).await;
     let of = |before: f64, after: f64| (after - before) / f64::from(pods);
     Sample { entries: of(before.0, after.0), millis: of(before.1, after.1) * 1e3 }
@@ -232,7 +225,7 @@ impl fmt::Display for Report {
         }
         writeln!(
             f,
-            "\nMedian (smallest–largest) of {} interleaved rounds of {} pods each, created as dry runs; from the sum of\n`{HISTOGRAM}`. A ratio is taken within its round.\n",
+            "\nMedian (smallest–largest) of {} interleaved rounds of {} pods each, created one by one as dry runs; from the sum of\n`{HISTOGRAM}`. A ratio is taken within its round.\n",
             base.len(),
             self.pods
         )?;

@@ -59,7 +59,7 @@ const MISTAKES: [(&str, &str, &str); 11] = [
         "'{244818ae-87ac-4fcd-92ec-e79e5252348a}'",
         "credspec.DomainJoinConfig.Guid: Invalid value: must be a GUID without braces",
     ),
-    ("[ActiveDirectory]", "[ActiveDirectoy]", "credspec.CmsPlugins: Invalid value: must contain \"ActiveDirectory\""),
+    ("[ActiveDirectory]", "[DirectoryActive]", "credspec.CmsPlugins: Invalid value: must contain \"ActiveDirectory\""),
     (
         "PluginGUID: \"{CCC2A336-D7F3-4818-A213-272B7924213E}\"",
         "PluginGUID: CCC2A336-D7F3-4818-A213-272B7924213E",
@@ -91,8 +91,9 @@ fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
         let text = SPEC.replace("name: webapp1", "name: other").replacen(right, wrong, 1);
         assert!(text.contains(wrong), "{right} is not in the credential spec");
         let said = complaint(plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &text)).unwrap();
-        let said = said.replace("\"string\": ", "").replace("\"array\": ", "");
-        assert!(said.contains(refusal), "{wrong}: {said}");
+        // Between the two stands the value.
+        let (field, message) = refusal.split_once(": Invalid value: ").unwrap_or((refusal, refusal));
+        assert!(said.contains(field) && said.contains(message), "{wrong}: {said}");
     }
     for fine in [
         // Several accounts, a plugin whose GUID is not hexadecimal (Microsoft's own sample has one), unusual letters.
@@ -144,7 +145,8 @@ fn a_release_brings_the_crd_up_to_date_whoever_owns_it() {
     let (spec_before, uid_before) = (spec(), uid());
     plane.create_namespace(RELEASE_NAMESPACE);
 
-    let said = with_jobs(&plane, &["install", "gmsa", CHART]);
+    // Helm 4 applies crds/ at an install, and names a conflict where another manager has other text in it: the Job does not.
+    let said = with_jobs(&plane, &["install", "gmsa", CHART, "--skip-crds"]);
     assert_eq!(said, "the CRD is at revision 1 now; it was at revision 0\n");
     plane.until("the short name is known", || plane.kubectl(["get", "gmsa"]).status.success());
     assert_eq!((spec(), uid()), (spec_before.clone(), uid_before.clone()));

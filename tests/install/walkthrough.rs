@@ -56,7 +56,7 @@ const FIRST_CHECK: &str = "\
 OBJECT               SLOT          CREDENTIAL SPEC  RESULT
 Deployment shop/web  pod template  WebApp1          refused, 422: invalid-spec-name
 
-note[not-kubernetes] ./domain.json:1: document 1
+note[not-kubernetes] ./domain.json:1
   skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object
 
 warning[linux-node] ./web.yaml:12: Deployment shop/web
@@ -105,7 +105,7 @@ fn from_an_empty_folder_to_a_pod_with_its_identity() {
 OBJECT               SLOT          CREDENTIAL SPEC  RESULT
 Deployment shop/web  pod template  webapp1          gets its contents
 
-note[not-kubernetes] ./domain.json:1: document 1
+note[not-kubernetes] ./domain.json:1
   skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object
 
 1 note in 4 objects
