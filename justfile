@@ -19,7 +19,7 @@ fmt:
 # Lints, in the library, the binaries, the tests and the benchmarks; those that `cargo test` leaves out are no part of all.
 clippy:
     cargo clippy --locked --all-targets -- -D warnings
-    cargo clippy --locked --test chart --test e2e --test install -- -D warnings
+    cargo clippy --locked --test chart --test e2e --test install --bench floor --bench cluster --bench siege -- -D warnings
 
 # The documentation builds; private items too, so that the links between them are checked.
 doc:
@@ -45,9 +45,9 @@ shellcheck:
 bench *ARGS:
     python3 benches/floor.py {{ ARGS }}
 
-# What half-open connections and garbage on the port do to good reviews; `just bench-hostile --write` updates docs/performance.md.
-bench-hostile *ARGS:
-    python3 benches/hostile.py {{ ARGS }}
+# Every assault that the released server must survive, in a memory cgroup; `just siege WORD` picks, `just siege --write` updates docs/security.md.
+siege *ARGS:
+    cargo bench --locked --bench siege -- {{ ARGS }}
 
 # Pods created per second on a real control plane; `just bench-cluster --write` updates docs/performance.md.
 bench-cluster *ARGS:

@@ -23,11 +23,14 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use gmsa_webhook::{
     config::Limits,
-    server::{limits::MAX_BODY, listener::Listener},
+    server::{
+        limits::{IDLE_TIMEOUT, MAX_BODY},
+        listener::Listener,
+    },
     tls::{self, Served, self_signed},
 };
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Deserialize)]
 struct Review<'a> {
@@ -45,12 +48,12 @@ struct Request<'a> {
 struct Answer<'a> {
     api_version: &'static str,
     kind: &'static str,
-    response: Allowed<'a>,
+    response: Approval<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Allowed<'a> {
+struct Approval<'a> {
     uid: &'a str,
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +78,7 @@ fn allow(body: &[u8], patch: Option<Patch>) -> Response {
         Ok(Review { request: Request { uid } }) => Json(Answer {
             api_version: "admission.k8s.io/v1",
             kind: "AdmissionReview",
-            response: Allowed { uid, allowed: true, patch_type: patch.map(|_| "JSONPatch"), patch },
+            response: Approval { uid, allowed: true, patch_type: patch.map(|_| "JSONPatch"), patch },
         })
         .into_response(),
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
@@ -96,23 +99,21 @@ async fn main() -> anyhow::Result<()> {
     let (address, files) = arguments.split_first().context("usage: floor ADDR:PORT [CERTIFICATE KEY [PATCH]]")?;
     let address: SocketAddr = address.parse().with_context(|| format!("not an address and a port: {address}"))?;
     let now = SystemTime::now();
-    let (pair, _ca_file) = match files {
-        [cert, key, ..] => (tls::files::load(Path::new(cert), Path::new(key), now)?, None),
-        _ => {
-            let (pair, ca_file) = self_signed::make(&[address.ip().to_string()], &env::temp_dir(), now)?;
-            (pair, Some(ca_file))
-        }
+    let (pair, _ca_file) = if let [cert, key, ..] = files {
+        (tls::files::load(Path::new(cert), Path::new(key), now)?, None)
+    } else {
+        let (pair, ca_file) = self_signed::make(&[address.ip().to_string()], &env::temp_dir(), now)?;
+        (pair, Some(ca_file))
     };
     let served = Served::new();
     served.publish(pair);
     let tls = tls::server_config(&served, None)?;
-    let listener = Listener::bind(address, Some(tls), Limits::default().connections)?;
+    let listener = Listener::bind(address, Some(tls), Limits::default().connections, IDLE_TIMEOUT)?;
     let router = Router::new()
         .route("/mutate", post(mutate))
         .route("/validate", post(validate))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(files.get(2).map(|file| patch(file)).transpose()?);
-    let (_open, closing) = watch::channel(false);
-    listener.serve(router, closing, Duration::ZERO).await;
+    listener.serve(router, CancellationToken::new(), Duration::ZERO).await;
     Ok(())
 }

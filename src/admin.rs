@@ -3,9 +3,12 @@
 //! What always holds: a readiness fact that was true once stays true, because a fault later on must not take every replica
 //! out at once. Only the end of the process makes it unready.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use axum::{
@@ -22,6 +25,9 @@ use crate::{metrics, shutdown::Shutdown};
 
 /// Connections to the admin port at once: a few probes and a scraper.
 pub const MAX_CONNECTIONS: usize = 64;
+
+/// How long a connection to the admin port may be idle: a probe asks at once.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One thing that must have become true before the process is ready.
 #[derive(Clone, Debug)]

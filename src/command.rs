@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 pub mod certs;
+pub mod crd;
 pub mod install_test;
 
 /// How a command ended.

@@ -10,7 +10,7 @@ use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeLabelSet, text},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
-    registry::Registry,
+    registry::{Metric, Registry},
 };
 
 mod labels;
@@ -87,6 +87,7 @@ pub struct Metrics {
     watch_event: Gauge,
     watch_stuck: Counter,
     certificate_expiry: Gauge,
+    certificate_refused: Gauge,
     certificate_reloads: Family<ReloadLabel, Counter>,
     certificate_steps: Family<StepLabel, Counter>,
 }
@@ -96,84 +97,68 @@ impl Metrics {
     #[must_use]
     pub fn new(version: &'static str) -> (Self, Registry) {
         let mut whole = Registry::default();
-        let metrics = Self {
-            reviews: Family::default(),
-            durations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-            in_flight: Gauge::default(),
-            refused: Family::default(),
-            connections: Gauge::default(),
-            handshake_failures: Counter::default(),
-            lookups: Family::default(),
-            access_reviews: Family::default(),
-            specs: Gauge::default(),
-            watch_state: Family::default(),
-            watch_event: Gauge::default(),
-            watch_stuck: Counter::default(),
-            certificate_expiry: Gauge::default(),
-            certificate_reloads: Family::default(),
-            certificate_steps: Family::default(),
-        };
         let registry = whole.sub_registry_with_prefix(PREFIX);
         registry.register("build", "The version that is running", Info::new([("version", version)]));
-        registry.register(
-            "reviews",
-            "Reviews answered, by path, operation, outcome and reason",
-            metrics.reviews.clone(),
-        );
-        registry.register(
-            "review_duration_seconds",
-            "Time from the head of a review's request to its answer",
-            metrics.durations.clone(),
-        );
-        registry.register("reviews_in_flight", "Reviews being decided now", metrics.in_flight.clone());
-        registry.register(
-            "requests_refused",
-            "Requests that were no review to decide, by HTTP status code",
-            metrics.refused.clone(),
-        );
-        registry.register("connections", "Open connections to the webhook's port", metrics.connections.clone());
-        registry.register(
-            "tls_handshake_failures",
-            "TLS handshakes that failed or took too long",
-            metrics.handshake_failures.clone(),
-        );
-        registry.register(
-            "spec_lookups",
-            "Credential specs looked up, by where the answer came from and what it was",
-            metrics.lookups.clone(),
-        );
-        registry.register(
-            "access_reviews",
-            "Checks of the verb use, by where the answer came from and what it was",
-            metrics.access_reviews.clone(),
-        );
-        registry.register("specs_known", "Credential specs in memory", metrics.specs.clone());
-        registry.register(
-            "spec_watch_state",
-            "1 for the state that the watch of credential specs is in, 0 for the others",
-            metrics.watch_state.clone(),
-        );
-        registry.register(
-            "spec_watch_stuck",
-            "Times a watch of credential specs was connected but withheld changes: credential specs were listed again",
-            metrics.watch_stuck.clone(),
-        );
-        registry.register_collector(Box::new(WatchAge(metrics.watch_event.clone())));
-        registry.register(
-            "certificate_expiry_timestamp_seconds",
-            "When the certificate that is served expires, in seconds since 1970; 0 before there is one",
-            metrics.certificate_expiry.clone(),
-        );
-        registry.register(
-            "certificate_reloads",
-            "Attempts to take a changed certificate into service, by outcome",
-            metrics.certificate_reloads.clone(),
-        );
-        registry.register(
-            "certificate_steps",
-            "What this replica did to the certificates that the webhook manages itself",
-            metrics.certificate_steps.clone(),
-        );
+        let durations = Family::new_with_constructor((|| Histogram::new(BUCKETS)) as fn() -> Histogram);
+        let metrics = Self {
+            reviews: add(registry, "reviews", "Reviews answered, by path, operation, outcome and reason"),
+            durations: add_this(
+                registry,
+                "review_duration_seconds",
+                "Time from the head of a review's request to its answer",
+                durations,
+            ),
+            in_flight: add(registry, "reviews_in_flight", "Reviews being decided now"),
+            refused: add(registry, "requests_refused", "Requests that were no review to decide, by HTTP status code"),
+            connections: add(registry, "connections", "Open connections to the webhook's port"),
+            handshake_failures: add(registry, "tls_handshake_failures", "TLS handshakes that failed or took too long"),
+            lookups: add(
+                registry,
+                "spec_lookups",
+                "Credential specs looked up, by where the answer came from and what it was",
+            ),
+            access_reviews: add(
+                registry,
+                "access_reviews",
+                "Checks of the verb use, by where the answer came from and what it was",
+            ),
+            specs: add(registry, "specs_known", "Credential specs in memory"),
+            watch_state: add(
+                registry,
+                "spec_watch_state",
+                "1 for the state that the watch of credential specs is in, 0 for the others",
+            ),
+            watch_stuck: add(
+                registry,
+                "spec_watch_stuck",
+                "Times a watch of credential specs was connected but withheld changes: credential specs were listed again",
+            ),
+            watch_event: {
+                let at = Gauge::default();
+                registry.register_collector(Box::new(WatchAge(at.clone())));
+                at
+            },
+            certificate_expiry: add(
+                registry,
+                "certificate_expiry_timestamp_seconds",
+                "When the certificate that is served expires, in seconds since 1970; 0 before there is one",
+            ),
+            certificate_refused: add(
+                registry,
+                "certificate_refused",
+                "1 while the certificate that was offered last is refused and the one before stays in use, 0 otherwise",
+            ),
+            certificate_reloads: add(
+                registry,
+                "certificate_reloads",
+                "Attempts to take a changed certificate into service, by outcome",
+            ),
+            certificate_steps: add(
+                registry,
+                "certificate_steps",
+                "What this replica did to the certificates that the webhook manages itself",
+            ),
+        };
         whole.register_collector(Box::new(process::Process));
         (metrics, whole)
     }
@@ -236,18 +221,30 @@ impl Metrics {
         self.watch_stuck.inc();
     }
 
-    /// When the served certificate expires, and how many certificates were served and refused so far.
-    pub fn certificate(&self, expires: Option<SystemTime>, served: u64, refused: u64) {
+    /// When the served certificate expires, how many certificates were served and refused so far, and whether the one
+    /// that was offered last is refused.
+    pub fn certificate(&self, expires: Option<SystemTime>, served: u64, refused: u64, refused_now: bool) {
         self.certificate_expiry.set(expires.map_or(0, unix));
+        self.certificate_refused.set(i64::from(refused_now));
         for (outcome, total) in [(Reload::Served, served), (Reload::Refused, refused)] {
             raise(&self.certificate_reloads.get_or_create_owned(&ReloadLabel { outcome }), total);
         }
     }
 
-    /// How often this replica has done this to the certificates so far.
-    pub fn certificate_step(&self, step: CertificateStep, total: u64) {
-        raise(&self.certificate_steps.get_or_create_owned(&StepLabel { step }), total);
+    /// This replica has done this to the certificates, `count` times.
+    pub fn certificate_step(&self, step: CertificateStep, count: u64) {
+        self.certificate_steps.get_or_create(&StepLabel { step }).inc_by(count);
     }
+}
+
+/// Registers a new metric, and returns it.
+fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    add_this(registry, name, help, M::default())
+}
+
+fn add_this<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
 }
 
 /// Brings a counter up to a total that is counted elsewhere. Scrapes come one after the other, or the next one tells the

@@ -1,22 +1,28 @@
 //! The server: settings become a [`Bound`] socket, and that becomes running tasks.
 //!
-//! What always holds: whoever holds a [`Bound`] has a listening socket and everything that its routes need. Nothing in
-//! here knows a cluster or a file.
+//! What always holds: a [`Bound`] has a listening socket and everything that its routes need. Nothing in here knows a
+//! cluster or a file.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use rustls::ServerConfig;
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
-use crate::config::Limits;
+use crate::{
+    config::Limits,
+    telemetry::{self, Complaints},
+};
 
+mod bodies;
 mod connection;
+mod job;
 pub mod limits;
 pub mod listener;
 mod open_files;
 pub mod reviewer;
 pub mod routes;
+mod seats;
 
 use listener::Listener;
 pub use reviewer::Reviewer;
@@ -26,6 +32,7 @@ pub use reviewer::Reviewer;
 pub struct Bound {
     listener: Listener,
     router: Router,
+    complaints: [Arc<Complaints>; 2],
 }
 
 impl Bound {
@@ -43,8 +50,11 @@ impl Bound {
             ),
             Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
         }
-        let listener = Listener::bind(address, Some(tls), limits.connections)?.counted_by(reviewer.metrics().clone());
-        Ok(Self { listener, router: routes::router(reviewer, limits::Reviews::new(limits.reviews)) })
+        let complaints = ["TLS handshake failed", "request refused"].map(|message| Arc::new(Complaints::new(message)));
+        let [handshakes, requests] = complaints.clone();
+        let listener = Listener::bind(address, Some(tls), limits.connections, limits::IDLE_TIMEOUT)?
+            .observed_by(reviewer.metrics().clone(), handshakes);
+        Ok(Self { listener, router: routes::router(reviewer, &limits, requests), complaints })
     }
 
     /// The address that is bound.
@@ -53,8 +63,17 @@ impl Bound {
         self.listener.address()
     }
 
-    /// Serves until `closing` becomes true, then drains. Gives back how many connections had to be dropped.
-    pub async fn serve(self, closing: watch::Receiver<bool>, drain: Duration) -> usize {
-        self.listener.serve(self.router, closing, drain).await
+    /// Serves until `closing` is cancelled, then drains. Returns how many connections had to be dropped.
+    pub async fn serve(self, closing: CancellationToken, drain: Duration) -> usize {
+        let summaries = async {
+            loop {
+                tokio::time::sleep(telemetry::PERIOD).await;
+                self.complaints.iter().for_each(|complaints| complaints.summarize());
+            }
+        };
+        tokio::select! {
+            dropped = self.listener.serve(self.router, closing, drain) => dropped,
+            never = summaries => never,
+        }
     }
 }

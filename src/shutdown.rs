@@ -1,45 +1,37 @@
 //! The end of the process, in order: unready → wait for endpoints to forget us → stop accepting → drain → stop.
 //!
-//! What always holds: steps are only ever gone forward; whoever waits may give up at a second signal.
+//! What always holds: the steps are only taken forward, and a second signal ends the wait.
 
 use std::{io, time::Duration};
 
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::watch,
-};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 /// The two facts that the rest of the process waits for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Shutdown {
-    ending: watch::Sender<bool>,
-    closing: watch::Sender<bool>,
-}
-
-impl Default for Shutdown {
-    fn default() -> Self {
-        Self { ending: watch::Sender::new(false), closing: watch::Sender::new(false) }
-    }
+    ending: CancellationToken,
+    closing: CancellationToken,
 }
 
 impl Shutdown {
     /// True once the process is to end: it is not ready any more, but it still accepts.
     #[must_use]
     pub fn is_ending(&self) -> bool {
-        *self.ending.borrow()
+        self.ending.is_cancelled()
     }
 
-    /// Becomes true when sockets are to be closed and requests in flight to be finished.
+    /// Cancelled when sockets are to be closed and requests in flight to be finished.
     #[must_use]
-    pub fn closing(&self) -> watch::Receiver<bool> {
-        self.closing.subscribe()
+    pub fn closing(&self) -> CancellationToken {
+        self.closing.clone()
     }
 
     /// Withdraws readiness, waits for `delay`, then has sockets closed.
     pub async fn begin(&self, delay: Duration) {
-        self.ending.send_replace(true);
+        self.ending.cancel();
         tokio::time::sleep(delay).await;
-        self.closing.send_replace(true);
+        self.closing.cancel();
     }
 }
 

@@ -19,19 +19,20 @@ use gmsa_core::{
     credspec::SpecName,
 };
 use gmsa_webhook::{
-    config::Limits,
+    config::{Limits, ReviewMemory},
     resolver::{Freshness, Resolved, Resolver},
 };
 use http::{Request, StatusCode};
 use http_body_util::Full;
-use https::{Answer, Server, Setup, answer, review_request};
-use hyper::client::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use https::{Answer, Setup, answer, review_request};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     sync::Semaphore,
-    time::{Instant, timeout},
+    task::JoinSet,
+    time::Instant,
 };
 
 fn examples() -> Setup {
@@ -310,6 +311,20 @@ async fn bodies_over_the_limit_are_413() {
     let answer = read_to_close(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
     assert!(answer.ends_with(&format!("\r\n\r\n{LINE}\n")), "{answer}");
+
+    // A client that writes all of it before it reads sees the answer too.
+    for (head, body) in [
+        ("content-length: 20971520", vec![b' '; 20 << 20]),
+        ("transfer-encoding: chunked", chunk.repeat(20).into_bytes()),
+    ] {
+        let mut stream = server.connect(&["http/1.1"]).await;
+        let head = format!("POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\n{head}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&body).await.unwrap();
+        let answer = read_to_close(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+        assert!(answer.ends_with(&format!("\r\n\r\n{LINE}\n")), "{answer}");
+    }
 }
 
 async fn read_to_close(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
@@ -408,37 +423,236 @@ async fn over_its_limit_of_reviews_a_replica_says_503() {
     assert_eq!(server.post("/mutate", one_pod()).await.status, StatusCode::OK);
 }
 
-#[tokio::test]
-async fn over_its_limit_of_connections_a_replica_accepts_when_one_ends() {
-    let limits = Limits { connections: 2, ..Limits::default() };
-    let server = Arc::new(Setup { limits, ..examples() }.start());
-    let first = server.connect(&["http/1.1"]).await;
-    let second = server.connect(&["http/1.1"]).await;
-    // The third is in the kernel's backlog, and its handshake waits for as long as the two stay.
-    let third = Arc::clone(&server);
-    let mut third = tokio::spawn(async move { third.get("/health").await.status });
-    assert!(timeout(Duration::from_millis(300), &mut third).await.is_err(), "served over the limit");
-    drop(first);
-    assert_eq!(third.await.unwrap(), StatusCode::NO_CONTENT);
-    drop(second);
+/// What a server says on this connection to a request for `/health`; empty where the connection is closed.
+async fn health(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> String {
+    let request = b"GET /health HTTP/1.1\r\nhost: l\r\n\r\n";
+    if stream.write_all(request).await.is_err() {
+        return String::new();
+    }
+    read_head(stream).await.lines().next().unwrap_or_default().to_owned()
 }
 
-async fn http2_health(server: &Server) -> StatusCode {
-    let stream = server.connect(&["h2", "http/1.1"]).await;
-    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
-    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
-    let connection = tokio::spawn(connection);
-    let request = Request::get("https://localhost/health").body(Full::<Bytes>::default()).unwrap();
-    let status = answer(sender.send_request(request).await.unwrap()).await.status;
-    drop(sender);
-    connection.await.unwrap().unwrap();
-    status
+/// The head of an answer; empty where the connection is closed.
+async fn read_head(stream: &mut (impl AsyncReadExt + Unpin)) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let Ok(byte) = stream.read_u8().await else { return String::new() };
+        head.push(byte);
+    }
+    String::from_utf8(head).unwrap()
 }
 
 #[tokio::test]
-async fn speaks_http2_to_who_asks_for_it() {
+async fn over_its_limit_of_connections_a_replica_closes_the_one_that_is_idle_longest() {
+    let gated = Gated::new();
+    let limits = Limits { connections: 3, ..Limits::default() };
+    let server = Arc::new(Setup { resolver: gated.clone(), limits, ..examples() }.start());
+    let reviewed = Arc::clone(&server);
+    let reviewed = tokio::spawn(async move { reviewed.post("/mutate", one_pod()).await });
+    gated.entered.acquire().await.unwrap().forget();
+    let mut first = server.connect(&["http/1.1"]).await;
+    let mut second = server.connect(&["http/1.1"]).await;
+    // A request that is answered makes a connection the youngest; half a request, or half a body, does not.
+    first.write_all(b"POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\n").await.unwrap();
+    assert_eq!(health(&mut second).await, "HTTP/1.1 204 No Content");
+    first.write_all(b"content-length: 5\r\n\r\nabcd").await.unwrap();
+    let mut third = server.connect(&["http/1.1"]).await;
+    assert_eq!(read_to_close(&mut first).await, "");
+    assert_eq!(health(&mut third).await, "HTTP/1.1 204 No Content");
+    assert_eq!(health(&mut second).await, "HTTP/1.1 204 No Content");
+    for _ in 0..10 {
+        assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+    }
+    gated.gate.add_permits(1);
+    assert_eq!(reviewed.await.unwrap().status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn silent_connections_keep_nobody_out() {
+    let limits = Limits { connections: 50, ..Limits::default() };
+    let server = Setup { limits, ..examples() }.start();
+    let mut silent = Vec::new();
+    for _ in 0..200 {
+        silent.push(tokio::net::TcpStream::connect(server.address).await.unwrap());
+        if silent.len() % 20 == 0 {
+            assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+        }
+    }
+}
+
+#[tokio::test]
+async fn announced_lengths_take_nothing() {
     let server = examples().start();
-    assert_eq!(http2_health(&server).await, StatusCode::NO_CONTENT);
+    let mut announcing = Vec::new();
+    for _ in 0..64 {
+        let mut stream = server.connect(&["http/1.1"]).await;
+        let head =
+            "POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 8388608\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        announcing.push(stream);
+    }
+    for padding in [0, 3 << 20] {
+        let review = [one_pod(), vec![b' '; padding]].concat();
+        assert_eq!(server.post("/mutate", review).await.status, StatusCode::OK, "{padding}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_arrive_make_room_for_those_that_do() {
+    let review_memory = ReviewMemory { small: 1 << 20, large: 8 << 20 };
+    let server = Setup { limits: Limits { review_memory, ..Limits::default() }, ..examples() }.start();
+    let mut stalled = Vec::new();
+    for (count, length) in [(40, 60 << 10), (6, 2 << 20)] {
+        for _ in 0..count {
+            let mut stream = server.connect(&["http/1.1"]).await;
+            let head = format!(
+                "POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                length + 1
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stream.write_all(&vec![b' '; length]).await.unwrap();
+            stalled.push(stream);
+        }
+    }
+    for padding in [0, 40 << 10, 3 << 20] {
+        let review = [one_pod(), vec![b' '; padding]].concat();
+        assert_eq!(server.post("/mutate", review).await.status, StatusCode::OK, "{padding}");
+    }
+    // The first one has lost its place.
+    stalled[0].write_all(b" ").await.unwrap();
+    let answer = read_to_close(&mut stalled[0]).await;
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    // More than the replica may hold at all.
+    let line = "this replica is reviewing as many requests as it may at once: try again";
+    assert_eq!(server.post("/mutate", vec![b' '; 5 << 20]).await, refused(503, line));
+}
+
+#[tokio::test]
+async fn large_reviews_leave_small_ones_their_share_and_their_threads() {
+    let gated = Gated::new();
+    let server = Arc::new(Setup { resolver: gated.clone(), ..examples() }.start());
+    let large = [one_pod(), vec![b' '; 300 << 10]].concat();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let mut waiting = JoinSet::new();
+    for _ in 0..cores + 3 {
+        let (server, large) = (Arc::clone(&server), large.clone());
+        waiting.spawn(async move { server.post("/mutate", large).await.status });
+    }
+    // As many as there are cores, and no more.
+    gated.entered.acquire_many(u32::try_from(cores).unwrap()).await.unwrap().forget();
+    assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+    assert_eq!(server.post("/mutate?timeout=100ms", one_pod()).await.status, StatusCode::OK);
+    gated.entered.acquire().await.unwrap().forget();
+    assert_eq!(gated.entered.available_permits(), 0);
+    // One whose turn does not come in time is not decided late.
+    let line = "this replica is reviewing as many requests as it may at once: try again";
+    assert_eq!(server.post("/mutate?timeout=100ms", large).await, refused(503, line));
+    assert_eq!(gated.entered.available_permits(), 0);
+    gated.gate.add_permits(cores + 3);
+    while let Some(status) = waiting.join_next().await {
+        assert_eq!(status.unwrap(), StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn a_large_review_whose_client_has_gone_gives_up_its_turn() {
+    let gated = Gated::new();
+    let server = Setup { resolver: gated.clone(), ..examples() }.start();
+    let large = [one_pod(), vec![b' '; 300 << 10]].concat();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let mut clients = JoinSet::new();
+    for _ in 0..cores {
+        let stream = server.connect(&["http/1.1"]).await;
+        let request = review_request("/mutate", large.clone());
+        clients.spawn(async move {
+            let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+            tokio::join!(sender.send_request(request), connection).0.map(drop)
+        });
+    }
+    gated.entered.acquire_many(u32::try_from(cores).unwrap()).await.unwrap().forget();
+    clients.shutdown().await;
+    // Nothing opened the gate: this one is decided because the others are dropped.
+    let message = "unable to retrieve the contents of cred spec s: the API server did not answer within the time limit of the review";
+    let answer = server.post("/mutate?timeout=5s", large).await.json();
+    assert_eq!(answer["response"]["status"]["message"], message);
+}
+
+#[tokio::test]
+async fn an_answer_is_whole_however_slowly_it_is_read() {
+    let contents = json!({"k": "x".repeat(60 * 1024)});
+    let contents = Arc::new(gmsa_core::credspec::Contents::of(contents.as_object().unwrap()));
+    let server = Setup { resolver: Arc::new(Holds(contents)), ..examples() }.start();
+    let containers: Vec<_> =
+        (0..30).map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))})).collect();
+    let body = serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap();
+    let mut stream = server.connect(&["http/1.1"]).await;
+    for close in [false, true] {
+        let head = format!(
+            "POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&body).await.unwrap();
+        if close {
+            // The server's own end of the connection comes with the answer.
+            server.closing.cancel();
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let head = read_head(&mut stream).await;
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
+        let mut answer = vec![0; length];
+        stream.read_exact(&mut answer).await.unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["response"]["allowed"], true);
+        let patch: Vec<Value> = serde_json::from_slice(&decode(&answer["response"]["patch"])).unwrap();
+        assert_eq!(patch.len(), 30);
+        assert_eq!(head.contains("\r\nconnection: close\r\n"), close, "{head}");
+    }
+}
+
+#[tokio::test]
+async fn requests_that_come_close_together_are_answered_in_order() {
+    let server = examples().start();
+    let mut stream = server.connect(&["http/1.1"]).await;
+    let get = "GET /info HTTP/1.1\r\nhost: l\r\n\r\n";
+    let missing = "GET /missing HTTP/1.1\r\nhost: l\r\n\r\n";
+    let requests = [get, missing, get].concat();
+    let (first, rest) = requests.split_at(get.len() + 20);
+    stream.write_all(first.as_bytes()).await.unwrap();
+    let mut answers = String::new();
+    while !answers.contains("version") {
+        answers.push(char::from(stream.read_u8().await.unwrap()));
+    }
+    stream.write_all(rest.as_bytes()).await.unwrap();
+    stream.write_all(b"GET /health HTTP/1.1\r\nhost: l\r\nconnection: close\r\n\r\n").await.unwrap();
+    answers += &read_to_close(&mut stream).await;
+    let statuses: Vec<&str> = answers.split("HTTP/1.1 ").skip(1).filter_map(|answer| answer.get(..3)).collect();
+    assert_eq!(statuses, ["200", "404", "200", "204"]);
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_read_is_never_taken_for_a_request() {
+    let server = examples().start();
+    let hidden = "GET /info HTTP/1.1\r\nhost: l\r\n\r\n";
+    for path in ["/missing", "/health", "/info"] {
+        let mut stream = server.connect(&["http/1.1"]).await;
+        let request = format!("GET {path} HTTP/1.1\r\nhost: l\r\ncontent-length: {}\r\n\r\n{hidden}", hidden.len());
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let answers = read_to_close(&mut stream).await;
+        assert_eq!(answers.matches("HTTP/1.1 ").count(), 1, "{answers}");
+        assert!(answers.contains("connection: close\r\n"), "{answers}");
+    }
+}
+
+#[tokio::test]
+async fn only_http_1_is_offered() {
+    let server = examples().start();
+    let stream = server.connect(&["h2", "http/1.1"]).await;
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
+    let mut stream = server.connect(&[]).await;
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+    let answer = read_to_close(&mut stream).await;
+    assert_eq!(answer, "");
 }
 
 #[tokio::test]
@@ -459,7 +673,7 @@ async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
         );
     gated.entered.acquire().await.unwrap().forget();
 
-    server.closing.send_replace(true);
+    server.closing.cancel();
     read_to_close(&mut resting).await;
     assert!(!server.task.is_finished());
     gated.gate.add_permits(1);
@@ -483,7 +697,7 @@ async fn a_drain_drops_what_does_not_finish_in_time() {
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(&body).await.unwrap();
     gated.entered.acquire().await.unwrap().forget();
-    server.closing.send_replace(true);
+    server.closing.cancel();
     assert_eq!(server.task.await.unwrap(), 1, "connections dropped");
     assert_eq!(read_to_close(&mut stream).await, "");
 }

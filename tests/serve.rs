@@ -190,6 +190,59 @@ fn after_a_signal_it_is_unready_and_still_serves_until_a_second_one() {
 }
 
 #[test]
+fn silent_connections_to_the_admin_port_keep_no_probe_out() {
+    let serving = Serving::start(&["--standalone", "examples"]);
+    let silent: Vec<TcpStream> = (0..400).map(|_| TcpStream::connect(serving.address("admin")).unwrap()).collect();
+    for _ in 0..10 {
+        assert_eq!(serving.admin("/readyz"), ("200".to_owned(), "ok\n".to_owned()));
+    }
+    // Those that were idle longest are closed; the youngest of them still have a place.
+    let mut first = &silent[0];
+    assert_eq!(first.read(&mut [0]).unwrap(), 0);
+}
+
+#[test]
+fn what_clients_send_cannot_fill_the_log() {
+    let mut serving = Serving::start(&["--standalone", "examples"]);
+    let curl = serving.curl();
+    let missing = curl.replace("/mutate", &format!("/{}", "x".repeat(8_000)));
+    let urls = [missing.rsplit_once(' ').unwrap().1; 20].join(" ");
+    let (command, _) = curl.split_once(" -H ").unwrap();
+    run(Command::new("sh").args(["-c", &format!("{command} {urls}")]));
+
+    let name = "x".repeat(900_000);
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u-1",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "namespace": name,
+            "operation": "CREATE",
+            "object": {"metadata": {"name": name}, "spec": {"securityContext": {"windowsOptions": {
+                "gmsaCredentialSpecName": name
+            }}}},
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("review.json");
+    fs::write(&file, review.to_string()).unwrap();
+    let output =
+        run(Command::new("sh").args(["-c", &curl.replace("examples/review-mutate.json", file.to_str().unwrap())]));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["response"]["status"]["code"], 422, "{answer}");
+    serving.signal("TERM");
+    let (_, lines) = serving.last_words();
+    let of = |message: &str| lines.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
+    assert_eq!(of("request refused").len(), 5);
+    let [denied] = of("denied")[..] else { panic!("{lines:?}") };
+    assert_eq!(denied["pod"], "x".repeat(253));
+    assert_eq!(denied["namespace"], "x".repeat(253));
+    let longest = lines.iter().map(|line| line.to_string().len()).max().unwrap();
+    assert!(longest < 2048, "{longest}");
+}
+
+#[test]
 fn the_environment_of_the_go_webhook_is_understood() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

@@ -156,7 +156,7 @@ impl Report {
 }
 
 /// Numbers, printed with so many digits as their median, the smallest and the largest; as one where all are the same.
-struct Spread(Vec<f64>, usize);
+pub struct Spread(pub Vec<f64>, pub usize);
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 //!
 //! The server runs as in a cluster, in a memory cgroup of the chart's limit where the system provides one, on a simulated API
 //! server. Prints a Markdown table; with `--write` puts it into docs/security.md too. Exit code 0 where every aim holds, 1
-//! where one does not, 2 where it could not be measured. Run by `just siege`.
+//! where one does not, another where it could not be measured. Run by `just siege`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -144,7 +144,7 @@ impl<'f> Siege<'f> {
         let before = server.cpu();
         let outcome = (assault.run)(&Target { client, server: &server, api: &self.api }).await;
         let seen = tokio::task::spawn_blocking(|| honest.stop()).await.unwrap();
-        let cpu = (server.cpu() - before).as_secs_f64();
+        let cpu = server.cpu() - before;
         tokio::time::sleep(REST).await;
         let killed = !server.runs();
         let memory = |number: f64, aim: f64| {

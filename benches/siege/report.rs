@@ -109,7 +109,7 @@ impl fmt::Display for Report {
         if *limited {
             writeln!(
                 f,
-                "\nEach against a new process in a memory cgroup of {limit} MiB, whose peak is the kernel's account."
+                "\nEach against a new process in a memory cgroup of {limit} MiB; the peak is the larger of the group's and the resident memory's."
             )?;
         } else {
             writeln!(

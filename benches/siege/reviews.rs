@@ -44,7 +44,8 @@ pub fn unknown_names(number: usize, names: usize) -> Bytes {
 /// Reviews that carry a text of this length wherever an author, or anybody who can connect, may put one.
 pub fn long_texts(length: usize) -> Vec<Bytes> {
     let long = "a".repeat(length);
-    let honest = pod(&json!({"containers": [{"name": "c", "securityContext": naming("x")}]}));
+    let honest =
+        pod(&json!({"serviceAccountName": "s", "containers": [{"name": "c", "securityContext": naming("x")}]}));
     let places = [
         "/uid",
         "/namespace",

@@ -69,15 +69,16 @@ impl Server {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Its resident memory, in MiB; 0 where it has ended.
+    /// Its resident memory, in MiB.
     pub fn resident(&self) -> f64 {
         self.status("VmRSS:") / 1024.0
     }
 
-    /// The most memory that it used so far, in MiB: its group's, or its own where there is no group.
+    /// The most memory that it used so far, in MiB: its group's account, or what was resident where that is more. The group
+    /// counts the kernel's share; pages of the binary count where they were read first, which may be elsewhere.
     pub fn peak(&self) -> f64 {
-        let group = self.cgroup.as_ref().and_then(Cgroup::peak);
-        group.map_or_else(|| self.status("VmHWM:") / 1024.0, |bytes| mib(bytes))
+        let group = self.cgroup.as_ref().and_then(Cgroup::peak).map_or(0.0, mib);
+        group.max(self.status("VmHWM:") / 1024.0)
     }
 
     /// A line of `/proc/PID/status`, in KiB.
@@ -87,14 +88,14 @@ impl Server {
         line.map_or(0.0, |value| value.trim().trim_end_matches(" kB").parse().unwrap())
     }
 
-    /// The CPU time that it took so far, in user mode and in the kernel.
-    pub fn cpu(&self) -> Duration {
+    /// The CPU time that it took so far, in user mode and in the kernel, in seconds.
+    pub fn cpu(&self) -> f64 {
         // Its entry stays, whether it runs or not, until it is waited for.
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         // Behind its name, which may hold anything, the 12th and the 13th field, in clock ticks (proc(5)).
         let (_, fields) = stat.rsplit_once(") ").unwrap();
-        let ticks: u64 = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
-        Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
+        let ticks: u32 = fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u32>().unwrap()).sum();
+        f64::from(ticks) / f64::from(u32::try_from(rustix::param::clock_ticks_per_second()).unwrap())
     }
 
     /// What it logged so far.
@@ -132,6 +133,6 @@ fn addresses(line: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "memory is far below 2^53 bytes")]
-pub fn mib(bytes: u64) -> f64 {
+fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }

@@ -1,51 +1,66 @@
-//! `gmsa-webhook certs`: what a serving certificate is worth, and certificates for tests and for installations that keep
-//! their own authority. Keys are never printed.
+//! `gmsa-webhook certs`: inspects serving certificates, and issues them for tests and for installations that keep their
+//! own CA. Keys are never printed.
 
-use std::time::SystemTime;
+use std::{path::PathBuf, time::SystemTime};
 
 use anyhow::Context as _;
 
 use super::Outcome;
 use crate::{
     apiserver::ApiServer,
-    config::{Inspect, Inspected, Issue},
+    config::{CertificateLocation, Inspect, Issue},
     tls::{
-        folder::{self, Order},
-        inspect::{self, Exhibit, Verdict},
+        configurations, files, folder,
+        inspect::{self, CheckResult, Input},
+        self_managed::{self, CA_CERT, SecretName, TLS_CERT, TLS_KEY},
     },
 };
 
-/// Looks at a certificate, and gives back a line for each thing that was checked.
+/// Inspects a certificate. Returns one line for each check.
 ///
 /// # Errors
 /// Where it, or a webhook configuration, cannot be read.
 pub async fn inspect(request: Inspect, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
-    let needs_cluster = matches!(request.what, Inspected::Secret(_)) || !request.configurations.is_empty();
+    let needs_cluster =
+        matches!(request.certificate, CertificateLocation::Secret(_)) || !request.configurations.is_empty();
     let api =
         if needs_cluster { Some(ApiServer::from_environment().await.context("no cluster to ask")?) } else { None };
-    let mut exhibit = match (&request.what, &api) {
-        (Inspected::Secret(secret), Some(api)) => Exhibit::from_secret(api, secret).await?,
-        (Inspected::Secret(_), None) => Exhibit::default(),
-        (Inspected::Files { cert, key, ca }, _) => Exhibit::from_files(cert, key.as_deref(), ca.as_deref())?,
+    let mut input = match (&request.certificate, &api) {
+        (CertificateLocation::Secret(secret), Some(api)) => from_secret(api, secret).await?,
+        (CertificateLocation::Secret(_), None) => Input::default(),
+        (CertificateLocation::Files { cert, key, ca }, _) => {
+            let optional = |path: &Option<PathBuf>| path.as_deref().map(files::read).transpose();
+            Input { cert: files::read(cert)?, key: optional(key)?, ca: optional(ca)?, configurations: Vec::new() }
+        }
     };
     if let Some(api) = &api {
-        exhibit = exhibit.with_configurations(api, request.configurations).await?;
+        for name in request.configurations {
+            let found = configurations::read(api, &name).await?;
+            input.configurations.push((name, found));
+        }
     }
-    let report = inspect::inspect(&exhibit, now);
-    let outcome = if report.verdict() == Verdict::Good { Outcome::Clean } else { Outcome::Findings };
-    Ok((report.to_string(), outcome))
+    let inspection = inspect::inspect(&input, now);
+    let outcome = if inspection.result() == CheckResult::Passed { Outcome::Clean } else { Outcome::Findings };
+    Ok((inspection.to_string(), outcome))
 }
 
-/// Issues a serving certificate into a folder, with the authority that is there, or a new one.
+async fn from_secret(api: &ApiServer, name: &SecretName) -> anyhow::Result<Input> {
+    let secret = self_managed::get(api, name).await?.with_context(|| format!("the Secret {name} does not exist"))?;
+    let mut data = secret.data.unwrap_or_default();
+    let mut value = |key| data.remove(key).map(|value| value.0);
+    let cert = value(TLS_CERT).unwrap_or_default();
+    Ok(Input { cert, key: value(TLS_KEY), ca: value(CA_CERT), configurations: Vec::new() })
+}
+
+/// Issues a serving certificate into a folder, with the CA in the folder or a new one.
 ///
 /// # Errors
-/// Where the authority in the folder cannot be used, or a file cannot be written.
-pub fn issue(request: Issue, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
-    let Issue { folder, names, ca_lifetime, leaf_lifetime } = request;
-    let made = folder::issue(&folder, &Order { names, ca_lifetime, leaf_lifetime }, now)?;
-    let authority = if made.new_authority { "a new authority" } else { "the authority that was there" };
+/// Where the CA in the folder cannot be used, or a file cannot be written.
+pub fn issue(request: &Issue, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
+    let made = folder::issue(&request.folder, &request.request, now)?;
+    let ca = if made.new_ca { "a new certificate authority" } else { "the existing certificate authority" };
     let report = format!(
-        "certificate: {}\nsigned by {authority}: {}\nfor the caBundle: {}\nfor the server: {} and {}\n",
+        "certificate: {}\nsigned by {ca}: {}\nfor the caBundle: {}\nfor the server: {} and {}\n",
         made.leaf,
         made.ca_key.display(),
         made.ca_cert.display(),

@@ -43,7 +43,8 @@ fn certificates_come_from_one_place() {
         [&managed[..], &["--webhook-configuration", "mutating/m", "--webhook-configuration", "validating/v"]].concat();
     let Certificate::SelfManaged(settings) = resolve(&whole).unwrap().certificate else { panic!("not self-managed") };
     assert_eq!(settings.secret.to_string(), "gmsa/tls");
-    assert_eq!(settings.terms.names, ["hook.gmsa.svc", "hook.gmsa", "hook"]);
+    assert_eq!(settings.issuance.names, ["hook.gmsa.svc", "hook.gmsa", "hook"]);
+    assert_eq!(settings.issuance.renewal_percent, 66);
     assert_eq!(
         settings.configurations.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["mutating/m", "validating/v"]
@@ -59,6 +60,11 @@ fn what_does_not_go_together_is_refused() {
         &["--self-managed-secret", "a", "--self-managed-service", "a.b"],
         &["--self-managed-secret", "a/b", "--self-managed-service", "a"],
         &["--self-managed-secret", "a/b", "--self-managed-service", "a.b", "--tls-cert", "c", "--tls-key", "k"],
+        &["--renewal-point", "0"],
+        &["--renewal-point", "100"],
+        &["--renewal-point", "-1"],
+        &["--renewal-point", ""],
+        &["--renewal-point", "66%"],
         &["--client-name", "n"],
         &["--webhook-configuration", "m"],
         &["--standalone", "a", "serve"],

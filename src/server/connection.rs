@@ -1,248 +1,271 @@
-//! One connection: HTTP/1.1 or HTTP/2 on a byte stream, with a limit on idling and on slow request heads.
+//! One connection: HTTP/1.1 on a byte stream, one exchange after the other.
 //!
-//! hyper's own header time-out also runs while a kept-alive connection rests between two requests; the API server keeps
-//! such connections for 90 s, and must not have one closed under a review. So the two are told apart here.
+//! What always holds: between two exchanges a connection holds its stream and nothing of HTTP. hyper gets the stream when
+//! the first byte of a request is there and returns it when the answer is written: its buffers would be most of an idle
+//! connection's memory, and its header timeout would also run while a kept-alive connection is idle (the API server keeps
+//! one for 90 s). A request whose body was not read to its end closes the connection, so no body is ever read as a request.
+//!
+//! HTTP/2 is not offered. API servers speak HTTP/1.1 to webhooks since Kubernetes 1.16, to spread requests over replicas.
+//! Without HTTP/2 there are no control frames to flood a connection with, and one connection is one request at a time.
 
 use std::{
+    future::poll_fn,
     io,
-    pin::{Pin, pin},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use axum::{
     Router,
-    http::{HeaderValue, header},
+    http::{HeaderValue, Request, header},
 };
+use bytes::{Buf as _, Bytes};
 use hyper::{
-    server::conn::{http1, http2},
+    body::{Body, Frame, Incoming, SizeHint},
+    server::conn::http1::{Builder, Parts},
     service::{Service as _, service_fn},
 };
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::graceful::GracefulConnection,
+    rt::{TokioIo, TokioTimer},
     service::TowerToHyperService,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    sync::watch,
-    time::Instant,
+    io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf},
+    sync::Notify,
+    time::{sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    limits::{HEADER_TIMEOUT, IDLE_TIMEOUT},
-    listener::told_to_close,
+    limits::{HEADER_TIMEOUT, LINGER_BYTES, LINGER_TIMEOUT, MAX_HEAD, WRITE_TIMEOUT},
+    seats::Seat,
 };
 
-/// Concurrent streams on one HTTP/2 connection.
-const MAX_STREAMS: u32 = 256;
-
-/// The largest request head, in bytes.
-const MAX_HEAD: usize = 16 * 1024;
-
-/// How long a connection of HTTP/1.1 may still bring a request once it is told to close. The API server speaks HTTP/1.1 to a
-/// webhook behind a Service and does not repeat a request that was on its way while the connection was closed: a connection
-/// in use is better ended by the answer to its next request.
+/// How long an idle connection may still bring a request during shutdown. The API server does not repeat a request that it
+/// sent while the connection was being closed, so a connection in use is better closed by the answer to its next request.
 const LAST_CALL: Duration = Duration::from_millis(500);
 
-/// Which HTTP the client chose by ALPN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Protocol {
-    Http1,
-    Http2,
+/// Serves requests until the client closes, the connection is idle for `idle`, or `closing` is cancelled and the request in
+/// flight is answered.
+pub(super) async fn serve<S>(mut stream: S, router: Router, seat: Arc<Seat>, idle: Duration, closing: CancellationToken)
+where
+    S: AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut early = Bytes::new();
+    while !early.is_empty() || request_comes(&mut stream, idle, &closing).await {
+        // Boxed, so that an idle connection's task is small.
+        let exchanged = Box::pin(exchange(stream, early, router.clone(), Arc::clone(&seat), &closing)).await;
+        let Some((returned, rest)) = exchanged else { return };
+        (stream, early) = (returned, rest);
+        seat.rest();
+    }
+    close(stream).await;
 }
 
-/// Serves requests until the client closes, the connection idles for too long, or `closing` becomes true and the requests
-/// in flight are answered.
-pub(super) async fn serve<S>(stream: S, protocol: Protocol, router: Router, closing: watch::Receiver<bool>)
+/// Waits for the first byte of a request. False when none comes any more.
+async fn request_comes<S: AsyncBufRead + Unpin>(stream: &mut S, idle: Duration, closing: &CancellationToken) -> bool {
+    let last_call = async {
+        closing.cancelled().await;
+        sleep(LAST_CALL).await;
+    };
+    tokio::select! {
+        biased;
+        bytes = stream.fill_buf() => bytes.is_ok_and(|bytes| !bytes.is_empty()),
+        () = last_call => false,
+        () = sleep(idle) => false,
+    }
+}
+
+/// Reads a request and writes the answer. Returns the stream and the bytes that were read after the request; `None` where
+/// the connection is closed.
+async fn exchange<S>(
+    stream: S,
+    early: Bytes,
+    router: Router,
+    seat: Arc<Seat>,
+    closing: &CancellationToken,
+) -> Option<(S, Bytes)>
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let activity = Activity::default();
+    let progress = Arc::new(Progress::new(seat));
     let router = TowerToHyperService::new(router);
-    let (counted, told) = (activity.clone(), closing.clone());
-    let service = service_fn(move |request| {
-        let busy = counted.begin();
-        let response = router.call(request);
-        let last = protocol == Protocol::Http1 && *told.borrow();
-        async move {
+    let service = service_fn(|request: Request<Incoming>| {
+        let progress = Arc::clone(&progress);
+        let response = router.call(progress.begin(request));
+        let closing = closing.clone();
+        Box::pin(async move {
             let mut response = response.await;
-            if let (true, Ok(response)) = (last, &mut response) {
+            let is_last = closing.is_cancelled() || !progress.body_read.load(Relaxed);
+            if let (Ok(response), true) = (&mut response, is_last) {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            drop(busy);
+            progress.answer(is_last);
             response
-        }
+        })
     });
-    let watched = TokioIo::new(Watched { stream, activity: activity.clone(), heads: protocol == Protocol::Http1 });
-    let result = match protocol {
-        Protocol::Http1 => {
-            let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(MAX_HEAD.max(64 * 1024));
-            drive(builder.serve_connection(watched, service), &activity, protocol, closing).await
-        }
-        Protocol::Http2 => {
-            let mut builder = http2::Builder::new(TokioExecutor::new());
-            builder
-                .timer(TokioTimer::new())
-                .max_concurrent_streams(MAX_STREAMS)
-                .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX));
-            drive(builder.serve_connection(watched, service), &activity, protocol, closing).await
+    let io = TokioIo::new(Tracked { stream, early, progress: Arc::clone(&progress) });
+    let mut connection = Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(io, service);
+    let exchanged = poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
+        Poll::Pending if progress.is_done() => Poll::Ready(Ok(true)),
+        Poll::Pending => Poll::Pending,
+        Poll::Ready(result) => Poll::Ready(result.map(|()| false)),
+    });
+    let not_read = async {
+        progress.answered.notified().await;
+        sleep(WRITE_TIMEOUT).await;
+    };
+    let result = tokio::select! {
+        biased;
+        result = exchanged => result,
+        () = not_read => {
+            tracing::debug!("connection closed: the client does not read the answer");
+            return None;
         }
     };
-    if let Err(error) = result {
-        tracing::debug!(%error, "connection ended");
+    let Parts { io, read_buf, .. } = connection.into_parts();
+    let Tracked { stream, .. } = io.into_inner();
+    match result {
+        Ok(true) => return Some((stream, read_buf)),
+        Ok(false) => {}
+        Err(error) => tracing::debug!(%error, "connection closed"),
     }
+    close(stream).await;
+    None
 }
 
-async fn drive<C, E>(
-    connection: C,
-    activity: &Activity,
-    protocol: Protocol,
-    mut closing: watch::Receiver<bool>,
-) -> Result<(), String>
-where
-    C: GracefulConnection<Error = E> + Future<Output = Result<(), E>>,
-    E: std::fmt::Display,
-{
-    let mut connection = pin!(connection);
-    let (mut told, mut asked_to_close) = (false, false);
-    let mut last_call = Instant::now();
-    loop {
-        let expiry = activity.expiry();
-        tokio::select! {
-            biased;
-            result = &mut connection => return result.map_err(|error| error.to_string()),
-            () = told_to_close(&mut closing), if !told => {
-                told = true;
-                // HTTP/2 says which request was the last.
-                last_call = Instant::now() + if protocol == Protocol::Http1 { LAST_CALL } else { Duration::ZERO };
+/// Closes the connection so that a client that is still writing can read its answer: a socket that is closed while there
+/// are bytes to read resets the connection, and the client loses what it has not read yet.
+async fn close<S: AsyncBufRead + AsyncWrite + Unpin>(mut stream: S) {
+    let drained = async {
+        stream.shutdown().await?;
+        let mut left = LINGER_BYTES;
+        loop {
+            let read = stream.fill_buf().await?.len();
+            if read == 0 || read > left {
+                return io::Result::Ok(());
             }
-            () = tokio::time::sleep_until(last_call), if told && !asked_to_close => {
-                asked_to_close = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = tokio::time::sleep_until(expiry) => match activity.expired(Instant::now()) {
-                None => {}
-                Some(Expired::Head) => return Err("the request's head took too long".to_owned()),
-                Some(Expired::Idle) if asked_to_close => return Err("the client did not close".to_owned()),
-                Some(Expired::Idle) => {
-                    asked_to_close = true;
-                    activity.rest();
-                    connection.as_mut().graceful_shutdown();
-                }
-            }
+            left -= read;
+            stream.consume(read);
         }
-    }
+    };
+    // The client has gone, or is not waited for any longer.
+    let _ = timeout(LINGER_TIMEOUT, drained).await;
 }
 
-/// What a connection is doing.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    /// Nothing, since then.
-    Idle(Instant),
-    /// Reading the head of a request that began then.
-    Head(Instant),
-    /// Answering so many requests.
-    Busy(usize),
+/// How far an exchange is. Only the connection's own task looks at it.
+struct Progress {
+    seat: Arc<Seat>,
+    /// The body of the request was read to its end.
+    body_read: AtomicBool,
+    /// The router is working on a request.
+    deciding: AtomicBool,
+    /// There is an answer, which hyper writes.
+    answered: Notify,
+    /// The last answer lets another request come on the connection.
+    keeps: AtomicBool,
+    /// Bytes were given to the stream since it was flushed.
+    unflushed: AtomicBool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Expired {
-    Idle,
-    Head,
-}
-
-/// What a connection is doing, shared by its byte stream, its service and its watchdog.
-#[derive(Clone, Debug)]
-struct Activity(Arc<Mutex<Phase>>);
-
-impl Default for Activity {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(Phase::Idle(Instant::now()))))
-    }
-}
-
-impl Activity {
-    fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Progress {
+    fn new(seat: Arc<Seat>) -> Self {
+        let no = || AtomicBool::new(false);
+        Self { seat, body_read: no(), deciding: no(), answered: Notify::new(), keeps: no(), unflushed: no() }
     }
 
-    fn bytes_came(&self) {
-        let mut phase = self.phase();
-        if let Phase::Idle(_) = *phase {
-            *phase = Phase::Head(Instant::now());
+    fn begin(self: &Arc<Self>, request: Request<Incoming>) -> Request<Arriving> {
+        self.deciding.store(true, Relaxed);
+        self.body_read.store(false, Relaxed);
+        if request.body().is_end_stream() {
+            self.read_whole_body();
         }
+        request.map(|body| Arriving { body, progress: Arc::clone(self) })
     }
 
-    fn begin(&self) -> Busy {
-        let mut phase = self.phase();
-        *phase = Phase::Busy(if let Phase::Busy(requests) = *phase { requests + 1 } else { 1 });
-        Busy(self.clone())
+    fn read_whole_body(&self) {
+        self.body_read.store(true, Relaxed);
+        self.seat.occupy();
     }
 
-    fn rest(&self) {
-        *self.phase() = Phase::Idle(Instant::now());
+    fn answer(&self, is_last: bool) {
+        self.deciding.store(false, Relaxed);
+        self.keeps.store(!is_last, Relaxed);
+        self.answered.notify_one();
     }
 
-    /// When to look again at the earliest.
-    fn expiry(&self) -> Instant {
-        match *self.phase() {
-            Phase::Idle(since) => (since + IDLE_TIMEOUT).min(Instant::now() + HEADER_TIMEOUT),
-            Phase::Head(since) => since + HEADER_TIMEOUT,
-            Phase::Busy(_) => Instant::now() + HEADER_TIMEOUT,
-        }
-    }
-
-    fn expired(&self, now: Instant) -> Option<Expired> {
-        match *self.phase() {
-            Phase::Idle(since) if now >= since + IDLE_TIMEOUT => Some(Expired::Idle),
-            Phase::Head(since) if now >= since + HEADER_TIMEOUT => Some(Expired::Head),
-            _ => None,
-        }
+    /// Whether a request is answered, its answer is written, and another one may come: hyper itself ends a connection's last
+    /// exchange. It passes on all that it has of an answer before it waits, and these routers' answers are in memory as a
+    /// whole.
+    fn is_done(&self) -> bool {
+        self.keeps.load(Relaxed) && !self.deciding.load(Relaxed) && !self.unflushed.load(Relaxed)
     }
 }
 
-/// A request being answered; dropped also where its client has gone.
-struct Busy(Activity);
+/// The body of a request, which says when it is complete.
+struct Arriving {
+    body: Incoming,
+    progress: Arc<Progress>,
+}
 
-impl Drop for Busy {
-    fn drop(&mut self) {
-        let mut phase = self.0.phase();
-        *phase = match *phase {
-            Phase::Busy(requests) if requests > 1 => Phase::Busy(requests - 1),
-            _ => Phase::Idle(Instant::now()),
-        };
+impl Body for Arriving {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.progress.read_whole_body();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
-/// A byte stream that says when bytes come.
-struct Watched<S> {
+/// A byte stream that begins with `early` and notes what is not flushed.
+struct Tracked<S> {
     stream: S,
-    activity: Activity,
-    /// Whether bytes on an idle connection are the head of a request. On HTTP/2 they may be a ping.
-    heads: bool,
+    early: Bytes,
+    progress: Arc<Progress>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for Tracked<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        if self.heads && buf.filled().len() > before {
-            self.activity.bytes_came();
+        if self.early.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, buf);
         }
+        let length = self.early.len().min(buf.remaining());
+        buf.put_slice(&self.early.copy_to_bytes(length));
         Poll::Ready(Ok(()))
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Tracked<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.progress.unflushed.store(true, Relaxed);
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        self.progress.unflushed.store(false, Relaxed);
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -254,6 +277,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.progress.unflushed.store(true, Relaxed);
         Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
     }
 

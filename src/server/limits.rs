@@ -1,28 +1,40 @@
 //! The bounds on everything that comes from outside, and the time that a review may take.
 //!
-//! What always holds: each bound is a constant or a setting, none grows with what a client sends.
+//! What always holds: each bound is a constant, a setting, or follows from the memory limit of the process
+//! ([`Limits`](crate::config::Limits)); none grows with what a client sends.
 
 use std::{pin::pin, task::Poll, time::Duration};
 
 use futures::poll;
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 
 use crate::config::go_duration;
 
 /// The largest request body, in bytes. The API server itself accepts objects of up to 3 MiB, and an update carries two.
 pub const MAX_BODY: usize = 8 * 1024 * 1024;
 
+/// The largest request head, in bytes, and the most that is read of a body at once.
+pub const MAX_HEAD: usize = 16 * 1024;
+
+/// Larger bodies are read and decided off the threads that serve connections, in bytes.
+pub const LARGE_BODY: usize = 256 * 1024;
+
 /// How long a TLS handshake may take.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the head of an HTTP/1 request may take, from its first byte to its last.
+/// How long the head of a request may take, from its first byte to its last.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a request body may take, from the end of its head.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a client may take to read an answer.
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long, and how many bytes, a client may still send after the connection's last answer.
+pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+/// See [`LINGER_TIMEOUT`].
+pub const LINGER_BYTES: usize = 64 * 1024 * 1024;
 
 /// How long a connection may stay open without a request. Longer than Go's 90 s, so that the API server is the one that
 /// closes, and never sends a review into a connection that is being closed.
@@ -33,39 +45,6 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most that the API server lets a webhook call take.
 const MAX_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Bodies held in memory at once, in KiB.
-const BODY_BUDGET_KIB: u32 = 256 * 1024;
-
-/// Counts the reviews in flight and the memory that their bodies take.
-#[derive(Debug)]
-pub struct Reviews {
-    slots: Semaphore,
-    body_kib: Semaphore,
-}
-
-/// A place among the reviews in flight, given back when it is dropped.
-#[derive(Debug)]
-#[must_use]
-pub struct Place<'r> {
-    _slot: SemaphorePermit<'r>,
-    _body: SemaphorePermit<'r>,
-}
-
-impl Reviews {
-    /// Room for so many reviews.
-    #[must_use]
-    pub fn new(reviews: usize) -> Self {
-        Self { slots: Semaphore::new(reviews), body_kib: Semaphore::new(BODY_BUDGET_KIB as usize) }
-    }
-
-    /// Takes a place for a review whose body has `length` bytes, or an unknown number; `None` where all are taken.
-    #[must_use]
-    pub fn enter(&self, length: Option<usize>) -> Option<Place<'_>> {
-        let kib = u32::try_from(length.unwrap_or(MAX_BODY) / 1024 + 1).ok()?;
-        Some(Place { _slot: self.slots.try_acquire().ok()?, _body: self.body_kib.try_acquire_many(kib).ok()? })
-    }
-}
 
 /// How long a decision may take: what the API server's `?timeout=` leaves after a margin in which the answer travels.
 ///
@@ -81,8 +60,8 @@ pub fn time_allowed(query: Option<&str>) -> Result<Duration, InvalidTimeout> {
     Ok(timeout.saturating_sub(margin))
 }
 
-/// Waits until `deadline`; `None` where that is too short. Nearly everything is there at once, and costs no timer then.
-pub async fn by<T>(deadline: Instant, what: impl Future<Output = T>) -> Option<T> {
+/// Waits until `deadline`; `None` where that is too short. What is ready at once, as nearly everything is, needs no timer.
+pub async fn before<T>(deadline: Instant, what: impl Future<Output = T>) -> Option<T> {
     let mut what = pin!(what);
     match poll!(what.as_mut()) {
         Poll::Ready(value) => Some(value),
@@ -119,20 +98,5 @@ mod tests {
         ] {
             assert_eq!(time_allowed(query), expected.map(Duration::from_millis), "{query:?}");
         }
-    }
-
-    #[test]
-    fn places_are_bounded_by_number_and_by_memory() {
-        let two = Reviews::new(2);
-        let first = two.enter(Some(10));
-        let second = two.enter(Some(10));
-        assert!(first.is_some() && second.is_some());
-        assert!(two.enter(Some(10)).is_none());
-        drop(first);
-        assert!(two.enter(Some(10)).is_some());
-
-        let many = Reviews::new(1000);
-        let places: Vec<_> = std::iter::from_fn(|| many.enter(None)).collect();
-        assert_eq!(places.len(), 31, "256 MiB hold 31 bodies of 8 MiB and a bit");
     }
 }

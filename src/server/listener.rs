@@ -1,7 +1,8 @@
 //! From a socket to connections: binding, accepting, the TLS handshake, and the end of all of them.
 //!
-//! What always holds: over the connection cap nothing is accepted; a handshake that hangs ends after its time limit; every
-//! connection is a task of one [`JoinSet`] and is asked to finish before it is dropped.
+//! What always holds: accepting never stops; over the limit of connections the one that is idle longest is closed; a
+//! handshake that hangs ends after its time limit; every connection is a task of one [`JoinSet`] and is asked to finish
+//! before it is dropped.
 
 use std::{
     io,
@@ -14,18 +15,23 @@ use axum::Router;
 use rustls::ServerConfig;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
+    io::BufReader,
     net::{TcpListener, TcpStream},
-    sync::{AcquireError, OwnedSemaphorePermit, Semaphore, watch},
     task::JoinSet,
     time::timeout,
 };
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tokio_util::sync::CancellationToken;
 
 use super::{
-    connection::{self, Protocol},
+    connection,
     limits::HANDSHAKE_TIMEOUT,
+    seats::{Seat, Seats},
 };
-use crate::metrics::Metrics;
+use crate::{
+    metrics::Metrics,
+    telemetry::{Complaints, cut},
+};
 
 /// Connections that the kernel may hold before they are accepted.
 const BACKLOG: i32 = 1024;
@@ -40,16 +46,23 @@ pub struct Listener {
     address: SocketAddr,
     tls: Option<Arc<ServerConfig>>,
     connections: usize,
-    metrics: Option<Metrics>,
+    idle: Duration,
+    observers: Option<(Metrics, Arc<Complaints>)>,
 }
 
 impl Listener {
     /// Binds `address`. The IPv6 wildcard takes IPv4 too, and becomes the IPv4 wildcard where the host has no IPv6.
-    /// Without `tls` the listener speaks plain HTTP. Over `connections` open ones it stops accepting.
+    /// Without `tls` the listener speaks plain HTTP. A connection is closed when it is idle for `idle`, and over
+    /// `connections` open ones the one that is idle longest.
     ///
     /// # Errors
     /// Where the address cannot be bound: taken, not this host's, or a port that needs privileges.
-    pub fn bind(address: SocketAddr, tls: Option<Arc<ServerConfig>>, connections: usize) -> io::Result<Self> {
+    pub fn bind(
+        address: SocketAddr,
+        tls: Option<Arc<ServerConfig>>,
+        connections: usize,
+        idle: Duration,
+    ) -> io::Result<Self> {
         let tcp = match listen(address) {
             Err(error) if address.is_ipv6() && address.ip().is_unspecified() && is_no_ipv6(&error) => {
                 listen(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), address.port()))?
@@ -57,13 +70,13 @@ impl Listener {
             result => result?,
         };
         let address = tcp.local_addr()?;
-        Ok(Self { tcp, address, tls, connections, metrics: None })
+        Ok(Self { tcp, address, tls, connections, idle, observers: None })
     }
 
-    /// Counts its connections and failed handshakes.
+    /// Counts its connections, and counts and logs failed handshakes.
     #[must_use]
-    pub fn counted_by(self, metrics: Metrics) -> Self {
-        Self { metrics: Some(metrics), ..self }
+    pub fn observed_by(self, metrics: Metrics, failed_handshakes: Arc<Complaints>) -> Self {
+        Self { observers: Some((metrics, failed_handshakes)), ..self }
     }
 
     /// The address that is bound, with the port that the system chose where 0 was asked for.
@@ -72,34 +85,31 @@ impl Listener {
         self.address
     }
 
-    /// Accepts and serves until `closing` becomes true; then closes the socket, lets the requests in flight finish for at
-    /// most `drain`, and drops what is left. Gives back how many connections were dropped.
-    pub async fn serve(self, router: Router, mut closing: watch::Receiver<bool>, drain: Duration) -> usize {
-        let room = Arc::new(Semaphore::new(self.connections));
+    /// Accepts and serves until `closing` is cancelled; then closes the socket, lets the requests in flight finish for at
+    /// most `drain`, and drops what is left. Returns how many connections were dropped.
+    pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
+        let seats = Seats::new(self.connections);
         let mut open = JoinSet::new();
-        let told = closing.clone();
         loop {
-            let accepted = async {
-                let place = Arc::clone(&room).acquire_owned().await;
-                (place, self.tcp.accept().await)
-            };
             tokio::select! {
                 biased;
-                () = told_to_close(&mut closing) => break,
+                () = closing.cancelled() => break,
                 Some(ended) = open.join_next(), if !open.is_empty() => report(ended),
-                (place, accepted) = accepted => match accepted {
+                accepted = self.tcp.accept() => match accepted {
                     Ok((stream, peer)) => {
                         let connection = Connection {
                             tls: self.tls.clone(),
                             router: router.clone(),
-                            metrics: self.metrics.clone(),
-                            closing: told.clone(),
-                            _place: place,
+                            observers: self.observers.clone(),
+                            seat: Arc::new(seats.take()),
+                            idle: self.idle,
+                            closing: closing.clone(),
                         };
                         open.spawn(connection.serve(stream, peer));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
+                        seats.make_room();
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                     }
                 }
@@ -118,12 +128,6 @@ impl Listener {
     }
 }
 
-/// Ends when `closing` becomes true, and where nobody is left who could say so.
-pub(super) async fn told_to_close(closing: &mut watch::Receiver<bool>) {
-    // What is watched must not be borrowed across an await.
-    let _ = closing.wait_for(|closing| *closing).await.map(drop);
-}
-
 fn report(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "a connection's task failed");
@@ -134,40 +138,57 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
 struct Connection {
     tls: Option<Arc<ServerConfig>>,
     router: Router,
-    metrics: Option<Metrics>,
-    closing: watch::Receiver<bool>,
-    _place: Result<OwnedSemaphorePermit, AcquireError>,
+    observers: Option<(Metrics, Arc<Complaints>)>,
+    seat: Arc<Seat>,
+    idle: Duration,
+    closing: CancellationToken,
 }
 
 impl Connection {
     async fn serve(mut self, stream: TcpStream, peer: SocketAddr) {
-        let _counted = self.metrics.as_ref().map(Metrics::connection);
+        let _counted = self.observers.as_ref().map(|(metrics, _)| metrics.connection());
         // Answers are written at once and are small: waiting to fill a packet only delays them.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
         }
-        let Some(tls) = self.tls.take() else {
-            connection::serve(stream, Protocol::Http1, self.router, self.closing).await;
-            return;
-        };
-        let handshake = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept(stream));
-        let cause = tokio::select! {
-            result = handshake => match result {
-                Ok(Ok(stream)) => {
-                    let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                    let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
-                    connection::serve(stream, protocol, self.router, self.closing).await;
-                    return;
+        let seat = Arc::clone(&self.seat);
+        let served = async {
+            match self.tls.take() {
+                None => {
+                    connection::serve(BufReader::new(stream), self.router, self.seat, self.idle, self.closing).await
                 }
+                Some(tls) => {
+                    // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
+                    if let Some(stream) = Box::pin(self.handshake(tls, stream, peer)).await {
+                        connection::serve(stream, self.router, self.seat, self.idle, self.closing).await;
+                    }
+                }
+            }
+        };
+        seat.closed.run_until_cancelled(served).await;
+    }
+
+    async fn handshake(
+        &self,
+        tls: Arc<ServerConfig>,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) -> Option<TlsStream<TcpStream>> {
+        let cause = tokio::select! {
+            result = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept(stream)) => match result {
+                Ok(Ok(stream)) => return Some(stream),
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => format!("took longer than {HANDSHAKE_TIMEOUT:?}"),
             },
-            () = told_to_close(&mut self.closing) => return,
+            () = self.closing.cancelled() => return None,
         };
-        tracing::info!(%peer, cause, "TLS handshake failed");
-        if let Some(metrics) = &self.metrics {
+        if let Some((metrics, complaints)) = &self.observers {
             metrics.handshake_failed();
+            if complaints.admit() {
+                tracing::info!(%peer, cause = cut(&cause), "TLS handshake failed");
+            }
         }
+        None
     }
 }
 

@@ -6,12 +6,12 @@ use futures::future::{join, join_all};
 use tokio::time::Instant;
 use tracing::{Instrument as _, Level, Span};
 
-use super::limits::by;
+use super::limits::before;
 use crate::{
     authorizer::{self, Authorizer},
     metrics::{self, Metrics},
     resolver::{Freshness, Resolved, Resolver},
-    telemetry::otlp,
+    telemetry::{cut, cut_message, otlp},
 };
 use gmsa_core::{
     admission::{
@@ -118,7 +118,7 @@ impl Reviewer {
     }
 
     async fn resolve(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
-        let resolved = by(deadline, self.resolver.resolve(name, freshness, deadline))
+        let resolved = before(deadline, self.resolver.resolve(name, freshness, deadline))
             .instrument(tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name))
             .await
             .unwrap_or_else(|| Resolved { fact: SpecFact::Failed(too_late()), source: Source::Api });
@@ -133,7 +133,7 @@ impl Reviewer {
     }
 
     async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> authorizer::Verdict {
-        let verdict = by(deadline, self.authorizer.may_use(subject, name, deadline))
+        let verdict = before(deadline, self.authorizer.may_use(subject, name, deadline))
             .instrument(tracing::info_span!(target: otlp::TARGET, "access review", spec = %name))
             .await
             .unwrap_or_else(|| authorizer::Verdict { fact: UseFact::Failed(too_late()), source: Source::Api });
@@ -204,7 +204,7 @@ fn trace(review: &Review, decision: &Decision) {
         Verdict::Allowed(_) | Verdict::WouldDeny { .. } => 200,
         Verdict::Denied(denial) => denial.code(),
     };
-    span.record("uid", &*review.uid).record("namespace", &*review.namespace).record("code", i64::from(code));
+    span.record("uid", &*review.uid).record("namespace", cut(&review.namespace)).record("code", i64::from(code));
     span.record("outcome", outcome(decision).as_str()).record("reason", decision.reason);
 }
 
@@ -238,14 +238,15 @@ fn random_hostname() -> Option<String> {
 /// One line per decision: what concerns a person at info, plain approvals at debug. Never a pod's body or contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
     let path = path(webhook).as_str();
-    let pod = review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name());
+    let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
     let (uid, namespace, operation, reason) =
-        (&*review.uid, &*review.namespace, review.operation.as_str(), decision.reason);
+        (&*review.uid, cut(&review.namespace), review.operation.as_str(), decision.reason);
     let specs = Names(&decision.specs);
     match &decision.verdict {
         Verdict::Denied(denial) => {
-            let code = denial.code();
-            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, denial = %denial, ?duration, "denied");
+            let (code, text) = (denial.code(), denial.to_string());
+            let denial = format_args!("{}", cut_message(&text));
+            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "denied");
         }
         Verdict::WouldDeny { denial, .. } => {
             let code = denial.code();

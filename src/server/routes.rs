@@ -3,7 +3,7 @@
 //! What always holds: a review that is parsed is answered with 200 and an AdmissionReview; anything else with an error
 //! code and a line of text, never with an empty 200. The API server takes each of those errors as a denial.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     Json, Router,
@@ -13,29 +13,47 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use bytes::Bytes;
 use futures::TryFutureExt as _;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
-    limits::{BODY_TIMEOUT, MAX_BODY, Reviews, by, time_allowed},
+    bodies::{Bodies, Complete, Full},
+    job::Job,
+    limits::{BODY_TIMEOUT, LARGE_BODY, MAX_BODY, before, time_allowed},
     reviewer::Reviewer,
 };
-use crate::{metrics::Metrics, telemetry::otlp};
-use gmsa_core::admission::{Review, Webhook, review::ParseError};
+use crate::{
+    config::Limits,
+    metrics::Metrics,
+    telemetry::{Complaints, cut_message, otlp},
+};
+use gmsa_core::admission::{Webhook, review::ParseError};
+use http_body_util::BodyExt as _;
 
 /// What the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {
     reviewer: Reviewer,
-    reviews: Reviews,
+    bodies: Bodies,
+    /// Reviews in flight.
+    reviews: Arc<Semaphore>,
+    /// Large reviews that are read and decided.
+    large: Arc<Semaphore>,
     metrics: Metrics,
+    complaints: Arc<Complaints>,
 }
 
 /// The routes of the TLS port.
-pub fn router(reviewer: Reviewer, reviews: Reviews) -> Router {
-    let metrics = reviewer.metrics().clone();
+pub fn router(reviewer: Reviewer, limits: &Limits, complaints: Arc<Complaints>) -> Router {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let shared = Shared {
+        bodies: Bodies::new(limits.review_memory),
+        reviews: Arc::new(Semaphore::new(limits.reviews)),
+        large: Arc::new(Semaphore::new(cores)),
+        metrics: reviewer.metrics().clone(),
+        reviewer: reviewer.clone(),
+        complaints,
+    };
     let review = |webhook: Webhook| {
         post(move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request))
     };
@@ -52,7 +70,7 @@ pub fn router(reviewer: Reviewer, reviews: Reviews) -> Router {
         .method_not_allowed_fallback(async |State(shared): State<Arc<Shared>>, method: Method, uri: Uri| {
             shared.refuse(&Refusal::WrongMethod { method, path: uri.path().to_owned() })
         })
-        .with_state(Arc::new(Shared { reviewer, reviews, metrics }))
+        .with_state(Arc::new(shared))
 }
 
 impl Shared {
@@ -62,28 +80,59 @@ impl Shared {
             namespace = Empty, outcome = Empty, reason = Empty, code = Empty
         );
         otlp::continue_trace(&span, request.headers());
-        let answered = self.answer(webhook, request).unwrap_or_else(|refusal| self.refuse(&refusal));
+        let shared = Arc::clone(&self);
+        let answered = self.answer(webhook, request).unwrap_or_else(move |refusal| shared.refuse(&refusal));
         answered.instrument(span).await
     }
 
-    async fn answer(&self, webhook: Webhook, request: Request) -> Result<Response, Refusal> {
+    async fn answer(self: Arc<Self>, webhook: Webhook, request: Request) -> Result<Response, Refusal> {
         let started = Instant::now();
         let allowed = time_allowed(request.uri().query()).map_err(|error| Refusal::BadRequest(error.to_string()))?;
+        let deadline = started + allowed;
         expect_json(request.headers())?;
-        let length = content_length(request.headers())?;
-        let _place = self.reviews.enter(length).ok_or(Refusal::Busy)?;
-        let _in_flight = self.metrics.review_in_flight();
-        let body = read(request.into_body(), length, started, allowed).await?;
-        let review = Review::parse(&body, webhook)?;
-        let decision = self.reviewer.decide(webhook, &review, started, started + allowed).await;
-        let mut response = Response::new(Body::from(review.answer(&decision)));
+        let announced = content_length(request.headers())?;
+        let body = self.read(request.into_body(), announced, deadline.min(started + BODY_TIMEOUT)).await?;
+        // A review takes its place when it is complete: clients that are slow to send one keep no other one out.
+        let place = Arc::clone(&self.reviews).try_acquire_owned().map_err(|_| Refusal::Busy)?;
+        let is_large = body.bytes().len() > LARGE_BODY;
+        let job = Job {
+            reviewer: self.reviewer.clone(),
+            webhook,
+            body,
+            started,
+            deadline,
+            _place: place,
+            _in_flight: self.metrics.review_in_flight(),
+        };
+        let answer = if is_large { job.run_apart(&self.large).await? } else { job.run().await? };
+        let mut response = Response::new(Body::from(answer));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
     }
 
+    async fn read(&self, mut body: Body, announced: Option<usize>, deadline: Instant) -> Result<Complete, Refusal> {
+        let read = async {
+            let (mut arriving, mut length) = (self.bodies.begin(announced)?, 0);
+            while let Some(frame) = body.frame().await {
+                let frame =
+                    frame.map_err(|error| Refusal::BadRequest(format!("the body could not be read: {error}")))?;
+                let Some(bytes) = frame.data_ref() else { continue };
+                length += bytes.len();
+                if length > MAX_BODY {
+                    return Err(Refusal::TooLarge);
+                }
+                arriving.add(bytes)?;
+            }
+            Ok(arriving.complete()?)
+        };
+        before(deadline, read).await.ok_or(Refusal::SlowBody)?
+    }
+
     fn refuse(&self, refusal: &Refusal) -> Response {
         let (status, message) = refusal.say();
-        tracing::info!(code = status.as_u16(), cause = message, "request refused");
+        if self.complaints.admit() {
+            tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
+        }
         self.metrics.request_refused(status.as_u16());
         Span::current().record("outcome", "refused").record("code", i64::from(status.as_u16()));
         (status, format!("{message}\n")).into_response()
@@ -105,19 +154,9 @@ fn content_length(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
     }
 }
 
-async fn read(body: Body, length: Option<usize>, started: Instant, allowed: Duration) -> Result<Bytes, Refusal> {
-    let limit = length.unwrap_or(MAX_BODY);
-    let collected = by(started + BODY_TIMEOUT.min(allowed), Limited::new(body, limit).collect()).await;
-    match collected.ok_or(Refusal::SlowBody)? {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge),
-        Err(error) => Err(Refusal::BadRequest(format!("the body could not be read: {error}"))),
-    }
-}
-
 /// Why a request is not a review that could be decided.
 #[derive(Debug)]
-enum Refusal {
+pub(super) enum Refusal {
     NoSuchPath(String),
     WrongMethod { method: Method, path: String },
     NotJson,
@@ -130,6 +169,12 @@ enum Refusal {
 impl From<ParseError> for Refusal {
     fn from(error: ParseError) -> Self {
         Self::BadRequest(error.to_string())
+    }
+}
+
+impl From<Full> for Refusal {
+    fn from(Full: Full) -> Self {
+        Self::Busy
     }
 }
 

@@ -207,6 +207,12 @@ fn values_that_do_not_go_together_are_refused_with_the_way_out() {
             &["--values", "tests/chart/values/everything.yaml", "--set", "credential.hostAccountConfig.pluginInput="],
             "credential.hostAccountConfig is set, but credential.hostAccountConfig.pluginInput is empty",
         ),
+    ]);
+}
+
+#[test]
+fn settings_that_would_stop_drains_or_webhooks_are_refused_with_the_way_out() {
+    assert_refused(&[
         (
             &["--set", "podDisruptionBudget.minAvailable=1,podDisruptionBudget.maxUnavailable=1"],
             "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable are both set: leave one of them blank",

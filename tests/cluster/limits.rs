@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use gmsa_core::admission::{Source, SpecFact, UseFact, Webhook};
+use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
 use gmsa_webhook::{
     apiserver::CallKind,
     authorizer::{Authorizer as _, Verdict, access_review::AccessReviews},
     resolver::{Freshness, Resolver as _},
 };
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::Instant};
 
 use super::{
     Duration, REVIEWS, SOON, SPECS, connect,
     pods::{WEB, create, options, pod, simple},
-    replica::{MUTATE, Replica, decide},
+    replica::{MUTATE, Replica},
     scene::{Scene, describe},
     spec_name, subject,
     support::{Fault, Gate, PATIENCE, SimulatedApi, Table, Verb, credential_spec},
@@ -138,7 +138,11 @@ fn flood(replica: &Replica, webhook: Webhook, contents: Option<&'static str>) ->
     for number in 0..1000 {
         let reviewer = replica.reviewer.clone();
         flood.spawn(async move {
-            decide(&reviewer, webhook, &hostile("crowd", number, contents)).await;
+            let body = hostile("crowd", number, contents).to_string();
+            let review = Review::parse(body.as_bytes(), webhook).unwrap();
+            // None of them gives up on its own.
+            let now = Instant::now();
+            reviewer.decide(webhook, &review, now, now + Duration::from_secs(3600)).await;
         });
     }
     flood
@@ -190,7 +194,7 @@ async fn a_review_that_waits_for_a_turn_ends_by_its_deadline() {
     replica.api.fault(Verb::Get, UNKNOWN, usize::MAX, Fault::Silence);
     let mut flood = flood(&replica, MUTATE, None);
     replica.api.wait_for(Verb::Get, UNKNOWN, 8).await;
-    let asked = tokio::time::Instant::now();
+    let asked = Instant::now();
     let decision = replica.decide(MUTATE, &hostile("shop", 1, None)).await;
     assert!(!decision.is_allowed(), "{decision:?}");
     assert!(asked.elapsed() <= SOON + Duration::from_secs(5), "{:?}", asked.elapsed());

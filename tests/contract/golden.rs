@@ -111,7 +111,7 @@ impl Program {
         let address = value_of("address").parse().unwrap();
         // Nobody else reads the log: a full pipe would stop the program.
         std::thread::spawn(move || log.for_each(drop));
-        let (closing, _) = tokio::sync::watch::channel(false);
+        let closing = tokio_util::sync::CancellationToken::new();
         Self { child, _folder: folder, server: https::Server { address, ca, closing, task: tokio::spawn(async { 0 }) } }
     }
 }

@@ -20,6 +20,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("gmsa_webhook_access_reviews", "counter"),
     ("gmsa_webhook_build", "info"),
     ("gmsa_webhook_certificate_expiry_timestamp_seconds", "gauge"),
+    ("gmsa_webhook_certificate_refused", "gauge"),
     ("gmsa_webhook_certificate_reloads", "counter"),
     ("gmsa_webhook_connections", "gauge"),
     ("gmsa_webhook_requests_refused", "counter"),

@@ -73,8 +73,8 @@ async fn files_that_do_not_belong_together_are_found() {
     let ca = authority();
     let Issued { cert, .. } = leaf(&ca);
     let report = about(&cert)
-        + "FAIL  not so: the private key is the key of the certificate: the private key is not the key of the certificate\n"
-        + "FAIL  not so: the certificate authority accepts the certificate: invalid peer certificate: BadSignature\n";
+        + "FAIL  the private key is not the key of the certificate\n"
+        + "FAIL  the certificate authority does not accept the certificate: invalid peer certificate: BadSignature\n";
     let folder = folder(&cert, &leaf(&ca).key, authority().cert_pem());
     assert_eq!(inspect_files(folder.path()).await, (1, report, String::new()));
 }
@@ -98,7 +98,7 @@ async fn dates_are_found_out() {
     let (code, report, error) = inspect_files(folder(&gone.cert, &gone.key, ca.cert_pem()).path()).await;
     let date = format!("FAIL  the certificate expired at {}", Timestamp(summary(&gone.cert).not_after));
     assert_eq!((code, error.as_str()), (1, ""));
-    let refused = "FAIL  not so: the certificate authority accepts the certificate: invalid peer certificate: ";
+    let refused = "FAIL  the certificate authority does not accept the certificate: invalid peer certificate: ";
     let rest = report.strip_prefix(&(lines(&gone.cert, &date) + refused)).unwrap_or_else(|| panic!("{report}"));
     assert!(rest.contains("expired"), "{rest}");
 }
@@ -185,9 +185,9 @@ async fn in_a_cluster_every_webhook_is_asked_whether_it_accepts() {
     api.apply(configuration("Validating", "elsewhere", ca.cert_pem()));
     let (code, report, error) = server_program(Some(&api), &arguments).await;
     assert_eq!((code, error.as_str()), (1, ""));
-    let unknown = "FAIL  not so: mutating/gmsa, webhook w.example, accepts the certificate for webhook.gmsa.svc: \
+    let unknown = "FAIL  mutating/gmsa, webhook w.example, does not accept the certificate for webhook.gmsa.svc: \
         invalid peer certificate: BadSignature\n";
-    let unnamed = "FAIL  not so: validating/gmsa, webhook w.example, accepts the certificate for elsewhere.gmsa.svc: \
+    let unnamed = "FAIL  validating/gmsa, webhook w.example, does not accept the certificate for elsewhere.gmsa.svc: \
         invalid peer certificate: certificate not valid for name \"elsewhere.gmsa.svc\"; certificate is only valid for \
         DnsName(\"webhook.gmsa.svc\")\n";
     assert_eq!(report, own.clone() + unknown + unnamed);
@@ -196,7 +196,7 @@ async fn in_a_cluster_every_webhook_is_asked_whether_it_accepts() {
     api.apply(configuration("Mutating", "webhook", ""));
     api.delete("validatingwebhookconfigurations", "", "gmsa");
     let report = own
-        + "FAIL  not so: mutating/gmsa, webhook w.example, accepts the certificate for webhook.gmsa.svc: \
+        + "FAIL  mutating/gmsa, webhook w.example, does not accept the certificate for webhook.gmsa.svc: \
            there is no certificate authority to trust\n"
         + "FAIL  validating/gmsa does not exist\n";
     assert_eq!(server_program(Some(&api), &arguments).await, (1, report, String::new()));
@@ -220,7 +220,7 @@ async fn a_certificate_is_issued_and_then_renewed() {
     };
 
     let issued = server_program(None, &issue).await;
-    assert_eq!(issued, (0, report("a new authority"), String::new()));
+    assert_eq!(issued, (0, report("a new certificate authority"), String::new()));
     let first = summary(&read("tls.crt"));
     assert_eq!(first.names, ["webhook.gmsa.svc", "webhook.gmsa", "webhook", "127.0.0.1"]);
     let ca = read("ca.crt");
@@ -231,7 +231,7 @@ async fn a_certificate_is_issued_and_then_renewed() {
     assert_eq!((code, inspected.lines().filter(|line| line.starts_with("ok ")).count()), (0, 3), "{inspected}");
 
     let issued = server_program(None, &issue).await;
-    assert_eq!(issued, (0, report("the authority that was there"), String::new()));
+    assert_eq!(issued, (0, report("the existing certificate authority"), String::new()));
     assert_ne!(summary(&read("tls.crt")).serial, first.serial);
     assert_eq!(read("ca.crt"), ca);
 

@@ -27,14 +27,15 @@ use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
     pki_types::{CertificateDer, ServerName, pem::PemObject},
 };
-use tokio::{net::TcpStream, sync::watch, task::JoinHandle};
+use tokio::{net::TcpStream, task::JoinHandle};
 use tokio_rustls::{TlsConnector, client::TlsStream};
+use tokio_util::sync::CancellationToken;
 
 /// A running server.
 pub struct Server {
     pub address: SocketAddr,
     pub ca: String,
-    pub closing: watch::Sender<bool>,
+    pub closing: CancellationToken,
     /// Ends with the number of connections that were dropped.
     pub task: JoinHandle<usize>,
 }
@@ -79,8 +80,8 @@ impl Setup {
             .enforcement(self.enforcement);
         let bound = Bound::bind("127.0.0.1:0".parse().unwrap(), tls, self.limits, reviewer).unwrap();
         let address = bound.address();
-        let (closing, closed) = watch::channel(false);
-        let task = tokio::spawn(bound.serve(closed, self.drain));
+        let closing = CancellationToken::new();
+        let task = tokio::spawn(bound.serve(closing.clone(), self.drain));
         Server { address, ca, closing, task }
     }
 }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use gmsa_webhook::tls::{CaBundle, Clock, Summary, crypto_provider, issue::Issued};
 use http::StatusCode;
 use http_body_util::Full;
-use hyper::client::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use rustls::{
     ClientConfig, HandshakeKind, RootCertStore,
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
@@ -76,20 +76,19 @@ impl Client {
         };
         // Go's client does not resume either.
         config.resumption = rustls::client::Resumption::disabled();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Self(Arc::new(config))
     }
 
-    /// A connection that speaks `protocol`.
-    pub async fn connect(&self, address: SocketAddr, protocol: &str) -> io::Result<TlsStream<TcpStream>> {
-        let mut config = ClientConfig::clone(&self.0);
-        config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    /// A TLS connection.
+    pub async fn connect(&self, address: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(address).await?;
-        TlsConnector::from(Arc::new(config)).connect(ServerName::try_from(NAME).unwrap(), stream).await
+        TlsConnector::from(Arc::clone(&self.0)).connect(ServerName::try_from(NAME).unwrap(), stream).await
     }
 
     /// The serial number of the certificate that a new connection gets.
     pub async fn serial(&self, address: SocketAddr) -> io::Result<String> {
-        let stream = self.connect(address, "http/1.1").await?;
+        let stream = self.connect(address).await?;
         let chain = stream.get_ref().1.peer_certificates().unwrap();
         let (_, leaf) = X509Certificate::from_der(&chain[0]).unwrap();
         Ok(Summary::of(&leaf).serial)
@@ -97,12 +96,12 @@ impl Client {
 
     /// Posts a review on a connection of its own; gives back when it was not answered as it should be.
     pub async fn review(&self, address: SocketAddr) -> io::Result<()> {
-        KeepAlive::Http1(self.http1(address).await?).review().await
+        self.keep_alive(address).await?.review().await
     }
 
     /// Posts a review, and says how its connection began.
     pub async fn handshake(&self, address: SocketAddr) -> io::Result<HandshakeKind> {
-        let stream = self.connect(address, "http/1.1").await?;
+        let stream = self.connect(address).await?;
         let kind = stream.get_ref().1.handshake_kind().unwrap();
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         tokio::spawn(connection);
@@ -111,47 +110,24 @@ impl Client {
         Ok(kind)
     }
 
-    async fn http1(&self, address: SocketAddr) -> io::Result<http1::SendRequest<Full<Bytes>>> {
-        let stream = self.connect(address, "http/1.1").await?;
+    /// A connection for many reviews.
+    pub async fn keep_alive(&self, address: SocketAddr) -> io::Result<KeepAlive> {
+        let stream = self.connect(address).await?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         tokio::spawn(connection);
-        Ok(sender)
-    }
-
-    /// A connection for many reviews.
-    pub async fn keep_alive(&self, address: SocketAddr, protocol: &str) -> io::Result<KeepAlive> {
-        if protocol == "http/1.1" {
-            return Ok(KeepAlive::Http1(self.http1(address).await?));
-        }
-        let stream = self.connect(address, protocol).await?;
-        let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
-        let (sender, connection) = handshake.await.map_err(io::Error::other)?;
-        tokio::spawn(connection);
-        Ok(KeepAlive::Http2(sender))
+        Ok(KeepAlive(sender))
     }
 }
 
 /// A connection for many reviews.
-pub enum KeepAlive {
-    Http1(http1::SendRequest<Full<Bytes>>),
-    Http2(http2::SendRequest<Full<Bytes>>),
-}
+pub struct KeepAlive(http1::SendRequest<Full<Bytes>>);
 
 impl KeepAlive {
     /// Posts a review; an error where it was not answered as it should be.
     pub async fn review(&mut self) -> io::Result<()> {
-        let mut request = review_request("/mutate", review());
-        let response = match self {
-            Self::Http1(sender) => {
-                sender.ready().await.map_err(io::Error::other)?;
-                sender.send_request(request).await
-            }
-            Self::Http2(sender) => {
-                *request.uri_mut() = format!("https://{NAME}/mutate").parse().unwrap();
-                request.headers_mut().remove("host");
-                sender.send_request(request).await
-            }
-        };
+        let Self(sender) = self;
+        sender.ready().await.map_err(io::Error::other)?;
+        let response = sender.send_request(review_request("/mutate", review())).await;
         let answer: Answer = answer(response.map_err(io::Error::other)?).await;
         let allowed = answer.status == StatusCode::OK && answer.json()["response"]["allowed"] == true;
         if allowed { Ok(()) } else { Err(io::Error::other(format!("{answer:?}"))) }

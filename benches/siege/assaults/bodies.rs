@@ -69,7 +69,7 @@ async fn settle(target: &Target<'_>) {
     while begun.elapsed() < SETTLE_LIMIT {
         let before = target.server.cpu();
         sleep(STEP).await;
-        if target.server.cpu() - before < STEP * 2 / 5 {
+        if target.server.cpu() - before < STEP.as_secs_f64() * 0.4 {
             break;
         }
     }

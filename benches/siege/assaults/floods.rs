@@ -6,12 +6,12 @@ use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, split},
-    time::{Instant, MissedTickBehavior, interval},
+    time::{Instant, MissedTickBehavior, interval, sleep},
 };
 
 use super::{Figure, Target, bodies::Words, sockets::garbage};
 use crate::{
-    client::Client,
+    client::{Client, NO_HTTP2},
     http2,
     reviews::{self, MAX_BODY},
     support::Verb,
@@ -29,6 +29,7 @@ const LINES_AIM: usize = 60;
 /// Sends frames of each kind for a while at this rate, each in a packet of its own.
 pub async fn frames(target: &Target<'_>, per_second: u32) -> Vec<Figure> {
     const EACH: Duration = Duration::from_secs(3);
+    const PAUSE: Duration = Duration::from_millis(20);
     let kinds = [
         ("PRIORITY", http2::priority(1)),
         ("SETTINGS", http2::settings()),
@@ -36,15 +37,21 @@ pub async fn frames(target: &Target<'_>, per_second: u32) -> Vec<Figure> {
         ("empty DATA", http2::empty_data(1)),
     ];
     let mut figures = Vec::new();
+    if target.client.connect_http2().await.is_err() {
+        return vec![Figure::new(NO_HTTP2)];
+    }
     for (name, frame) in kinds {
         let (before, begun) = (target.server.cpu(), Instant::now());
         let (mut sent, mut connections) = (0_u32, 0_u32);
         while begun.elapsed() < EACH {
             connections += 1;
-            sent += one_connection(&target.client, &frame, per_second, begun + EACH).await.unwrap_or_default();
+            match one_connection(&target.client, &frame, per_second, begun + EACH).await {
+                Ok(frames) => sent += frames,
+                Err(_) => sleep(PAUSE).await,
+            }
         }
         let elapsed = begun.elapsed().as_secs_f64();
-        let cores = (target.server.cpu() - before).as_secs_f64() / elapsed;
+        let cores = (target.server.cpu() - before) / elapsed;
         let text = format!("{name}: {:.0}/s on {connections} connections", f64::from(sent) / elapsed);
         figures.push(Figure::new(text));
         figures.push(Figure::at_most(cores, 2, FRAMES_AIM, " cores"));

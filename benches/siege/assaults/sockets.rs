@@ -1,18 +1,23 @@
 //! Connections that take a place and bring nothing.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
-use futures::{StreamExt as _, future::join_all, poll, stream};
+use futures::{
+    StreamExt as _,
+    future::{self, join_all},
+    poll, stream,
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
     task::JoinSet,
     time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at},
 };
+use tokio_rustls::client::TlsStream;
 
 use super::{Figure, Target};
 use crate::{
-    client::{head, read_answer},
+    client::{Client, NO_HTTP2, head, read_answer},
     http2,
     reviews::{self, MAX_BODY},
 };
@@ -48,8 +53,10 @@ pub async fn announce(target: &Target<'_>, number: usize) -> Vec<Figure> {
     let mut held = Vec::new();
     for _ in 0..number {
         if let Ok(mut stream) = target.client.connect().await {
-            let _ = stream.write_all(head("/validate", MAX_BODY - 1).as_bytes()).await;
-            held.push(stream);
+            let head = head("/validate", MAX_BODY - 1);
+            if stream.write_all(head.as_bytes()).await.is_ok() && stream.flush().await.is_ok() {
+                held.push(stream);
+            }
         }
     }
     sleep(HOLD).await;
@@ -58,10 +65,10 @@ pub async fn announce(target: &Target<'_>, number: usize) -> Vec<Figure> {
 
 /// Announces so many large bodies on one HTTP/2 connection.
 pub async fn announce_on_one(target: &Target<'_>, streams: u32) -> Vec<Figure> {
-    let Ok(mut stream) = target.client.connect_http2().await else { return vec![Figure::new("no connection")] };
+    let Ok(mut stream) = target.client.connect_http2().await else { return vec![Figure::new(NO_HTTP2)] };
     let heads = (0..streams).flat_map(|number| http2::head(2 * number + 1, "/validate?timeout=10s", MAX_BODY - 1));
     let bytes: Vec<u8> = http2::begin().into_iter().chain(heads).collect();
-    let sent = stream.write_all(&bytes).await.is_ok();
+    let sent = stream.write_all(&bytes).await.is_ok() && stream.flush().await.is_ok();
     sleep(HOLD).await;
     vec![Figure::new(if sent { "announced" } else { "refused" })]
 }
@@ -70,17 +77,9 @@ pub async fn announce_on_one(target: &Target<'_>, streams: u32) -> Vec<Figure> {
 pub async fn idle(target: &Target<'_>, number: usize, reviewed: bool) -> Vec<Figure> {
     const AT_ONCE: usize = 32;
     let before = target.server.resident();
-    let opening = (0..number).map(|_| async {
-        let mut stream = target.client.connect().await?;
-        if reviewed {
-            let body = reviews::honest(0);
-            stream.write_all(head("/validate", body.len()).as_bytes()).await?;
-            stream.write_all(&body).await?;
-            read_answer(&mut stream).await?;
-        }
-        std::io::Result::Ok(stream)
-    });
-    let streams = stream::iter(opening).buffer_unordered(AT_ONCE).filter_map(async |stream| stream.ok());
+    let opening =
+        (0..number).map(|_| async { timeout(OPEN_LIMIT, open_idle(&target.client, reviewed)).await.ok()?.ok() });
+    let streams = stream::iter(opening).buffer_unordered(AT_ONCE).filter_map(future::ready);
     let mut streams: Vec<_> = streams.collect().await;
     sleep(Duration::from_secs(1)).await;
     let cost = (target.server.resident() - before) * 1024.0;
@@ -92,6 +91,18 @@ pub async fn idle(target: &Target<'_>, number: usize, reviewed: bool) -> Vec<Fig
         Figure::new(format!("{open} stay open")),
         Figure::at_most(cost / f64::from(open.max(1)), 1, IDLE_AIM, " KiB each"),
     ]
+}
+
+async fn open_idle(client: &Client, reviewed: bool) -> io::Result<TlsStream<TcpStream>> {
+    let mut stream = client.connect().await?;
+    if reviewed {
+        let body = reviews::honest(0);
+        stream.write_all(head("/validate", body.len()).as_bytes()).await?;
+        stream.write_all(&body).await?;
+        stream.flush().await?;
+        read_answer(&mut stream).await?;
+    }
+    Ok(stream)
 }
 
 /// Keeps so many connections open that never finish their handshake, half of them with half a `ClientHello`, and sends random

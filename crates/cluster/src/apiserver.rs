@@ -8,7 +8,7 @@
 use std::{error::Error as _, fmt, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode, header::RETRY_AFTER};
+use http::{HeaderMap, Request, Response, StatusCode, header::RETRY_AFTER};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::core::Status;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -176,6 +176,14 @@ impl ApiServer {
         self.call_for(CallKind::Background, None, request, deadline).await
     }
 
+    /// Calls like [`Self::call`], and gives the head of the answer too.
+    ///
+    /// # Errors
+    /// Where there is no answer with a 2xx code by the deadline.
+    pub async fn exchange(&self, request: Request<Vec<u8>>, deadline: Instant) -> Result<Response<Bytes>, CallError> {
+        self.exchange_for(CallKind::Background, None, request, deadline).await
+    }
+
     /// Calls like [`Self::call`], within the limits of `kind`, and of the share of `namespace` where one is named.
     ///
     /// # Errors
@@ -187,6 +195,16 @@ impl ApiServer {
         request: Request<Vec<u8>>,
         deadline: Instant,
     ) -> Result<Bytes, CallError> {
+        self.exchange_for(kind, namespace, request, deadline).await.map(Response::into_body)
+    }
+
+    async fn exchange_for(
+        &self,
+        kind: CallKind,
+        namespace: Option<&str>,
+        request: Request<Vec<u8>>,
+        deadline: Instant,
+    ) -> Result<Response<Bytes>, CallError> {
         let asked = Instant::now();
         let attempt = |request| async {
             let Ok(Ok(turn)) = timeout_at(deadline, self.turns(kind).turn(namespace)).await else {
@@ -214,7 +232,7 @@ impl ApiServer {
         }
     }
 
-    async fn send(&self, request: Request<Vec<u8>>) -> Result<Bytes, CallError> {
+    async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
         let answer = self.client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, MAX_ANSWER)
@@ -223,7 +241,7 @@ impl ApiServer {
             .map_err(|error| if error.is::<LengthLimitError>() { CallError::TooLarge } else { CallError::Cut })?;
         let body = body.to_bytes();
         if head.status.is_success() {
-            return Ok(body);
+            return Ok(Response::from_parts(head, body));
         }
         Err(CallError::Refused {
             code: head.status,

@@ -30,7 +30,7 @@ pub trait Authorizer: Send + Sync + 'static {
     fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict>;
 }
 
-impl<A: Authorizer + ?Sized> Authorizer for Arc<A> {
+impl<T: Authorizer + ?Sized> Authorizer for Arc<T> {
     fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict> {
         (**self).may_use(subject, spec, deadline)
     }

@@ -6,6 +6,7 @@
 
 pub mod apiserver;
 pub mod authorizer;
+pub mod crd;
 pub mod manifests;
 pub mod resolver;
 pub mod standalone;

@@ -1,103 +1,108 @@
-//! Kubernetes manifests from files: what `serve --standalone` and `kubectl gmsa check` read instead of a cluster.
+//! Kubernetes manifests from files: what `serve --standalone` and `kubectl gmsa` read instead of a cluster.
 //!
-//! What always holds: reading is all or nothing, save where the caller asks for each document alone, and every broken file is
-//! reported, with the line of the file on which it is broken; each [`Document`] knows its [`Origin`]; work and memory are bounded, whatever the folder holds. Nothing here
-//! knows a kind of object: users pick theirs and skip the others.
+//! What always holds: reading never fails as a whole. Each document is read on its own, and what is wrong with one is
+//! reported with its line; the caller decides whether that is fatal. Each [`Document`] knows its [`Location`]; work and
+//! memory are proportional to the input and bounded. Nothing here knows a kind of object: users pick theirs and skip the
+//! others.
 
 use std::{fmt, sync::Arc};
 
+use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location, rules};
 use serde_json::Value;
 
+mod encoding;
 mod field;
 mod folder;
 mod text;
 mod yaml;
 
+pub use encoding::decode;
 pub use field::Field;
-pub use folder::{Bounds, MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, load, load_each};
-pub use text::{parse, parse_each};
+pub use folder::{Bounds, MAX_DEPTH, load};
+pub use text::parse;
 
-/// Where a document stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The file, as the user would write it.
-    pub file: Arc<str>,
-    /// The number of the document in the file, counted from 1, empty ones included.
-    pub document: usize,
-    /// The line of the file on which the object starts, counted from 1.
-    pub line: u64,
+/// What was read.
+#[derive(Clone, Debug, Default)]
+pub struct Manifests {
+    /// The Kubernetes objects.
+    pub documents: Vec<Document>,
+    /// What could not be read.
+    pub problems: Diagnostics,
+    /// Documents with neither `apiVersion` nor `kind`, which are not meant for Kubernetes.
+    pub foreign: Diagnostics,
 }
 
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, document {}, line {}", self.file, self.document, self.line)
+impl Manifests {
+    /// Adds what was read elsewhere.
+    pub fn extend(&mut self, more: Self) {
+        self.documents.extend(more.documents);
+        self.problems.extend(more.problems);
+        self.foreign.extend(more.foreign);
+    }
+
+    /// Makes foreign documents problems: for a file that was asked for by its name, or that holds Kubernetes objects too.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        let unreadable = |foreign: Diagnostic| Diagnostic {
+            message: format!("{}, found neither", text::EXPECTED),
+            rule: &rules::UNREADABLE,
+            severity: rules::UNREADABLE.severity,
+            ..foreign
+        };
+        let mut problems: Vec<Diagnostic> =
+            self.problems.into_iter().chain(self.foreign.into_iter().map(unreadable)).collect();
+        let place = |problem: &Diagnostic| problem.location.clone().map(|Location { file, position }| (file, position));
+        problems.sort_by_cached_key(place);
+        self.problems = Diagnostics::default();
+        self.problems.extend(problems);
+        self.foreign = Diagnostics::default();
+        self
+    }
+
+    /// The documents, for a caller that cannot go on with a part of them.
+    ///
+    /// # Errors
+    /// Everything that is wrong, foreign documents included.
+    pub fn complete(self) -> Result<Vec<Document>, Error> {
+        let Self { documents, problems, .. } = self.strict();
+        Error::unless_none(problems)?;
+        Ok(documents)
     }
 }
 
-/// What is wrong with a file, or with a document in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The file, as the user would write it.
-    pub file: Arc<str>,
-    /// The number of the document, counted from 1, and the line of the file; `None` where it is about the file.
-    pub position: Option<(usize, u64)>,
-    /// What is wrong, and what was expected.
-    pub message: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file)?;
-        if let Some((document, line)) = self.position {
-            write!(f, ", document {document}, line {line}")?;
-        }
-        // Parts of the file stand in the message: none of them may steer a terminal.
-        f.write_str(": ")?;
-        self.message.chars().try_for_each(|c| {
-            if c.is_control() { write!(f, "{}", c.escape_default()) } else { fmt::Write::write_char(f, c) }
-        })
-    }
-}
-
-/// The most problems that the message of an [`Error`] spells out.
+/// The most problems that the message of an [`Error`] lists.
 const MAX_SHOWN: usize = 20;
 
-/// Why manifests could not be loaded: everything that is wrong with them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why manifests cannot be used: everything that is wrong with them.
+#[derive(Clone, Debug)]
 pub struct Error {
-    problems: Vec<Problem>,
+    problems: Diagnostics,
 }
 
 impl Error {
-    /// Everything that is wrong; of each step, in the order of the files.
-    #[must_use]
-    pub fn problems(&self) -> &[Problem] {
-        &self.problems
-    }
-
-    /// Fails where there is a problem: the end of a load that collects all of them.
+    /// Fails where there is a problem.
     ///
     /// # Errors
     /// All of `problems`, if any.
-    pub fn unless_none(problems: Vec<Problem>) -> Result<(), Self> {
+    pub fn unless_none(problems: Diagnostics) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
 
-    /// Joins the problems of independent steps.
+    /// Everything that is wrong.
     #[must_use]
-    pub fn and(mut self, other: Self) -> Self {
-        self.problems.extend(other.problems);
-        self
+    pub fn problems(&self) -> &[Diagnostic] {
+        self.problems.as_slice()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("cannot load the manifests")?;
-        for problem in self.problems.iter().take(MAX_SHOWN) {
+        let problems = self.problems.as_slice();
+        for problem in problems.iter().take(MAX_SHOWN) {
             write!(f, "\n  {problem}")?;
         }
-        match self.problems.len().saturating_sub(MAX_SHOWN) {
+        match problems.len().saturating_sub(MAX_SHOWN) {
             0 => Ok(()),
             more => write!(f, "\n  and {more} more"),
         }
@@ -106,39 +111,10 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What was read where each document stands for itself.
-#[derive(Clone, Debug, Default)]
-pub struct Found {
-    /// The Kubernetes objects.
-    pub documents: Vec<Document>,
-    /// What is wrong with the rest.
-    pub problems: Vec<Problem>,
-    /// What is no Kubernetes object and does not look like one: it has neither `apiVersion` nor `kind`.
-    pub foreign: Vec<Problem>,
-}
-
-impl Found {
-    /// Adds what was read elsewhere.
-    pub fn extend(&mut self, more: Self) {
-        self.documents.extend(more.documents);
-        self.problems.extend(more.problems);
-        self.foreign.extend(more.foreign);
-    }
-
-    /// Takes what is no Kubernetes object for a mistake, as it is in a file that was asked for by its name, or that holds others.
-    /// To be called where all of it is from one file.
-    #[must_use]
-    pub fn strict(mut self) -> Self {
-        self.problems.append(&mut self.foreign);
-        self.problems.sort_by_key(|problem| problem.position);
-        self
-    }
-}
-
 /// One Kubernetes object of a manifest; an item of a `List` is an object of its own.
 #[derive(Clone, Debug)]
 pub struct Document {
-    origin: Origin,
+    location: Location,
     api_version: String,
     kind: String,
     value: Value,
@@ -148,8 +124,14 @@ pub struct Document {
 impl Document {
     /// Where it stands.
     #[must_use]
-    pub fn origin(&self) -> &Origin {
-        &self.origin
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// The file in which it stands.
+    #[must_use]
+    pub fn file(&self) -> &Arc<str> {
+        &self.location.file
     }
 
     /// Its `apiVersion`, such as `windows.k8s.io/v1`.
@@ -196,13 +178,6 @@ impl Document {
             }
         }
         lines.line
-    }
-
-    /// A problem with the object as a whole.
-    #[must_use]
-    pub fn problem(&self, message: impl Into<String>) -> Problem {
-        let Origin { file, document, line } = &self.origin;
-        Problem { file: Arc::clone(file), position: Some((*document, *line)), message: message.into() }
     }
 }
 

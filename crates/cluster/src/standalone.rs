@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{
     authorizer::rbac::Rbac,
-    manifests::{self, Document, Error},
+    manifests::{self, Bounds, Error, Manifests},
     resolver::manifests::CredentialSpecs,
 };
 
@@ -23,22 +23,18 @@ impl Standalone {
     /// Loads a folder of manifests, or one file. A folder without any credential spec or role is fine.
     ///
     /// # Errors
-    /// All that is wrong: the files that cannot be read or parsed; where there are none, the objects that the API server
-    /// would refuse.
+    /// All that is wrong: what cannot be read, and the objects that the API server would refuse.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        Self::from_documents(&manifests::load(path)?)
+        Self::from_manifests(manifests::load(path, &Bounds::SERVER).strict())
     }
 
-    /// Takes credential specs, roles and bindings among `documents`; other kinds are skipped.
-    ///
-    /// # Errors
-    /// All objects that the API server would refuse.
-    pub fn from_documents(documents: &[Document]) -> Result<Self, Error> {
-        match (CredentialSpecs::from_documents(documents), Rbac::from_documents(documents)) {
-            (Ok(specs), Ok(rbac)) => Ok(Self { specs, rbac }),
-            (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
-            (Err(specs), Err(rbac)) => Err(specs.and(rbac)),
-        }
+    fn from_manifests(manifests: Manifests) -> Result<Self, Error> {
+        let Manifests { documents, mut problems, .. } = manifests;
+        let (specs, refused_specs) = CredentialSpecs::from_documents(&documents);
+        let (rbac, refused_rbac) = Rbac::from_documents(&documents);
+        problems.extend(refused_specs.into_iter().chain(refused_rbac));
+        Error::unless_none(problems)?;
+        Ok(Self { specs, rbac })
     }
 }
 

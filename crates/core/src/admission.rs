@@ -15,7 +15,7 @@
 //! | `subject`, `facts` | who the pod runs as; what must be known, and what is known |
 //! | `patch`, `decision` | what the answer changes; what it says |
 //! | `warning`, `advice` | lines that `kubectl` shows; what deserves one in a pod that uses GMSA |
-//! | `preconditions` | what must hold before the slots of a pod are judged |
+//! | `preconditions` | what must hold before the slots of a pod are checked |
 //! | `mutate` | `/mutate`: names become contents |
 //! | `validate` | `/validate`: names are authorised, contents are compared |
 //! | `validate_workload` | `/validate-workload`: what will happen to the pods |
@@ -64,7 +64,7 @@ pub use decision::{Decision, Verdict};
 pub use denial::Denial;
 pub use facts::{Facts, Needs, Source, SpecFact, UseFact};
 pub use failure::Failure;
-pub use patch::{MAX_PATCH_BYTES, Patch};
+pub use patch::Patch;
 pub use plan::Plan;
 pub use review::Review;
 pub use subject::Subject;
@@ -72,6 +72,13 @@ pub use webhook::{Enforcement, Webhook};
 
 /// The most distinct credential specs that one pod may name.
 pub const MAX_SPECS_PER_POD: usize = 24;
+
+/// The largest JSON Patch in an answer, in bytes before base64.
+pub const MAX_PATCH_BYTES: usize = 2 * 1024 * 1024;
+
+/// The most memory that deciding a parsed review and writing its answer takes at any moment: the patch while it grows, or the
+/// patch, its base64 and the answer.
+pub const MOST_BYTES_TO_ANSWER: usize = 10 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests;

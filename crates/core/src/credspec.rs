@@ -48,7 +48,7 @@ const MAX_LABEL: usize = 63;
 pub struct SpecName(Arc<str>);
 
 impl SpecName {
-    /// Takes a name from a pod, which is hostile input, and gives it back as one that can be trusted; `None` where it is
+    /// Checks a name from a pod, which is hostile input, before it is used in a URL or a cache key; `None` where it is
     /// not a lower-case DNS subdomain.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
@@ -148,7 +148,7 @@ impl Contents {
         &self.text
     }
 
-    /// The text as a JSON string, quotes included: what stands in a JSON Patch.
+    /// The text as a JSON string, quotes included, as a JSON Patch holds it.
     #[must_use]
     pub fn quoted(&self) -> &str {
         &self.quoted

@@ -6,11 +6,13 @@
 //! | module | what it decides or holds |
 //! |---|---|
 //! | `json` | how JSON from outside is read, within bounds |
-//! | `quote` | how a text from outside stands in a message |
+//! | `quote` | how a text from outside is put into a message |
+//! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
 //! | [`admission`] | a review: parsed, decided, answered |
 
 pub mod admission;
 pub mod credspec;
+pub mod diagnostic;
 mod json;
 pub mod quote;

@@ -5,10 +5,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on must fail")]
 
+use std::sync::Arc;
+
 use allocation_counter::{AllocationInfo, measure};
-use gmsa_core::admission::{
-    Enforcement, Facts, Failure, MAX_SPECS_PER_POD, Plan, Review, Source, SpecFact, UseFact, Webhook,
-    review::most_bytes_to_parse,
+use gmsa_core::{
+    admission::{
+        Enforcement, Facts, Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER, Plan, Review, Source,
+        SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
+    },
+    credspec::Contents,
 };
 
 const MIB: usize = 1024 * 1024;
@@ -190,6 +195,35 @@ fn the_largest_bodies_are_parsed_within_one_and_a_half_times_their_size() {
         let info = parse(&body, webhook);
         let most = u64::try_from(body.len() * 3 / 2 + MIB).unwrap();
         assert!(info.bytes_max <= most, "{case}: {} bytes", info.bytes_max);
+    }
+}
+
+#[test]
+fn the_largest_answer_is_written_in_bounded_memory() {
+    let webhook = Webhook::Mutate { random_hostname: false };
+    let contents = |bytes: usize| {
+        let credspec = serde_json::json!({"k": "x".repeat(bytes)});
+        SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap())))
+    };
+    // Of patches that are filled by few and by many operations, the largest that fit.
+    for (slots, bytes) in [(1, 2_096_900), (31, 67_000), (999, 1_950)] {
+        let slot = r#"{"securityContext":{"windowsOptions":{"gmsaCredentialSpecName":"s"}}}"#;
+        let containers = format!("[{}]", vec![slot; slots].join(","));
+        let body = review(webhook, WEBHOOKS[0].1, r#"{"spec":{"containers":$}}"#, &containers);
+        let body = body.replace("UPDATE", "CREATE");
+        let review = Review::parse(body.as_bytes(), webhook).unwrap();
+        let plan = Plan::new(webhook, &review);
+        let specs = plan.needs().specs.into_iter().map(|name| (name, contents(bytes), Source::Cache)).collect();
+        let facts = Facts { specs, ..Facts::default() };
+        let mut patch = 0;
+        let info = measure(|| {
+            let decision = plan.decide(&facts);
+            patch = decision.verdict.patch().map_or(0, |patch| patch.as_bytes().len());
+            drop(review.answer(&decision));
+        });
+        assert!((MAX_PATCH_BYTES * 9 / 10..=MAX_PATCH_BYTES).contains(&patch), "{slots} slots: {patch}");
+        let most = u64::try_from(MOST_BYTES_TO_ANSWER).unwrap();
+        assert!(info.bytes_max <= most, "{slots} slots: {} bytes", info.bytes_max);
     }
 }
 

@@ -3,7 +3,11 @@
 //! What always holds: the decisions are the server's own, made by the same code from the same facts; only where the facts
 //! come from differs: the manifests, another folder of them, or the cluster.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use clap::Args;
 use serde_json::Value;
@@ -12,14 +16,15 @@ use super::{
     Outcome,
     connect::{Connection, block_on},
     credspec, input,
-    output::{Finding, Format, Level, Report, Style},
+    output::{Format, Report, Style},
     print,
 };
 use gmsa_cluster::{
     authorizer::{Authorizer, access_review::AccessReviews, rbac::Rbac},
-    manifests::{Document, Found, Problem},
+    manifests::{Document, Manifests},
     resolver::{Resolver, live::Live, manifests::CredentialSpecs},
 };
+use gmsa_core::diagnostic::{Diagnostic, Severity};
 
 mod facts;
 mod fix;
@@ -53,22 +58,22 @@ pub struct Options {
 /// # Errors
 /// Where the cluster cannot be asked, or the output cannot be written.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let Found { documents, problems, foreign } = input::manifests(&options.files);
-    let mut report = Report::new(documents.len(), &problems);
-    for problem in &foreign {
-        report.add(passed_over(problem));
-    }
+    let Manifests { documents, problems, foreign } = input::manifests(&options.files);
+    let mut report = Report::new(documents.len());
+    report.extend(problems);
+    report.extend(foreign);
     let patched = block_on(async {
         let (mut source, namespace) = source(options, connection, &documents, &mut report).await?;
         Ok(check(&documents, &mut source, &namespace, &mut report).await)
     })?;
+    let outcome = report.outcome();
     if options.patched {
         print(&stream(&documents, &patched)?)?;
         eprint(&report.render(Format::Table, Style::PLAIN)?)?;
     } else {
         print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
     }
-    Ok(report.outcome())
+    Ok(outcome)
 }
 
 /// Where the facts come from, and the namespace of objects that name none.
@@ -87,57 +92,42 @@ async fn source(
     let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
     let documents = match &state {
         Some(found) => {
-            report.unread(&found.problems);
+            report.extend(found.problems.clone());
             &found.documents
         }
         None => documents,
     };
-    let (specs, refused_specs) = CredentialSpecs::from_each(documents);
-    let (rbac, refused_rbac) = Rbac::from_each(documents);
+    let (specs, refused_specs) = CredentialSpecs::from_documents(documents);
+    let (rbac, refused_rbac) = Rbac::from_documents(documents);
     // Of a credential spec among the manifests the linter says more.
     let specs_problems = if state.is_some() { refused_specs } else { only_duplicates(refused_specs, documents) };
-    for problem in specs_problems.into_iter().chain(refused_rbac) {
-        report.add(refused(&problem));
-    }
+    report.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
     Ok((Source::new(Arc::new(specs), Arc::new(rbac)), connection.offline_namespace().to_owned()))
 }
 
 /// What the linter, which looks at each credential spec alone, does not find.
-fn only_duplicates(problems: Vec<Problem>, documents: &[Document]) -> Vec<Problem> {
-    let linted = |problem: &Problem| {
-        documents.iter().filter(|document| credspec::is_credential_spec(document)).any(|document| {
-            let origin = document.origin();
-            origin.file == problem.file
-                && problem.position.is_some_and(|(number, _)| number == origin.document)
-                && credspec::findings(document).any(|finding| finding.level == Level::Error)
-        })
+fn only_duplicates(problems: Vec<Diagnostic>, documents: &[Document]) -> Vec<Diagnostic> {
+    let linted: HashSet<_> = documents
+        .iter()
+        .filter(|document| credspec::is_credential_spec(document))
+        .filter(|document| credspec::findings(document).any(|finding| finding.severity == Severity::Error))
+        .map(|document| (document.file(), document.location().position.map(|position| position.document)))
+        .collect();
+    let place = |problem: &Diagnostic| {
+        let location = problem.location.as_ref()?;
+        Some(linted.contains(&(&location.file, location.position.map(|position| position.document))))
     };
-    problems.into_iter().filter(|problem| !linted(problem)).collect()
-}
-
-/// A document of a folder that is not meant for Kubernetes.
-fn passed_over(problem: &Problem) -> Finding {
-    let message = "passed over: no Kubernetes object, for it has neither apiVersion nor kind".to_owned();
-    Finding { message, ..about(Level::Note, "not-kubernetes", problem) }
+    let is_new = |problem: &Diagnostic| place(problem) != Some(true);
+    problems.into_iter().filter(is_new).collect()
 }
 
 /// An object that the API server would not take.
-fn refused(problem: &Problem) -> Finding {
-    let consequence = "the API server refuses the object, so it counts for nothing here".to_owned();
-    Finding { consequence: Some(consequence), ..about(Level::Error, "object", problem) }
-}
-
-fn about(level: Level, rule: &'static str, problem: &Problem) -> Finding {
-    Finding {
-        level,
-        rule,
-        file: Arc::clone(&problem.file),
-        line: problem.position.map_or(1, |(_, line)| line),
-        object: problem.position.map_or_else(String::new, |(number, _)| format!("document {number}")),
-        field: String::new(),
-        message: problem.message.clone(),
-        consequence: None,
-        fix: None,
+fn refused(problem: Diagnostic) -> Diagnostic {
+    let position = problem.location.as_ref().and_then(|location| location.position);
+    Diagnostic {
+        object: position.map_or_else(String::new, |position| format!("document {}", position.document)),
+        consequence: Some("the API server refuses the object, so it has no effect here"),
+        ..problem
     }
 }
 
@@ -151,7 +141,7 @@ async fn check(
     let mut patched = HashMap::new();
     for (place, document) in documents.iter().enumerate() {
         if credspec::is_credential_spec(document) {
-            credspec::findings(document).for_each(|finding| report.add(finding));
+            report.extend(credspec::findings(document));
         } else if let Some(pod) = pods::Subject::of(document, namespace)
             && let Some(stored) = pods::check(&pod, source, report).await
         {

@@ -4,7 +4,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use clap::Args;
-use http::{Request, header::CONTENT_TYPE};
+use http::{
+    Request,
+    header::{CONTENT_TYPE, WARNING},
+};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -86,6 +89,15 @@ impl Cluster {
         let request =
             Request::post(path).header(CONTENT_TYPE, "application/json").body(object.to_string().into_bytes())?;
         Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
+    }
+
+    /// Creates an object, and gives the warnings that come with the answer.
+    pub(super) async fn post_for_warnings(&self, path: &str, object: &Value) -> anyhow::Result<Vec<String>> {
+        let request =
+            Request::post(path).header(CONTENT_TYPE, "application/json").body(object.to_string().into_bytes())?;
+        let answer = self.api.exchange(request, Instant::now() + CALL).await?;
+        let warnings = answer.headers().get_all(WARNING).iter();
+        Ok(warnings.filter_map(|warning| warning.to_str().ok()).map(str::to_owned).collect())
     }
 
     /// Reads what a pod serves in plain HTTP on one of its ports, by way of the API server.

@@ -12,15 +12,16 @@ use clap::{Args, Subcommand};
 
 use super::{
     Outcome, input,
-    output::{Finding, Format, Level, Report, Style, printable},
+    output::{Format, Report, Style},
     print,
 };
-use gmsa_cluster::manifests::{Document, Found};
+use gmsa_cluster::manifests::{Document, Manifests};
 use gmsa_core::credspec::{
     GROUP, KIND,
-    generate::{Domain, Plan, Plugin},
-    lint::{self, KNOWN_PLUGINS, Severity},
+    generate::{Domain, Draft, Plugin},
+    lint::{self, KNOWN_PLUGINS},
 };
+use gmsa_core::diagnostic::{Diagnostic, Location, Position, Severity, printable::one_line};
 
 /// What no domain can tell.
 const ACCOUNT: &str = "--account";
@@ -104,24 +105,24 @@ pub fn run(command: &Command) -> anyhow::Result<Outcome> {
 }
 
 fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
-    let plan = match &options.from_docker {
-        Some(path) => Plan::from_docker(options.name.clone(), &input::text(path)?)
+    let draft = match &options.from_docker {
+        Some(path) => Draft::from_docker(options.name.clone(), &input::text(path)?)
             .with_context(|| format!("cannot convert {}", path.display()))?,
         None => from_options(options)?,
     };
-    let mut findings = lint::object(&plan.object());
+    let mut findings = lint::object(&draft.object());
     // The account and the domain stand in several fields: once is enough for whoever typed them once.
     let mut said = BTreeSet::new();
-    findings.retain(|found| said.insert((found.problem.clone(), found.remedy.clone())));
+    findings.retain(|found| said.insert((found.message.clone(), found.fix.clone())));
     for found in &findings {
-        let line = format!("{}: {}: {} (right: {})", found.severity.as_str(), found.field, found.problem, found.remedy);
-        writeln!(io::stderr(), "{}", printable(&line))?;
+        let fix = found.fix.as_ref().map(|fix| format!(" (right: {fix})")).unwrap_or_default();
+        writeln!(io::stderr(), "{}: {}{}", found.severity.as_str(), found, one_line(&fix))?;
     }
     if findings.iter().any(|found| found.severity == Severity::Error) {
         writeln!(io::stderr(), "nothing was written")?;
         return Ok(Outcome::Findings);
     }
-    let yaml = plan.yaml();
+    let yaml = draft.yaml();
     match &options.out {
         None => print(yaml.as_bytes())?,
         Some(path) => write(path, &yaml, options.force)?,
@@ -129,7 +130,7 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     Ok(if findings.is_empty() { Outcome::Clean } else { Outcome::Findings })
 }
 
-fn from_options(options: &NewOptions) -> anyhow::Result<Plan> {
+fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
     let mut questions = Questions::default();
     let account = questions.answer(options.account.as_ref(), ACCOUNT, "SAM name of the account")?;
     let domain = if let Some(path) = &options.from_ad {
@@ -157,7 +158,7 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Plan> {
         .plugin
         .as_ref()
         .map(|plugin| Plugin { guid: plugin_guid(plugin), input: options.plugin_input.clone().unwrap_or_default() });
-    Ok(Plan::new(name, account, domain, &options.additional, plugin))
+    Ok(Draft::new(name, account, domain, &options.additional, plugin))
 }
 
 fn plugin_guid(plugin: &str) -> String {
@@ -203,18 +204,20 @@ fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
         opened => opened.with_context(|| format!("cannot write {}", path.display()))?,
     };
     file.write_all(yaml.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
-    print(format!("{} written\n", printable(&path.display().to_string())).as_bytes())
+    print(format!("{} written\n", one_line(&path.display().to_string())).as_bytes())
 }
 
 fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
-    let Found { documents, problems, .. } = input::manifests(&options.files);
+    let Manifests { documents, problems, .. } = input::manifests(&options.files);
     let specs: Vec<&Document> = documents.iter().filter(|document| is_credential_spec(document)).collect();
-    let mut report = Report::new(specs.len(), &problems);
+    let mut report = Report::new(specs.len());
+    report.extend(problems);
     for document in specs {
-        findings(document).for_each(|finding| report.add(finding));
+        report.extend(findings(document));
     }
+    let outcome = report.outcome();
     print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
-    Ok(report.outcome())
+    Ok(outcome)
 }
 
 /// Whether a manifest is one of a credential spec, of whatever version.
@@ -223,18 +226,13 @@ pub(super) fn is_credential_spec(document: &Document) -> bool {
 }
 
 /// What is wrong with a credential spec.
-pub(super) fn findings(document: &Document) -> impl Iterator<Item = Finding> {
+pub(super) fn findings(document: &Document) -> impl Iterator<Item = Diagnostic> {
     let name = document.value().pointer("/metadata/name").and_then(serde_json::Value::as_str).unwrap_or_default();
-    lint::object(document.value()).into_iter().map(move |found| Finding {
-        level: Level::from(found.severity),
-        rule: found.rule,
-        file: document.origin().file.clone(),
-        line: document.line_of(&pointer(&found.field)),
-        object: format!("{KIND} {name}"),
-        field: found.field,
-        message: found.problem,
-        consequence: Some(found.consequence.to_owned()),
-        fix: Some(found.remedy),
+    lint::object(document.value()).into_iter().map(move |found| {
+        let Location { file, position } = document.location().clone();
+        let line = document.line_of(&pointer(&found.field));
+        let position = position.map(|position| Position { line, ..position });
+        Diagnostic { object: format!("{KIND} {name}"), ..found }.at(Location { file, position })
     })
 }
 
@@ -265,9 +263,9 @@ mod tests {
                 dns: other.clone(), forest: text.clone(), netbios: text.clone(), sid: other.clone(), guid: text.clone(),
             };
             let plugin = Plugin { guid: other.clone(), input: text.clone() };
-            let plan = Plan::new(text, other.clone(), domain, &[other], Some(plugin));
-            let read: Value = serde_saphyr::from_str(&plan.yaml()).unwrap();
-            prop_assert_eq!(read, plan.object());
+            let draft = Draft::new(text, other.clone(), domain, &[other], Some(plugin));
+            let read: Value = serde_saphyr::from_str(&draft.yaml()).unwrap();
+            prop_assert_eq!(read, draft.object());
         }
     }
 }

@@ -14,10 +14,15 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
+use gmsa_core::diagnostic::{
+    Severity,
+    printable::{self, one_line},
+};
+
 use super::{
     Outcome,
     connect::{Cluster, Connection, block_on},
-    output::{Level, Style, printable},
+    output::Style,
     print, with_causes,
 };
 
@@ -66,19 +71,22 @@ pub(super) struct Line {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
+    /// What to run to see more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    commands: Vec<String>,
 }
 
 impl Line {
     pub(super) fn pass(about: &'static str, text: impl Into<String>) -> Self {
-        Self { status: Status::Pass, about, text: text.into(), remedy: None }
+        Self { status: Status::Pass, about, text: text.into(), remedy: None, commands: Vec::new() }
     }
 
     pub(super) fn warn(about: &'static str, text: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { status: Status::Warn, about, text: text.into(), remedy: Some(remedy.into()) }
+        Self { status: Status::Warn, about, text: text.into(), remedy: Some(remedy.into()), commands: Vec::new() }
     }
 
     pub(super) fn fail(about: &'static str, text: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { status: Status::Fail, about, text: text.into(), remedy: Some(remedy.into()) }
+        Self { status: Status::Fail, about, text: text.into(), remedy: Some(remedy.into()), commands: Vec::new() }
     }
 
     /// What could not be looked at.
@@ -117,9 +125,10 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 /// Says on standard error what is waited for, whenever that has changed; gives back what was said.
 fn tell(lines: &[Line], told: &[String]) -> io::Result<Vec<String>> {
     let failing = lines.iter().filter(|line| line.status == Status::Fail);
-    let awaited: Vec<String> = failing.map(|line| format!("waiting: {}: {}\n", line.about, line.text)).collect();
+    let awaited: Vec<String> =
+        failing.map(|line| format!("waiting: {}: {}\n", line.about, one_line(&line.text))).collect();
     if awaited != told {
-        io::stderr().write_all(printable(&awaited.concat()).as_bytes())?;
+        io::stderr().write_all(awaited.concat().as_bytes())?;
     }
     Ok(awaited)
 }
@@ -135,7 +144,11 @@ async fn look(cluster: &Cluster) -> anyhow::Result<Vec<Line>> {
 }
 
 fn show(lines: &[Line], json: bool) -> anyhow::Result<()> {
-    let text = if json { serde_json::to_string_pretty(lines)? + "\n" } else { table(lines, Style::of_terminal()) };
+    let text = if json {
+        printable::json(&(serde_json::to_string_pretty(lines)? + "\n"))
+    } else {
+        table(lines, Style::of_terminal())
+    };
     print(text.as_bytes())?;
     Ok(())
 }
@@ -146,8 +159,8 @@ fn table(lines: &[Line], style: Style) -> String {
     for line in lines {
         let mark = match line.status {
             Status::Pass => style.good("pass"),
-            Status::Warn => style.level(Level::Warning, "warn"),
-            Status::Fail => style.level(Level::Error, "fail"),
+            Status::Warn => style.level(Severity::Warning, "warn"),
+            Status::Fail => style.level(Severity::Error, "fail"),
         };
         text.push_str(&format_line(&mark, line, width));
     }
@@ -156,8 +169,9 @@ fn table(lines: &[Line], style: Style) -> String {
 
 fn format_line(mark: &str, line: &Line, width: usize) -> String {
     let about = line.about;
-    let remedy = line.remedy.as_ref().map(|text| format!("      {:width$}  -> {}\n", "", printable(text)));
-    format!("{mark}  {about:width$}  {}\n{}", printable(&line.text), remedy.unwrap_or_default())
+    let remedy = line.remedy.as_ref().map(|text| format!("      {:width$}  -> {}\n", "", one_line(text)));
+    let commands: String = line.commands.iter().map(|command| format!("{}\n", one_line(command))).collect();
+    format!("{mark}  {about:width$}  {}\n{commands}{}", one_line(&line.text), remedy.unwrap_or_default())
 }
 
 /// A text in a JSON object, empty where there is none.

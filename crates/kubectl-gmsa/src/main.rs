@@ -22,6 +22,7 @@ mod reference;
 mod who_can;
 
 use connect::Connection;
+use gmsa_core::diagnostic::{printable::one_line, rules};
 
 /// Group Managed Service Accounts in Kubernetes: make credential specs, grant them, and find what is wrong before a pod
 /// does.
@@ -45,7 +46,7 @@ enum Command {
     Grant(grant::Options),
     /// List who may use a credential spec, and why
     WhoCan(who_can::Options),
-    /// Check an install, and what uses it, up: each line pass, warn or fail with its remedy
+    /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
     Doctor(doctor::Options),
     /// Print a completion script for a shell
     Completion(CompletionOptions),
@@ -55,6 +56,9 @@ enum Command {
     /// Print this reference as Markdown
     #[command(hide = true)]
     Reference,
+    /// Print the page of all rules as Markdown
+    #[command(hide = true)]
+    Rules,
 }
 
 #[derive(Debug, Args)]
@@ -67,7 +71,7 @@ struct CompletionOptions {
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// There is nothing to find fault with.
+    /// No problems were found.
     Clean,
     /// There are findings.
     Findings,
@@ -91,7 +95,7 @@ fn main() -> ExitCode {
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {}", output::printable(&with_causes(&error)));
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&with_causes(&error)));
             Outcome::Incomplete.into()
         }
     }
@@ -129,6 +133,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             clap_mangen::Man::new(Cli::command()).render(&mut page)?;
             print(&page)
         }
+        Command::Rules => print(rules::page().as_bytes()),
         Command::Reference => print(reference::reference(&Cli::command()).as_bytes()),
     }
 }

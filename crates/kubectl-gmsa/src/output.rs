@@ -3,14 +3,13 @@
 //! What always holds: every form says the same; whatever comes from a file is escaped for the form that it stands in, so
 //! no manifest can steer a terminal or write a log command.
 
-use std::{fmt::Write as _, io::IsTerminal as _, sync::Arc};
+use std::{io::IsTerminal as _, sync::Arc};
 
 use clap::ValueEnum;
+use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Severity, printable, rules};
 use serde::Serialize;
 
 use super::Outcome;
-use gmsa_cluster::manifests::Problem;
-use gmsa_core::credspec::lint::Severity;
 
 mod github;
 mod sarif;
@@ -27,62 +26,6 @@ pub enum Format {
     Sarif,
     /// For the log of a GitHub workflow
     Github,
-}
-
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// Worth knowing; does not count as a finding.
-    Note,
-    /// May be meant so, but rarely is.
-    Warning,
-    /// Cannot work.
-    Error,
-}
-
-impl Level {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
-
-impl From<Severity> for Level {
-    fn from(severity: Severity) -> Self {
-        match severity {
-            Severity::Warning => Self::Warning,
-            Severity::Error => Self::Error,
-        }
-    }
-}
-
-/// One thing that was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// How much it matters.
-    pub level: Level,
-    /// The rule's name, fit for a machine.
-    pub rule: &'static str,
-    /// The file.
-    pub file: Arc<str>,
-    /// The line in it, counted from 1.
-    pub line: u64,
-    /// The object: `Deployment shop/web`.
-    pub object: String,
-    /// The field in the object.
-    pub field: String,
-    /// What is wrong.
-    pub message: String,
-    /// What happens because of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub consequence: Option<String>,
-    /// What to do about it: a command, or the YAML to add.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fix: Option<String>,
 }
 
 /// What will become of one place that uses GMSA.
@@ -106,45 +49,30 @@ pub struct Place {
     pub result: String,
 }
 
-/// A file, or a part of one, that could not be looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Unread {
-    file: Arc<str>,
-    line: Option<u64>,
-    message: String,
-}
-
 /// Everything that was found.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 pub struct Report {
     /// How many objects were read.
     documents: usize,
     places: Vec<Place>,
-    findings: Vec<Finding>,
-    unread: Vec<Unread>,
+    findings: Diagnostics,
 }
 
 impl Report {
-    /// A report on so many objects, and on what could not be read.
+    /// A report on a number of objects.
     #[must_use]
-    pub fn new(documents: usize, problems: &[Problem]) -> Self {
-        let mut report = Self { documents, ..Self::default() };
-        report.unread(problems);
-        report
+    pub fn new(documents: usize) -> Self {
+        Self { documents, ..Self::default() }
     }
 
-    /// Adds what could not be read.
-    pub fn unread(&mut self, problems: &[Problem]) {
-        self.unread.extend(problems.iter().map(|problem| Unread {
-            file: Arc::clone(&problem.file),
-            line: problem.position.map(|(_, line)| line),
-            message: problem.message.clone(),
-        }));
-    }
-
-    /// Adds what was found.
-    pub fn add(&mut self, finding: Finding) {
+    /// Adds a finding.
+    pub fn add(&mut self, finding: Diagnostic) {
         self.findings.push(finding);
+    }
+
+    /// Adds findings.
+    pub fn extend(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
+        self.findings.extend(findings);
     }
 
     /// Adds what will become of a place.
@@ -155,49 +83,135 @@ impl Report {
     /// How it ended: notes are no findings.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
-        if !self.unread.is_empty() {
+        let findings = self.findings.as_slice();
+        if findings.iter().any(is_unreadable) {
             Outcome::Incomplete
-        } else if self.findings.iter().any(|finding| finding.level > Level::Note) {
+        } else if findings.iter().any(|finding| finding.severity > Severity::Note) {
             Outcome::Findings
         } else {
             Outcome::Clean
         }
     }
 
-    /// Prints the report; findings stand in the order of files and lines.
+    /// Prints the report; findings are in the order of files and lines.
     ///
     /// # Errors
     /// Where JSON cannot be written, which plain texts and numbers never cause.
-    pub fn render(&mut self, format: Format, style: Style) -> anyhow::Result<String> {
-        self.findings.sort_by(|a, b| (&a.file, a.line, b.level).cmp(&(&b.file, b.line, a.level)));
+    pub fn render(self, format: Format, style: Style) -> anyhow::Result<String> {
+        let summary = self.summary();
+        let mut findings: Vec<Diagnostic> = self.findings.into_iter().collect();
+        findings.sort_by_cached_key(|found| {
+            let place = found.location.as_ref().map(|location| (Arc::clone(&location.file), location.line()));
+            // What could not be read comes first.
+            (!is_unreadable(found), place, std::cmp::Reverse(found.severity))
+        });
         Ok(match format {
-            Format::Table => table::render(self, style),
+            Format::Table => table::render(&self.places, &findings, &summary, style),
             Format::Json => {
-                let mut text = serde_json::to_string_pretty(self)?;
-                text.push('\n');
-                text
+                let findings: Vec<Shown<'_>> = findings.iter().map(Shown::from).collect();
+                let report = Everything { documents: self.documents, places: &self.places, findings };
+                printable::json(&(serde_json::to_string_pretty(&report)? + "\n"))
             }
-            Format::Sarif => sarif::render(self)?,
-            Format::Github => github::render(self),
+            Format::Sarif => printable::json(&sarif::render(&findings)?),
+            Format::Github => github::render(&findings, &summary),
         })
     }
 
-    /// `2 errors and 1 warning in 5 objects`
+    /// `2 errors, 1 warning in 5 objects`
     fn summary(&self) -> String {
-        let count = |level| self.findings.iter().filter(|finding| finding.level == level).count();
+        let count = |of: &dyn Fn(&Diagnostic) -> bool| -> usize {
+            self.findings.as_slice().iter().filter(|found| of(found)).map(|found| found.more + 1).sum()
+        };
+        let of = |severity| count(&|found: &Diagnostic| found.severity == severity && !is_unreadable(found));
         let found: Vec<String> = [
-            (self.unread.len(), "unreadable part"),
-            (count(Level::Error), "error"),
-            (count(Level::Warning), "warning"),
-            (count(Level::Note), "note"),
+            (count(&is_unreadable), "unreadable part"),
+            (of(Severity::Error), "error"),
+            (of(Severity::Warning), "warning"),
+            (of(Severity::Note), "note"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| plural(count, what))
         .collect();
-        let found = if found.is_empty() { "nothing to find fault with".to_owned() } else { found.join(", ") };
+        let found = if found.is_empty() { "no problems found".to_owned() } else { found.join(", ") };
         format!("{found} in {}", plural(self.documents, "object"))
     }
+}
+
+fn is_unreadable(finding: &Diagnostic) -> bool {
+    finding.rule.id == rules::UNREADABLE.id
+}
+
+/// The report, as JSON.
+#[derive(Serialize)]
+struct Everything<'r> {
+    documents: usize,
+    places: &'r [Place],
+    findings: Vec<Shown<'r>>,
+}
+
+/// A finding, as JSON.
+#[derive(Serialize)]
+struct Shown<'f> {
+    level: &'static str,
+    rule: &'static str,
+    file: &'f str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    object: &'f str,
+    field: &'f str,
+    message: &'f str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consequence: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<&'f str>,
+    /// How many others of this rule in this file are left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    more: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl<'f> From<&'f Diagnostic> for Shown<'f> {
+    fn from(found: &'f Diagnostic) -> Self {
+        Self {
+            level: found.severity.as_str(),
+            rule: found.rule.id,
+            file: file(found),
+            line: line(found),
+            object: &found.object,
+            field: &found.field,
+            message: &found.message,
+            consequence: found.consequence,
+            fix: found.fix.as_deref(),
+            more: found.more,
+        }
+    }
+}
+
+/// The file of a finding.
+fn file(found: &Diagnostic) -> &str {
+    found.location.as_ref().map_or("", |location| &location.file)
+}
+
+/// The line of a finding.
+fn line(found: &Diagnostic) -> Option<u64> {
+    found.location.as_ref()?.line()
+}
+
+/// The object, the field and what is wrong with it.
+fn sentence(found: &Diagnostic) -> String {
+    let parts = [&found.object, &found.field, &found.message];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).map(String::as_str).collect();
+    parts.join(": ")
+}
+
+/// Says how many others are left out.
+fn left_out(found: &Diagnostic) -> Option<String> {
+    (found.more > 0).then(|| format!("{} more of rule {} in this file are left out", found.more, found.rule.id))
 }
 
 fn plural(count: usize, what: &str) -> String {
@@ -230,11 +244,11 @@ impl Style {
         self.paint("32", text)
     }
 
-    pub(super) fn level(self, level: Level, text: &str) -> String {
-        let code = match level {
-            Level::Note => "36",
-            Level::Warning => "33",
-            Level::Error => "31",
+    pub(super) fn level(self, severity: Severity, text: &str) -> String {
+        let code = match severity {
+            Severity::Note => "36",
+            Severity::Warning => "33",
+            Severity::Error => "31",
         };
         self.paint(code, text)
     }
@@ -242,19 +256,4 @@ impl Style {
     pub(super) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
-}
-
-/// A text that cannot steer a terminal: control characters but line feeds are escaped.
-#[must_use]
-pub fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() && c != '\n' {
-            // Writing into a String cannot fail.
-            let _ = write!(out, "{}", c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }

@@ -9,15 +9,13 @@ use super::{
     Outcome,
     connect::{Cluster, Connection, block_on},
     grant::spec_name,
-    input,
-    output::printable,
-    print,
+    input, print,
 };
 use gmsa_cluster::{
     authorizer::rbac::{Access, Holder, Rbac},
-    manifests::{self, Document, Found, Problem},
+    manifests::{self, Manifests},
 };
-use gmsa_core::credspec::SpecName;
+use gmsa_core::{credspec::SpecName, diagnostic::printable::one_line};
 
 /// Which credential spec, and whom to ask.
 #[derive(Debug, Args)]
@@ -35,17 +33,14 @@ pub struct Options {
 /// # Errors
 /// Where the cluster cannot be asked.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let Found { documents, problems, .. } = if let Some(path) = &options.state {
-        input::manifests(std::slice::from_ref(path))
-    } else {
-        let documents = block_on(async { roles_and_bindings(&connection.cluster().await?).await })?;
-        Found { documents, ..Found::default() }
+    let Manifests { documents, mut problems, .. } = match &options.state {
+        Some(path) => input::manifests(std::slice::from_ref(path)),
+        None => block_on(async { roles_and_bindings(&connection.cluster().await?).await })?,
     };
-    let (rbac, refused) = Rbac::from_each(&documents);
-    let mut text = String::new();
-    for problem in problems.iter().chain(&refused) {
-        text.push_str(&format_problem(problem));
-    }
+    let (rbac, refused) = Rbac::from_documents(&documents);
+    problems.extend(refused);
+    let mut text: String =
+        problems.as_slice().iter().map(|problem| format!("{}: {problem}\n", problem.rule.id)).collect();
     let rows = rows(&rbac, &options.name, connection.asked_namespace());
     if rows.is_empty() {
         text.push_str("nobody\n");
@@ -53,11 +48,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         text.push_str(&table(&rows));
     }
     print(text.as_bytes())?;
-    Ok(if problems.is_empty() && refused.is_empty() { Outcome::Clean } else { Outcome::Incomplete })
-}
-
-fn format_problem(problem: &Problem) -> String {
-    format!("unreadable: {problem}\n")
+    Ok(if problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete })
 }
 
 /// Namespace, holder, binding and role of each grant; `*` for all namespaces.
@@ -78,7 +69,7 @@ fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3
             };
             let kind = if binding.namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
             let by = format!("{kind} {} of {} {}", binding.name, binding.role_kind.as_str(), binding.role);
-            rows.insert([place.to_owned(), holder, by].map(|cell| printable(&cell)));
+            rows.insert([place.to_owned(), holder, by].map(|cell| one_line(&cell).into_owned()));
         }
     }
     rows
@@ -102,17 +93,17 @@ const KINDS: [(&str, &str); 4] = [
 ];
 
 /// Reads all roles and bindings of a cluster, in pages.
-async fn roles_and_bindings(cluster: &Cluster) -> anyhow::Result<Vec<Document>> {
-    let mut documents = Vec::new();
+async fn roles_and_bindings(cluster: &Cluster) -> anyhow::Result<Manifests> {
+    let mut found = Manifests::default();
     for kind in KINDS {
         for item in cluster.list(&format!("/apis/rbac.authorization.k8s.io/v1/{}", kind.1)).await? {
-            documents.extend(manifests::parse(kind.1, &object(kind.0, item).to_string())?);
+            found.extend(manifests::parse(kind.1, &object(kind.0, item).to_string()));
         }
     }
-    Ok(documents)
+    Ok(found)
 }
 
-/// An item of a list as a manifest: with its kind, and without what nobody asks for.
+/// An item of a list as a manifest: with its kind, and without what is not needed.
 fn object(kind: &str, mut item: Value) -> Value {
     if let Some(object) = item.as_object_mut() {
         object.insert("apiVersion".to_owned(), Value::from("rbac.authorization.k8s.io/v1"));

@@ -15,20 +15,16 @@ use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
     apiserver::ApiServer,
-    command::{Outcome, certs, install_test},
+    command::{Outcome, certs, crd, install_test},
     config::{Args, Backend, Config, Run},
-    metrics::{CertificateStep, Metrics},
+    metrics::Metrics,
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
     telemetry::{self, Traces},
-    tls::{
-        self, Served,
-        self_managed::{Counts, Progress},
-    },
+    tls::{self, Served},
 };
-use tokio::{runtime::Runtime, sync::watch, task::JoinSet};
-
-use certificates::Serving;
+use tokio::{runtime::Runtime, task::JoinSet};
+use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
     let run = match Args::parse().resolve() {
@@ -40,9 +36,10 @@ fn main() -> ExitCode {
     };
     let ended = match run {
         Run::Serve(config) => observed(&config).inspect_err(|error| eprintln!("error: {error:#}")),
-        Run::Test { namespace } => told(on_runtime(test(&namespace))),
+        Run::Test { namespace, enforcement } => told(on_runtime(test(&namespace, enforcement))),
+        Run::UpgradeCrd => told(on_runtime(upgrade_crd())),
         Run::Inspect(request) => told(on_runtime(certs::inspect(request, SystemTime::now()))),
-        Run::Issue(request) => told(certs::issue(request, SystemTime::now())),
+        Run::Issue(request) => told(certs::issue(&request, SystemTime::now())),
     };
     ended.unwrap_or(ExitCode::from(2))
 }
@@ -59,9 +56,17 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
 fn observed(config: &Config) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let start = |endpoint| Traces::start(endpoint, runtime.handle().clone());
-    let traces = config.otlp_endpoint.as_ref().map(start).transpose()?;
+    // Traces are no part of the work: a collector that cannot be used is logged, once there is a log.
+    let (traces, useless) = match config.otlp_endpoint.as_ref().map(start).transpose() {
+        Ok(traces) => (traces, None),
+        Err(error) => (None, Some(error)),
+    };
     let _log = telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref())
         .context("cannot start the log")?;
+    if let Some(error) = useless {
+        let error = anyhow::Error::new(error);
+        tracing::error!("no traces are exported: {error:#}");
+    }
     let code = match runtime.block_on(serve(config)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -82,9 +87,14 @@ fn told(result: anyhow::Result<(String, Outcome)>) -> anyhow::Result<ExitCode> {
     Ok(outcome.into())
 }
 
-async fn test(namespace: &str) -> anyhow::Result<(String, Outcome)> {
+async fn test(namespace: &str, enforcement: Enforcement) -> anyhow::Result<(String, Outcome)> {
     let api = ApiServer::from_environment().await.context("no cluster to test")?;
-    install_test::run(&api, namespace).await
+    install_test::run(&api, namespace, enforcement).await
+}
+
+async fn upgrade_crd() -> anyhow::Result<(String, Outcome)> {
+    let api = ApiServer::from_environment().await.context("no cluster with a CRD")?;
+    crd::upgrade(&api).await
 }
 
 /// The tasks of the process. None of them ends on its own.
@@ -116,7 +126,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         }
     };
     let served = Served::new();
-    let Serving { anchor, progress } = certificates::serve(config, api.as_ref(), &served, trusted, &mut tasks)?;
+    let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
     let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set TLS up")?;
 
     let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone())
@@ -129,18 +139,17 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     }
     let webhook = Bound::bind(config.listen, tls, config.limits, reviewer)
         .with_context(|| format!("cannot listen on {}", config.listen))?;
-    let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS)
+    let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS, admin::IDLE_TIMEOUT)
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
     if let (Backend::Standalone(folder), Some(anchor)) = (&config.backend, &anchor) {
         tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, anchor.path()));
     }
 
-    let scrape = Scrape::new(registry, move || record(&metrics, &served, progress.as_deref()));
+    let scrape = Scrape::new(registry, move || served.record(&metrics));
     let drain = config.drain_timeout;
     // Probes are answered until the process ends.
-    let (_open, never) = watch::channel(false);
-    let probes = probes.serve(admin::router(readiness, scrape), never, drain);
+    let probes = probes.serve(admin::router(readiness, scrape), CancellationToken::new(), drain);
     tasks.spawn(async move {
         probes.await;
     });
@@ -160,18 +169,4 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
     }
     Ok(())
-}
-
-/// Brings the metrics of the certificates up to date.
-fn record(metrics: &Metrics, served: &Served, progress: Option<&Progress>) {
-    let status = served.status();
-    metrics.certificate(status.current.map(|current| current.not_after), status.published, status.refused);
-    let Some(progress) = progress else { return };
-    let Counts { filled, rebuilt, renewed, rotated, bundles_written, failed } = progress.counts();
-    metrics.certificate_step(CertificateStep::Filled, filled);
-    metrics.certificate_step(CertificateStep::Rebuilt, rebuilt);
-    metrics.certificate_step(CertificateStep::Renewed, renewed);
-    metrics.certificate_step(CertificateStep::Rotated, rotated);
-    metrics.certificate_step(CertificateStep::BundleWritten, bundles_written);
-    metrics.certificate_step(CertificateStep::Failed, failed);
 }

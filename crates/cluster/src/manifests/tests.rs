@@ -7,17 +7,20 @@ use serde_json::json;
 use super::*;
 
 fn documents(text: &str) -> Vec<Document> {
-    parse("a.yaml", text).unwrap()
+    parse("a.yaml", text).complete().unwrap()
 }
 
 /// The whole message of a text that cannot be read.
 fn error(text: &str) -> String {
-    parse("a.yaml", text).unwrap_err().to_string()
+    parse("a.yaml", text).complete().unwrap_err().to_string()
 }
 
 /// Where each object of a text stands: document, line, kind.
 fn places(text: &str) -> Vec<(usize, u64, String)> {
-    let place = |d: &Document| (d.origin().document, d.origin().line, d.kind().to_owned());
+    let place = |d: &Document| {
+        let position = d.location().position.unwrap();
+        (position.document, position.line, d.kind().to_owned())
+    };
     documents(text).iter().map(place).collect()
 }
 
@@ -52,6 +55,9 @@ fn values_are_read_as_kubectl_reads_them() {
         "base": {"a": 1, "b": 2}, "merged": {"a": 1, "b": 3}, "text": "010", "fold": "a b",
     });
     assert_eq!(documents(text)[0].value(), &expected);
+    // What JSON allows in a string, and YAML does not.
+    let text = "---\n{\"apiVersion\": \"v1\",\r\n \"kind\": \"X\", \"a\": \"\u{7f}\u{9b}\u{ffff}😀\"}";
+    assert_eq!(documents(text)[0].value()["a"], "\u{7f}\u{9b}\u{ffff}😀");
     // JSON as `kubectl` prints it: tabs, escapes, a surrogate pair.
     let text = "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"X\",\n\t\"a\\/b\": \"\\ud83d\\ude00\\n\"\n}\n";
     assert_eq!(documents(text)[0].value(), &json!({"apiVersion": "v1", "kind": "X", "a/b": "😀\n"}));
@@ -62,7 +68,7 @@ fn lists_are_opened() {
     let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n- kind: RoleList\n  apiVersion: rbac.authorization.k8s.io/v1\n  items:\n  - metadata: {name: a}\n  - {kind: Role, apiVersion: x/v2}\n---\nkind: PodList\napiVersion: v1\nitems:\n---\nkind: List\napiVersion: v1\n---\nkind: AllowList\napiVersion: x/v1\n";
     let found: Vec<_> = documents(text)
         .iter()
-        .map(|d| (d.origin().to_string(), d.api_version().to_owned(), d.group().to_owned(), d.kind().to_owned()))
+        .map(|d| (d.location().to_string(), d.api_version().to_owned(), d.group().to_owned(), d.kind().to_owned()))
         .collect();
     let expected = [
         ("a.yaml, document 1, line 4", "v1", "", "Pod"),
@@ -111,7 +117,7 @@ fn a_broken_text_says_where_and_what() {
         ),
     ];
     for (text, line, message) in cases {
-        let problem = &parse("a.yaml", &format!("{head}{text}")).unwrap_err().problems()[0].clone();
+        let problem = &parse("a.yaml", &format!("{head}{text}")).complete().unwrap_err().problems()[0].clone();
         let expected = format!("a.yaml, document 2, line {}: {message}", line + 3);
         assert_eq!(problem.to_string(), expected, "{text:?}");
     }
@@ -132,8 +138,9 @@ fn every_document_that_is_no_object_is_reported() {
 
 #[test]
 fn messages_cannot_steer_a_terminal() {
-    let problem = Problem { file: Arc::from("a.yaml"), position: None, message: "found \u{1b}[2J".to_owned() };
-    assert_eq!(problem.to_string(), "a.yaml: found \\u{1b}[2J");
+    let name = "a\u{202e}\n.yaml";
+    let problems = parse(name, "1").problems;
+    assert!(problems.as_slice()[0].to_string().starts_with("a\\u{202e}\\n.yaml, document 1, line 1: expected"));
     assert!(error("\"\\e\": 1\n\"\\e\": 2\n").ends_with("the key \"\\u{1b}\" stands twice"));
 }
 
@@ -148,7 +155,7 @@ fn what_a_text_may_hold_is_bounded() {
     };
     // The last key's null is no level.
     assert_eq!(documents(&nested(64)).len(), 1);
-    let first = |text: &str| parse("a.yaml", text).unwrap_err().problems()[0].to_string();
+    let first = |text: &str| parse("a.yaml", text).complete().unwrap_err().problems()[0].to_string();
     assert_eq!(first(&nested(65)), "a.yaml, document 1, line 67: expected at most 64 levels of mappings and lists");
     assert_eq!(first(&"[".repeat(100_000)), "a.yaml, document 1, line 1: recursion limit exceeded");
 
@@ -173,14 +180,26 @@ fn what_a_text_may_hold_is_bounded() {
 }
 
 #[test]
-fn documents_and_values_are_counted() {
-    let limits = yaml::Limits { documents: 3, nodes: 5, ..yaml::LIMITS };
-    let read = |text: &str| yaml::read(text, &limits).map(|nodes| nodes.len());
-    assert_eq!(read("---\na\n---\n---\nb\n"), Ok(2));
-    assert_eq!(read("---\na\n---\n---\nb\n---\n"), Err((Some(6), "expected at most 3 documents".to_owned())));
+fn values_are_counted() {
+    let limits = yaml::Limits { nodes: 5, ..yaml::LIMITS };
+    let read = |text: &str| match yaml::read(text, 10, &limits) {
+        Ok(nodes) => Ok(nodes.len()),
+        Err(fault) => Err((fault.line, fault.message)),
+    };
     assert_eq!(read("a: b\nc: d\n"), Ok(1));
-    assert_eq!(read("a: b\nc: d\ne: f\n"), Err((Some(3), "expected at most 5 values".to_owned())));
-    assert_eq!(read("- &a [b, c]\n- *a\n"), Err((Some(2), "expected at most 5 values".to_owned())));
+    assert_eq!(read("a: b\nc: d\ne: f\n"), Err((Some(13), "expected at most 5 values".to_owned())));
+    assert_eq!(read("- &a [b, c]\n- *a\n"), Err((Some(12), "expected at most 5 values".to_owned())));
+}
+
+#[test]
+fn many_problems_are_counted_and_the_rest_is_read() {
+    let text = format!("{}apiVersion: v1\nkind: Pod\n---\n{}", "---\n[\n".repeat(300), "a: 1\n---\n".repeat(150));
+    let Manifests { documents, problems, foreign } = parse("a.yaml", &text.replacen("[\n---\n[", "[\n---\nx: [", 1));
+    let counts =
+        |found: &Diagnostics| (found.as_slice().len(), found.as_slice().iter().map(|one| one.more).sum::<usize>());
+    assert_eq!((documents.len(), counts(&problems), counts(&foreign)), (0, (100, 200), (100, 50)));
+    let text = format!("{text}---\napiVersion: v1\nkind: Pod\n");
+    assert_eq!(parse("a.yaml", &text).documents.len(), 1);
 }
 
 #[test]
@@ -219,7 +238,6 @@ fn fields_say_where_they_are_wrong() {
         a.get("d").get("e").required_text().unwrap_err(),
         a.expect_only(&["b", "d"]).unwrap_err(),
         document.root().problem("wrong"),
-        document.problem("wrong"),
     ];
     let expected = [
         "a.yaml, document 1, line 4: a.b[1]: expected a string, found a number",
@@ -228,7 +246,6 @@ fn fields_say_where_they_are_wrong() {
         "a.yaml, document 1, line 5: a.c: expected a mapping, found a number",
         "a.yaml, document 1, line 3: a.d.e: expected a string that is not empty, found nothing",
         "a.yaml, document 1, line 5: a.c: unknown field, expected one of: b, d",
-        "a.yaml, document 1, line 1: wrong",
         "a.yaml, document 1, line 1: wrong",
     ];
     assert_eq!(problems.map(|problem| problem.to_string()), expected);
@@ -253,11 +270,11 @@ spec:
 ---
 kind: C
 ";
-    let Found { documents, problems, .. } = parse_each("a.yaml", text);
-    let kinds: Vec<_> = documents.iter().map(|found| (found.kind(), found.origin().to_string())).collect();
+    let Manifests { documents, problems, .. } = parse("a.yaml", text);
+    let kinds: Vec<_> = documents.iter().map(|found| (found.kind(), found.location().to_string())).collect();
     assert_eq!(kinds, [("A", "a.yaml, document 1, line 2".to_owned()), ("B", "a.yaml, document 4, line 9".to_owned())]);
     assert_eq!(documents[1].line_of("/spec/field"), 12);
-    let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    let problems: Vec<_> = problems.as_slice().iter().map(ToString::to_string).collect();
     assert_eq!(
         problems,
         [
@@ -266,16 +283,4 @@ kind: C
             "a.yaml, document 5, line 15: expected a Kubernetes object with `apiVersion` and `kind`, found no `apiVersion`",
         ]
     );
-}
-
-#[test]
-fn read_alone_or_together_good_documents_are_the_same() {
-    let text =
-        "%YAML 1.2\n---\napiVersion: v1\nkind: A\n...\n%YAML 1.2\n---\napiVersion: v1\nkind: B\n---\n# nothing\n";
-    let Found { documents: alone, problems, .. } = parse_each("a.yaml", text);
-    assert_eq!(problems, []);
-    let seen = |documents: &[Document]| -> Vec<_> {
-        documents.iter().map(|found| (found.origin().clone(), found.value().clone(), found.line_of("/kind"))).collect()
-    };
-    assert_eq!(seen(&alone), seen(&documents(text)));
 }

@@ -1,12 +1,16 @@
 //! A text to documents: numbers them, opens lists, and insists on an `apiVersion` and a `kind`.
 
-use std::sync::Arc;
+use std::{num::NonZero, sync::Arc, thread};
 
+use gmsa_core::diagnostic::{
+    Diagnostic, Location, Position,
+    rules::{self, Rule},
+};
 use serde_json::Value;
 
 use super::{
-    Document, Error, Found, Origin, Problem,
-    yaml::{self, Node},
+    Document, Manifests,
+    yaml::{self, Fault, Node},
 };
 
 /// The deepest nesting of lists in lists.
@@ -15,40 +19,82 @@ const MAX_LISTS: usize = 4;
 /// Reads the documents of a text, YAML or JSON; `name` stands for it in messages.
 ///
 /// Empty documents are skipped. A `List`, and any `…List` with `items`, gives its items. As with `kubectl`, an object must
-/// say its `apiVersion` and `kind`.
-///
-/// # Errors
-/// What is wrong with the text: the first fault of its syntax, or every document that is not a Kubernetes object.
-pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Error> {
-    let mut reader = Reader::new(name, text);
-    reader.take(yaml::read(text, &yaml::LIMITS));
-    let Found { documents, problems, .. } = reader.found.strict();
-    Error::unless_none(problems)?;
-    Ok(documents)
-}
-
-/// Reads the documents of a text like [`parse`], each for itself: what is wrong with one keeps none of the others back, and
-/// the bounds on a text hold for each document.
+/// say its `apiVersion` and `kind`. The bounds on a text hold for each document.
 #[must_use]
-pub fn parse_each(name: &str, text: &str) -> Found {
+pub fn parse(name: &str, text: &str) -> Manifests {
     parse_all(&[(name, text)]).pop().unwrap_or_default()
 }
 
-/// Reads texts, each with its name, like [`parse_each`]; gives what was found in each of them.
-pub(super) fn parse_all(texts: &[(&str, &str)]) -> Vec<Found> {
-    let mut readers: Vec<Reader> = texts.iter().map(|(name, text)| Reader::new(name, text)).collect();
-    let parts = texts.iter().zip(&readers).map(|((_, text), reader)| split(text, &reader.starts));
-    let parts: Vec<Vec<(u64, &str)>> = parts.collect();
-    match yaml::read_each(&parts.concat(), &yaml::LIMITS) {
-        Ok(results) => {
-            let mut results = results.into_iter();
-            for (reader, parts) in readers.iter_mut().zip(&parts) {
-                results.by_ref().take(parts.len()).for_each(|result| reader.take(result));
+/// The most threads that parse at once.
+const MAX_THREADS: usize = 8;
+
+/// The fewest documents that are worth a thread.
+const DOCUMENTS_OF_A_THREAD: usize = 64;
+
+/// Reads texts, each with its name, like [`parse`], with as many threads as there are cores; gives what was found in each.
+pub(super) fn parse_all(texts: &[(&str, &str)]) -> Vec<Manifests> {
+    let files: Vec<Arc<str>> = texts.iter().map(|(name, _)| Arc::from(*name)).collect();
+    let parts: Vec<Part<'_>> = texts.iter().enumerate().flat_map(|(file, (_, text))| split(file, text)).collect();
+    let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
+    let share = parts.len().div_ceil(cores).max(DOCUMENTS_OF_A_THREAD);
+    let chunks: Vec<&[Part<'_>]> = parts.chunks(share).collect();
+    let read = |chunk: &[Part<'_>]| {
+        let mut found: Vec<(usize, Manifests)> = Vec::new();
+        for part in chunk {
+            if found.last().is_none_or(|(file, _)| *file != part.file) {
+                found.push((part.file, Manifests::default()));
+            }
+            if let (Some((_, found)), Some(file)) = (found.last_mut(), files.get(part.file)) {
+                Reader { file, part, found }.read();
             }
         }
-        Err(fault) => readers.iter_mut().for_each(|reader| reader.take(Err(fault.clone()))),
+        found
+    };
+    let mut all: Vec<Manifests> = files.iter().map(|_| Manifests::default()).collect();
+    for (read, chunk) in yaml::in_parallel(&chunks, |chunk| read(chunk)).into_iter().zip(&chunks) {
+        let read = read.unwrap_or_else(|message| {
+            let file = chunk.first().map_or(0, |part| part.file);
+            let mut lost = Manifests::default();
+            lost.problems.extend(files.get(file).map(|file| {
+                Diagnostic::new(&rules::UNREADABLE, message).at(Location { file: Arc::clone(file), position: None })
+            }));
+            vec![(file, lost)]
+        });
+        for (file, found) in read {
+            if let Some(sum) = all.get_mut(file) {
+                sum.extend(found);
+            }
+        }
     }
-    readers.into_iter().map(|reader| reader.found).collect()
+    all
+}
+
+/// One document of a text.
+#[derive(Clone, Copy, Debug)]
+struct Part<'t> {
+    /// The number of the text among those that are read.
+    file: usize,
+    /// The number of the document, counted from 1.
+    document: usize,
+    /// The number of lines above it.
+    above: u64,
+    text: &'t str,
+}
+
+/// Cuts a text where its documents start.
+fn split(file: usize, text: &str) -> Vec<Part<'_>> {
+    let starts = starts(text);
+    let mut parts = Vec::with_capacity(starts.len());
+    let (mut rest, mut line) = (text, 1);
+    for (document, start) in (1..).zip(starts.iter().skip(1)) {
+        let wanted = usize::try_from(start - line).unwrap_or(usize::MAX);
+        let end = rest.split_inclusive('\n').take(wanted).map(str::len).sum();
+        let (part, below) = rest.split_at(end);
+        parts.push(Part { file, document, above: line - 1, text: without_directives(part) });
+        (rest, line) = (below, *start);
+    }
+    parts.push(Part { file, document: starts.len(), above: line - 1, text: rest });
+    parts
 }
 
 /// Cuts away what follows a `...`: at most comments, and directives for the next document, which say nothing that a manifest
@@ -62,91 +108,69 @@ fn without_directives(part: &str) -> &str {
     }
 }
 
-/// Cuts a text where its documents start, each part with the number of lines in front of it.
-fn split<'t>(text: &'t str, starts: &[u64]) -> Vec<(u64, &'t str)> {
-    let mut parts = Vec::with_capacity(starts.len());
-    let (mut rest, mut line) = (text, 1);
-    for start in starts.iter().skip(1) {
-        let wanted = usize::try_from(start - line).unwrap_or(usize::MAX);
-        let end = rest.split_inclusive('\n').take(wanted).map(str::len).sum();
-        let (part, below) = rest.split_at(end);
-        parts.push((line - 1, without_directives(part)));
-        (rest, line) = (below, *start);
-    }
-    parts.push((line - 1, rest));
-    parts
+/// The problem of a file that is not text; `before` is what could be decoded.
+pub(super) fn not_text(name: &str, before: &str) -> Diagnostic {
+    let line = before.split('\n').count() as u64;
+    let position = Some(Position { document: starts(before).len(), line });
+    Diagnostic::new(&rules::UNREADABLE, "expected text in UTF-8 or UTF-16")
+        .at(Location { file: Arc::from(name), position })
 }
 
-/// The problem of a file that is not text: which line of which document is not.
-pub(super) fn not_utf8(name: &str, bytes: &[u8]) -> Problem {
-    let valid = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-    let line = valid.split('\n').count();
-    let position = Some((starts(valid).len(), line as u64));
-    Problem { file: Arc::from(name), position, message: "expected UTF-8 text".to_owned() }
+/// Reads one document into what was found in its file.
+struct Reader<'a> {
+    file: &'a Arc<str>,
+    part: &'a Part<'a>,
+    found: &'a mut Manifests,
 }
 
-struct Reader {
-    file: Arc<str>,
-    starts: Vec<u64>,
-    found: Found,
-}
-
-impl Reader {
-    fn new(name: &str, text: &str) -> Self {
-        Self { file: Arc::from(name), starts: starts(text), found: Found::default() }
-    }
-
-    fn take(&mut self, result: Result<Vec<Node>, (Option<u64>, String)>) {
-        match result {
+impl Reader<'_> {
+    fn read(mut self) {
+        match yaml::read(self.part.text, self.part.above, &yaml::LIMITS) {
             Ok(nodes) => nodes.into_iter().for_each(|node| self.object(node, None, 0)),
-            Err((line, message)) => {
-                let position = line.map(|line| (self.number(line), line));
-                self.found.problems.push(Problem { file: Arc::clone(&self.file), position, message });
-            }
+            Err(Fault { line, message }) => self.problem(line, message),
         }
     }
 
-    /// The number of the document to which a line belongs, counted from 1.
-    fn number(&self, line: u64) -> usize {
-        self.starts.partition_point(|start| *start <= line).max(1)
+    fn location(&self, line: Option<u64>) -> Location {
+        let position = line.map(|line| Position { document: self.part.document, line });
+        Location { file: Arc::clone(self.file), position }
     }
 
     /// Takes an object; `of` is the `apiVersion` and `kind` of the items of the list that it stands in.
     fn object(&mut self, mut node: Node, of: Option<&(String, String)>, lists: usize) {
-        let line = node.lines.line;
-        let origin = Origin { file: Arc::clone(&self.file), document: self.number(line), line };
+        const FOREIGN: &Rule = &rules::NOT_KUBERNETES;
+        let line = Some(node.lines.line);
         if lists == 0 && is_foreign(&node.value) {
-            let message = format!("{EXPECTED}, found neither");
-            let position = Some((origin.document, line));
-            return self.found.foreign.push(Problem { file: Arc::clone(&self.file), position, message });
+            let message = "skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object";
+            return self.found.foreign.push(Diagnostic::new(FOREIGN, message).at(self.location(line)));
         }
         let (api_version, kind) = match type_of(&mut node.value, of) {
             Ok(found) => found,
-            Err(message) => return self.problem(&origin, message),
+            Err(message) => return self.problem(line, message),
         };
         let Some(item_kind) = kind.strip_suffix("List").filter(|_| kind == "List" || node.value.get("items").is_some())
         else {
-            self.found.documents.push(Document { origin, api_version, kind, value: node.value, lines: node.lines });
+            let location = self.location(line);
+            self.found.documents.push(Document { location, api_version, kind, value: node.value, lines: node.lines });
             return;
         };
         if lists == MAX_LISTS {
-            return self.problem(&origin, format!("expected at most {MAX_LISTS} lists in each other"));
+            return self.problem(line, format!("expected at most {MAX_LISTS} lists in each other"));
         }
         let of = (!item_kind.is_empty()).then(|| (api_version, item_kind.to_owned()));
         match node.into_items() {
             Ok(items) => items.into_iter().for_each(|item| self.object(item, of.as_ref(), lists + 1)),
-            Err(found) => self.problem(&origin, format!("items: expected a list, found {found}")),
+            Err(found) => self.problem(line, format!("items: expected a list, found {found}")),
         }
     }
 
-    fn problem(&mut self, origin: &Origin, message: String) {
-        let position = Some((origin.document, origin.line));
-        self.found.problems.push(Problem { file: Arc::clone(&self.file), position, message });
+    fn problem(&mut self, line: Option<u64>, message: String) {
+        self.found.problems.push(Diagnostic::new(&rules::UNREADABLE, message).at(self.location(line)));
     }
 }
 
 /// What a document must be.
-const EXPECTED: &str = "expected a Kubernetes object with `apiVersion` and `kind`";
+pub(super) const EXPECTED: &str = "expected a Kubernetes object with `apiVersion` and `kind`";
 
 /// Whether a document is of another kind than manifests: the values of a chart, what PowerShell printed.
 fn is_foreign(value: &Value) -> bool {

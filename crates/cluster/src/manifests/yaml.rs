@@ -4,12 +4,12 @@
 //! an error, and anchors cannot blow a small text up.
 
 use std::{
-    fmt,
-    num::NonZero,
-    thread::{self, Scope, ScopedJoinHandle},
+    fmt::{self, Write as _},
+    io,
+    thread::{self, ScopedJoinHandle},
 };
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use serde_saphyr::{
     DefaultMessageFormatter, DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, Spanned,
@@ -27,13 +27,10 @@ pub(super) struct Limits {
     pub repeated: usize,
     /// Bytes of text by which aliases make all values longer than the text itself.
     pub repeated_bytes: usize,
-    /// Documents, empty ones included.
-    pub documents: usize,
 }
 
 /// More than any honest manifest holds.
-pub(super) const LIMITS: Limits =
-    Limits { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024, documents: 10_000 };
+pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024 };
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
@@ -90,85 +87,81 @@ impl Lines {
     }
 }
 
-/// The line of a fault, where it is known, and what is wrong there.
-type Fault = (Option<u64>, String);
+/// Why a text cannot be read.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// The line, where it is known.
+    pub line: Option<u64>,
+    /// What is wrong there.
+    pub message: String,
+}
 
-/// The stack of the thread that parses: the parser recurses, some 40 KiB for each level without optimisation, and its
-/// callers may be small threads.
-const STACK_BYTES: usize = 16 * 1024 * 1024;
-
-/// Reads the documents of a text; empty ones are skipped.
+/// Reads a text below as many lines of its file; nothing where it is empty. It recurses: call it by [`in_parallel`].
 ///
 /// # Errors
 /// The first fault.
-pub(super) fn read(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
-    on_large_stack(|| documents(text, limits))?
+pub(super) fn read(text: &str, above: u64, limits: &Limits) -> Result<Vec<Node>, Fault> {
+    let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits));
+    let mut nodes: Vec<Node> =
+        parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text))).map_err(|error| {
+            let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+            let message = describe(&error, text, limits);
+            let is_template = text.contains("{{") && text.contains("}}");
+            let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
+            Fault { line: line.map(|line| line + above), message: message + hint }
+        })?;
+    if above > 0 {
+        nodes.iter_mut().for_each(|node| node.lines.shift(above));
+    }
+    Ok(nodes)
 }
 
-/// The most threads that parse at once.
-const MAX_THREADS: usize = 8;
-
-/// The fewest texts that are worth a thread.
-const TEXTS_OF_A_THREAD: usize = 64;
-
-/// Reads texts, each with the number of lines in front of it in its file: a fault in one is no fault of the others.
-///
-/// # Errors
-/// Nothing could be read at all. The faults of the texts stand in the result.
-pub(super) fn read_each(texts: &[(u64, &str)], limits: &Limits) -> Result<Vec<Result<Vec<Node>, Fault>>, Fault> {
-    let read = |(above, text): &(u64, &str)| {
-        let mut nodes = documents(text, limits).map_err(|(line, message)| (line.map(|line| line + above), message))?;
-        for node in &mut nodes {
-            node.lines.shift(*above);
+/// A JSON text in ASCII; `None` where it is that already, or no JSON. JSON allows characters in strings that YAML does not.
+fn json_in_ascii(text: &str) -> Option<String> {
+    let bare = text.trim_start();
+    let bare = bare.strip_prefix("---").unwrap_or(bare);
+    if text.bytes().all(|b| b < 0x7f) || serde_json::from_str::<IgnoredAny>(bare).is_err() {
+        return None;
+    }
+    let mut ascii = String::with_capacity(text.len() * 2);
+    for c in text.chars() {
+        if c < '\u{7f}' {
+            ascii.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing into a String cannot fail.
+                let _ = write!(ascii, "\\u{unit:04x}");
+            }
         }
-        Ok(nodes)
-    };
-    let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
-    let share = texts.len().div_ceil(cores).max(TEXTS_OF_A_THREAD);
+    }
+    Some(ascii)
+}
+
+/// The stack of a thread that parses: the parser recurses, some 40 KiB for each level without optimisation, and its
+/// callers may be small threads.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// Does work that parses, each item in a thread of its own with a stack for it.
+pub(super) fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<Result<T, String>> {
     thread::scope(|scope| {
-        let read = |texts: &[(u64, &str)]| texts.iter().map(read).collect::<Vec<_>>();
-        let parsers: Vec<_> = texts.chunks(share).map(|texts| spawn(scope, move || read(texts))).collect();
-        let mut results = Vec::with_capacity(texts.len());
-        for parser in parsers {
-            results.extend(join(parser?)?);
-        }
-        Ok(results)
+        let work = &work;
+        let spawn = |item| {
+            let thread = thread::Builder::new().name("manifests".to_owned()).stack_size(STACK_BYTES);
+            thread.spawn_scoped(scope, move || work(item))
+        };
+        let threads: Vec<_> = items.iter().map(spawn).collect();
+        let join = |thread: io::Result<ScopedJoinHandle<'_, T>>| {
+            let thread = thread.map_err(|error| format!("cannot start a thread for the YAML parser: {error}"))?;
+            thread.join().map_err(|_| "the YAML parser failed".to_owned())
+        };
+        threads.into_iter().map(join).collect()
     })
-}
-
-fn documents(text: &str, limits: &Limits) -> Result<Vec<Node>, Fault> {
-    serde_saphyr::from_multiple_with_options(text, options(text, limits)).map_err(|error| {
-        let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
-        let message = describe(&error, text, limits);
-        let is_template = text.contains("{{") && text.contains("}}");
-        let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
-        (line, message + hint)
-    })
-}
-
-fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Fault> {
-    thread::scope(|scope| join(spawn(scope, parse)?))
-}
-
-fn spawn<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    parse: impl FnOnce() -> T + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, T>, Fault> {
-    let parser = thread::Builder::new().name("manifests".to_owned()).stack_size(STACK_BYTES);
-    parser
-        .spawn_scoped(scope, parse)
-        .map_err(|error| (None, format!("cannot start a thread for the YAML parser: {error}")))
-}
-
-fn join<T>(parser: ScopedJoinHandle<'_, T>) -> Result<T, Fault> {
-    parser.join().map_err(|_| (None, "the YAML parser failed".to_owned()))
 }
 
 fn options(text: &str, limits: &Limits) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: limits.levels,
-            max_documents: limits.documents,
             max_nodes: limits.nodes,
             max_total_scalar_bytes: text.len() + limits.repeated_bytes,
         },
@@ -193,7 +186,6 @@ fn describe(error: &Error, text: &str, limits: &Limits) -> String {
         Error::Budget { breach, .. } => match breach {
             BudgetBreach::Depth { .. } => format!("expected at most {} levels of mappings and lists", limits.levels),
             BudgetBreach::Nodes { .. } => format!("expected at most {} values", limits.nodes),
-            BudgetBreach::Documents { .. } => format!("expected at most {} documents", limits.documents),
             BudgetBreach::ScalarBytes { .. } => {
                 format!("expected at most {} bytes of text in all values", text.len() + limits.repeated_bytes)
             }

@@ -12,10 +12,11 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::time::Instant;
 
 use super::{Freshness, Resolved, Resolver};
-use crate::manifests::{Document, Error, Origin, Problem};
+use crate::manifests::Document;
 use gmsa_core::{
     admission::{Source, SpecFact},
     credspec::{Contents, GROUP, KIND, SpecName, VERSION},
+    diagnostic::{Diagnostic, Location},
 };
 
 /// The older version that the API server serves as well, with the same structure.
@@ -29,34 +30,23 @@ pub struct CredentialSpecs {
 
 #[derive(Debug)]
 struct Spec {
-    origin: Origin,
+    location: Location,
     /// `None` where `credspec` is missing or is not a JSON object.
     contents: Option<Arc<Contents>>,
 }
 
 impl CredentialSpecs {
-    /// Takes the credential specs among `documents`; other kinds are skipped.
-    ///
-    /// # Errors
-    /// Every credential spec that the API server would refuse: of an unknown version, without a valid name, or with a name
-    /// that another one has.
-    pub fn from_documents(documents: &[Document]) -> Result<Self, Error> {
-        let (specs, problems) = Self::from_each(documents);
-        Error::unless_none(problems)?;
-        Ok(specs)
-    }
-
-    /// Takes the credential specs among `documents` like [`Self::from_documents`], but leaves out what the API server would
-    /// refuse, as a cluster would, and gives it beside the rest.
+    /// Takes the credential specs among `documents`; other kinds are skipped. What the API server would refuse, such as an
+    /// unknown version, an invalid name or one that another has, is left out, as in a cluster, and reported.
     #[must_use]
-    pub fn from_each(documents: &[Document]) -> (Self, Vec<Problem>) {
+    pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut specs = Self::default();
         let ours = documents.iter().filter(|document| document.group() == GROUP && document.kind() == KIND);
         let problems = ours.filter_map(|document| specs.add(document).err()).collect();
         (specs, problems)
     }
 
-    fn add(&mut self, document: &Document) -> Result<(), Problem> {
+    fn add(&mut self, document: &Document) -> Result<(), Diagnostic> {
         let versions = [VERSION, OLD_VERSION].map(|version| format!("{GROUP}/{version}"));
         if !versions.iter().any(|version| version == document.api_version()) {
             return Err(document.root().get("apiVersion").problem(&format!("expected {}", versions.join(" or "))));
@@ -68,12 +58,12 @@ impl CredentialSpecs {
         };
         match self.specs.entry(name) {
             Entry::Occupied(first) => {
-                Err(field.problem(&format!("{KIND} {text:?} is defined twice, first in {}", first.get().origin)))
+                Err(field.problem(&format!("{KIND} {text:?} is defined twice, first in {}", first.get().location)))
             }
             Entry::Vacant(free) => {
                 let credspec = document.value().get("credspec").and_then(serde_json::Value::as_object);
                 let contents = credspec.map(|credspec| Arc::new(Contents::of(credspec)));
-                free.insert(Spec { origin: document.origin().clone(), contents });
+                free.insert(Spec { location: document.location().clone(), contents });
                 Ok(())
             }
         }

@@ -19,13 +19,13 @@ pub enum AllowReason {
     Authorized,
     /// A workload whose owner was looked at instead.
     Controlled,
-    /// A workload that uses GMSA; what there is to say about it stands in the warnings.
+    /// A workload that uses GMSA; the warnings say what will happen to its pods.
     Workload,
     /// A credential spec is deleted.
     Deletion,
-    /// A credential spec in which nothing was found.
+    /// A credential spec without findings.
     Clean,
-    /// A credential spec in which something was found; it stands in the warnings.
+    /// A credential spec with findings; the warnings say which.
     Findings,
 }
 

@@ -4,9 +4,8 @@
 //! whatever comes from a pod is quoted, escaped and cut.
 
 use super::{
-    Failure, MAX_SPECS_PER_POD,
+    Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
     operation::Operation,
-    patch::MAX_PATCH_BYTES,
     pod::{MAX_SLOTS, SlotRef},
 };
 use crate::{
@@ -44,10 +43,10 @@ pub enum Denial {
     /// The webhook for credential specs is registered for something else.
     #[error("expected a GMSACredentialSpec object, got a {0}")]
     NotACredentialSpec(Quoted),
-    /// A credential spec that cannot work, where the operator asked for such to be refused.
+    /// A credential spec that cannot work, where strict validation is on.
     #[error("the GMSA cred spec cannot work: {0}")]
     CredentialSpecWrong(String),
-    /// The webhook is registered for an operation that it does not judge.
+    /// The webhook is registered for an operation that it does not decide about.
     #[error("expected a CREATE or UPDATE operation, got {}", .0.as_str())]
     UnexpectedOperation(Operation),
     /// A review that lacks the object it is about.
@@ -98,7 +97,7 @@ pub enum Denial {
         /// What went wrong.
         failure: Failure,
     },
-    /// Contents that nobody can check.
+    /// Contents without a name to check them against.
     #[error("{0} has a GMSA cred spec set, but does not define the name of the corresponding resource")]
     ContentsWithoutName(SlotRef),
     /// The service account does not hold `use`.
@@ -111,7 +110,7 @@ pub enum Denial {
         /// The API server's reason, where it gave one.
         reason: Option<String>,
     },
-    /// Nobody could say whether the service account holds `use`.
+    /// The access review failed.
     #[error("unable to check whether service account {service_account:?} is authorized to `use` GMSA cred spec {:?}: {}", spec.as_str(), failure.cause)]
     AuthorizationFailed {
         /// The service account's name.
@@ -131,7 +130,7 @@ pub enum Denial {
         /// In what way they differ.
         difference: Difference,
     },
-    /// A name that nobody expanded.
+    /// A name without contents.
     #[error("{slot} names GMSA cred spec {:?} but does not carry its contents, so it would start without its identity: either the mutating webhook did not run, or a mutating webhook that is sorted after it added the name", spec.as_str())]
     NameWithoutContents {
         /// Where it stands.

@@ -14,7 +14,7 @@ pub enum ApiVersion {
 }
 
 impl ApiVersion {
-    /// The word that stands in the review.
+    /// The word in the review.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The word that stands in the review.
+    /// The word in the review.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

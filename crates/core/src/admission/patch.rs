@@ -1,9 +1,6 @@
 //! A JSON Patch (RFC 6902) that adds texts.
 
-use super::Denial;
-
-/// The largest JSON Patch in an answer, in bytes before base64.
-pub const MAX_PATCH_BYTES: usize = 2 * 1024 * 1024;
+use super::{Denial, MAX_PATCH_BYTES};
 
 /// A JSON Patch, as it is written into the answer.
 #[derive(Debug, PartialEq, Eq)]

@@ -81,9 +81,9 @@ impl<'r> Plan<'r> {
     }
 
     fn conclude(&self, outcome: Result<Admitted, Denial>, mut warnings: Vec<String>, facts: &Facts) -> Decision {
-        let judges_pods = matches!(self.steps, Steps::Mutate(_) | Steps::Validate(_));
+        let decides_about_pods = matches!(self.steps, Steps::Mutate(_) | Steps::Validate(_));
         let (verdict, not_enforced, reason) = match outcome {
-            Err(denial) if !(judges_pods && self.enforcement.allows(&denial)) => {
+            Err(denial) if !(decides_about_pods && self.enforcement.allows(&denial)) => {
                 let reason = denial.label();
                 (Verdict::Denied(denial), Vec::new(), reason)
             }

@@ -84,7 +84,20 @@ struct WindowsOptions {
     host_process: Option<Flag>,
 }
 
-/// A list of containers, of which only so many are kept as a pod may have slots.
+impl SlotKind {
+    /// The field of `spec` that lists the slots of this kind; `None` for the pod itself.
+    #[must_use]
+    pub fn field(self) -> Option<&'static str> {
+        match self {
+            Self::Pod => None,
+            Self::Container => Some("containers"),
+            Self::InitContainer => Some("initContainers"),
+            Self::EphemeralContainer => Some("ephemeralContainers"),
+        }
+    }
+}
+
+/// A list of containers, of which at most [`MAX_SLOTS`] are kept.
 #[derive(Debug, Default)]
 struct Containers {
     kept: Vec<Object<Container>>,

@@ -1,4 +1,4 @@
-//! What must hold before the slots of a pod are judged. Nothing is looked up for a pod that fails here.
+//! What must hold before the slots of a pod are checked. Nothing is looked up for a pod that fails here.
 
 use super::{
     Denial, MAX_SPECS_PER_POD, Review,

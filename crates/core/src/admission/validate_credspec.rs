@@ -7,10 +7,8 @@ use serde_json::Value;
 
 use super::{AllowReason, Denial, Review, operation::Operation, review::CREDENTIAL_SPEC, warning::Warnings};
 use crate::{
-    credspec::{
-        lint::{self, Finding, Severity},
-        manifest::Manifest,
-    },
+    credspec::{lint, manifest::Manifest},
+    diagnostic::{Diagnostic, Severity},
     quote::Quoted,
 };
 
@@ -31,12 +29,12 @@ pub(super) fn decide(review: &Review, strict: bool) -> (Result<AllowReason, Deni
         Some(Manifest::TooLarge) => lint::too_large(),
         None => lint::object(&Value::Null),
     };
-    let refuses = |finding: &&Finding| strict && finding.severity == Severity::Error;
+    let refuses = |finding: &&Diagnostic| strict && finding.severity == Severity::Error;
     let mut warnings = Warnings::default();
     for finding in findings.iter().filter(|finding| !refuses(finding)) {
         warnings.add(&warning(finding), &[]);
     }
-    let errors: Vec<&Finding> = findings.iter().filter(refuses).collect();
+    let errors: Vec<&Diagnostic> = findings.iter().filter(refuses).collect();
     let verdict = match errors.as_slice() {
         [] if findings.is_empty() => Ok(AllowReason::Clean),
         [] => Ok(AllowReason::Findings),
@@ -46,15 +44,18 @@ pub(super) fn decide(review: &Review, strict: bool) -> (Result<AllowReason, Deni
 }
 
 /// The field by its last two steps, which are enough to find it, and what is wrong with it.
-fn warning(finding: &Finding) -> String {
+fn warning(finding: &Diagnostic) -> String {
     let steps: Vec<&str> = finding.field.rsplitn(3, '.').take(2).collect();
     let field: Vec<&str> = steps.into_iter().rev().collect();
     // A brace pair would stand for a name.
-    format!("{}: {}", field.join("."), finding.problem).replace("{}", "{ }")
+    format!("{}: {}", field.join("."), finding.message).replace("{}", "{ }")
 }
 
-fn spell_out(errors: &[&Finding]) -> String {
-    let line = |f: &&Finding| format!("{}: {} ({}; right: {})", f.field, f.problem, f.consequence, f.remedy);
+fn spell_out(errors: &[&Diagnostic]) -> String {
+    let line = |f: &&Diagnostic| {
+        let (why, right) = (f.consequence.unwrap_or_default(), f.fix.as_deref().unwrap_or_default());
+        format!("{}: {} ({why}; right: {right})", f.field, f.message)
+    };
     let left_out = errors.len().saturating_sub(MAX_SPELLED_OUT);
     let rest = (left_out > 0).then(|| format!("and {left_out} more"));
     errors.iter().take(MAX_SPELLED_OUT).map(line).chain(rest).collect::<Vec<_>>().join("; ")

@@ -1,9 +1,8 @@
-//! The lines that `kubectl` shows to whoever sent a request.
+//! The warnings that `kubectl` shows to the user who sent a request.
 //!
 //! What always holds: a line has at most 120 characters, for the API server and its clients cut longer ones, or 256 where
-//! it carries the text of a denial; names from a
-//! request are quoted, escaped, and cut rather than the sentence around them; the number of lines is bounded, and no line
-//! stands twice.
+//! it carries the text of a denial; names from a request are quoted, escaped, and cut rather than the sentence around
+//! them; the number of lines is bounded, and no line is given twice.
 
 use super::Denial;
 

@@ -88,7 +88,7 @@ impl Workload {
         let Object(Fields { metadata, spec: Object(spec) }) = serde_json::from_str(json)?;
         let template = spec.template.or(spec.job_template.0.spec.0.template);
         let is_controlled = metadata.owner_references;
-        // Its pods are judged with their owner.
+        // The review of the controller checks the pods.
         let template = template.filter(|_| !is_controlled).map(|template| Pod::from_json(template.get()));
         Ok(Self { is_controlled, template: template.transpose()? })
     }

@@ -2,7 +2,7 @@
 //!
 //! What always holds: what is read is small, whatever the object is.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -20,7 +20,7 @@ pub const MAX_BYTES: usize = 6 * MAX_CONTENTS_BYTES + 128 * 1024;
 /// The most values in a `credspec` that is read. An honest one has fewer than a hundred.
 pub const MAX_VALUES: usize = 8192;
 
-/// The most fields of the object that are looked at.
+/// The most unknown fields of the object that are looked at.
 const MAX_FIELDS: usize = 100;
 
 /// What was read.
@@ -34,19 +34,19 @@ pub enum Manifest {
 
 /// Reads an object; `None` where it is none.
 pub(crate) fn read(json: &str) -> Option<Manifest> {
-    let Fields(fields) = serde_json::from_str(json).ok()?;
-    let mut object = Map::new();
-    for (key, value) in fields {
-        let value = match (key.as_str(), value) {
-            ("metadata", Some(value)) => names(value),
-            ("credspec", Some(value)) if is_too_large(value.get()) => return Some(Manifest::TooLarge),
-            ("credspec", Some(value)) => serde_json::from_str(value.get()).ok()?,
-            ("apiVersion", Some(value)) => {
+    let Fields { known, unknown } = serde_json::from_str(json).ok()?;
+    let mut object: Map<String, Value> = unknown.into_iter().map(|key| (key.into(), Value::Null)).collect();
+    for (key, value) in known {
+        let value = match key {
+            "metadata" => names(value),
+            "credspec" if is_too_large(value.get()) => return Some(Manifest::TooLarge),
+            "credspec" => serde_json::from_str(value.get()).ok()?,
+            "apiVersion" => {
                 serde_json::from_str::<Text>(value.get()).map_or(Value::Null, |text| Value::String(text.into()))
             }
             _ => Value::Null,
         };
-        object.insert(key, value);
+        object.insert(key.to_owned(), value);
     }
     Some(Manifest::Object(Value::Object(object)))
 }
@@ -69,37 +69,40 @@ fn names(metadata: &RawValue) -> Value {
     Value::Object(given.collect())
 }
 
-/// The fields of the object, with their values where these are looked at.
-struct Fields<'a>(Vec<(String, Option<&'a RawValue>)>);
+const KNOWN: [&str; 4] = ["apiVersion", "credspec", "kind", "metadata"];
+
+/// The fields of the object: the known ones with their values, of the others the keys.
+#[derive(Default)]
+struct Fields<'a> {
+    known: BTreeMap<&'static str, &'a RawValue>,
+    unknown: Vec<Text>,
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        input.deserialize_any(FieldsVisitor).map(Self)
+        input.deserialize_any(FieldsVisitor)
     }
 }
 
 struct FieldsVisitor;
 
 impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Vec<(String, Option<&'de RawValue>)>;
+    type Value = Fields<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut fields = Vec::new();
-        let mut unknown = 0;
+        let mut fields = Fields::default();
         while let Some(key) = entries.next_key::<Text>()? {
-            if matches!(&*key, "apiVersion" | "kind" | "metadata" | "credspec") {
+            if let Some(known) = KNOWN.into_iter().find(|known| *known == &*key) {
                 // As in any map of JSON values, the last of equal keys counts.
-                fields.retain(|(other, _): &(String, _)| **other != *key);
-                fields.push((key.into(), Some(entries.next_value()?)));
+                fields.known.insert(known, entries.next_value()?);
             } else {
                 entries.next_value::<IgnoredAny>()?;
-                unknown += 1;
-                if unknown <= MAX_FIELDS {
-                    fields.push((key.into(), None));
+                if fields.unknown.len() < MAX_FIELDS {
+                    fields.unknown.push(key);
                 }
             }
         }
@@ -128,6 +131,8 @@ mod tests {
             "metadata": {"name": "n", "generateName": "g"},
         });
         assert_eq!(read(&object.to_string()), Some(Manifest::Object(read_back)));
+        let twice = r#"{"credspec":{"a":1},"credspec":{"b":2}}"#;
+        assert_eq!(read(twice), Some(Manifest::Object(json!({"credspec": {"b": 2}}))));
         for other in ["[]", "1", "\"text\"", "null", "{\"credspec\": }"] {
             assert_eq!(read(other), None, "{other}");
         }

@@ -3,12 +3,16 @@
 use crate::grant::Grant;
 use gmsa_core::{
     admission::{Denial, pod::Slot},
-    credspec::lint::suggest_name,
+    credspec::{is_dns_subdomain, lint::suggest_name},
 };
 
 /// The fix of a denial of one slot of a pod that runs in `namespace` as `service_account`.
 pub(super) fn fix(denial: &Denial, slot: &Slot<'_>, namespace: &str, service_account: &str) -> Option<String> {
     Some(match denial {
+        // Nothing to paste into a shell where a name is none.
+        Denial::NotAuthorized { .. } if !is_dns_subdomain(namespace) || !is_dns_subdomain(service_account) => {
+            return None;
+        }
         Denial::NotAuthorized { spec, .. } => {
             let yaml = Grant { spec: spec.as_str(), namespace, service_account }.yaml();
             format!(

@@ -9,13 +9,17 @@ use super::{
     fix,
     verdict::{self, judge},
 };
-use crate::output::{Finding, Level, Place, Report};
+use crate::output::{Place, Report};
 use gmsa_cluster::manifests::Document;
 use gmsa_core::admission::{
     Denial, Review, Webhook,
     advice::{Advice, advise},
     pod::{Pod, Slot, SlotRef},
     workload::template_pointer,
+};
+use gmsa_core::diagnostic::{
+    Diagnostic, Location, Position,
+    rules::{self, Rule},
 };
 
 /// A pod to check, and where it stands.
@@ -56,17 +60,13 @@ impl<'d> Subject<'d> {
         self.document.line_of(&format!("{}{pointer}", self.at))
     }
 
-    fn finding(&self, level: Level, rule: &'static str, pointer: &str, message: String) -> Finding {
-        Finding {
-            level,
-            rule,
-            file: Arc::clone(&self.document.origin().file),
-            line: self.line(pointer),
+    fn finding(&self, rule: &'static Rule, pointer: &str, message: impl Into<String>) -> Diagnostic {
+        let Location { file, position } = self.document.location().clone();
+        let position = position.map(|position| Position { line: self.line(pointer), ..position });
+        Diagnostic {
             object: self.object.clone(),
             field: dotted(&format!("{}{pointer}", self.at)),
-            message,
-            consequence: None,
-            fix: None,
+            ..Diagnostic::new(rule, message).at(Location { file, position })
         }
     }
 }
@@ -93,7 +93,7 @@ pub(super) async fn check(subject: &Subject<'_>, source: &mut Source, report: &m
         Ok(stored) => stored,
         Err(error) => {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-            report.add(subject.finding(Level::Error, "not-a-pod", "", format!("{error}{cause}")));
+            report.add(subject.finding(&rules::NOT_A_POD, "", format!("{error}{cause}")));
             None
         }
     }
@@ -124,7 +124,7 @@ async fn try_check(
     }
     // What is wrong with no slot alone, such as too many names.
     if let Some(denial) = whole.denial.as_ref().filter(|denial| !refusals.contains(denial)) {
-        report.add(subject.finding(Level::Error, denial.label(), "/spec", denial.to_string()));
+        report.add(subject.finding(rules::of_denial(denial.label()), "/spec", denial.to_string()));
     }
     for advice in advise(pod) {
         report.add(advised(subject, advice));
@@ -132,8 +132,8 @@ async fn try_check(
     if !pod.is_linux() && !pod.pins_build() {
         let text =
             "no node.kubernetes.io/windows-build selector: where nodes differ in build, the container may not start";
-        let note = subject.finding(Level::Note, "windows-build", "/spec", text.to_owned());
-        report.add(Finding { fix: Some(fix::BUILD.to_owned()), ..note });
+        let note = subject.finding(&rules::WINDOWS_BUILD, "/spec", text);
+        report.add(Diagnostic { fix: Some(fix::BUILD.to_owned()), ..note });
     }
     Ok(subject.at.is_empty().then_some(whole.stored))
 }
@@ -172,7 +172,7 @@ fn explain(subject: &Subject<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&De
         None => "gets its contents".to_owned(),
     };
     report.place(Place {
-        file: Arc::clone(&subject.document.origin().file),
+        file: Arc::clone(subject.document.file()),
         line: subject.line(&pointer),
         object: subject.object.clone(),
         slot: if subject.at.is_empty() || slot.kind.field().is_some() {
@@ -186,17 +186,17 @@ fn explain(subject: &Subject<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&De
     });
     if let Some(denial) = denial {
         let fix = fix::fix(denial, slot, &subject.namespace, pod.service_account());
-        let finding = subject.finding(Level::Error, denial.label(), &pointer, denial.to_string());
-        report.add(Finding { fix, ..finding });
+        let finding = subject.finding(rules::of_denial(denial.label()), &pointer, denial.to_string());
+        report.add(Diagnostic { fix, ..finding });
     }
 }
 
-fn advised(subject: &Subject<'_>, advice: Advice<'_>) -> Finding {
+fn advised(subject: &Subject<'_>, advice: Advice<'_>) -> Diagnostic {
     let pointer = advice.slot.map_or_else(|| "/spec".to_owned(), |slot| slot.pointer());
-    let fix = match advice.rule {
+    let fix = match advice.rule.id {
         "linux-node" => Some(fix::WINDOWS.to_owned()),
         "run-as-user" => Some(r"runAsUserName: NT AUTHORITY\NETWORK SERVICE".to_owned()),
         _ => None,
     };
-    Finding { fix, ..subject.finding(Level::Warning, advice.rule, &pointer, advice.text) }
+    Diagnostic { fix, ..subject.finding(advice.rule, &pointer, advice.text) }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Line, certificate, items, selector, service, some, text};
 use crate::{connect::Cluster, with_causes};
+use gmsa_cluster::crd;
 use gmsa_core::credspec::{GROUP, PLURAL, VERSION};
 
 const CRD: &str = "custom resource";
@@ -22,6 +23,8 @@ struct Configured {
     /// The configuration's and the webhook's name.
     name: String,
     webhook: Value,
+    /// Who changed its selectors after the install.
+    changed_by: Vec<String>,
 }
 
 /// Adds what is to be said; gives the namespaces that the webhook does not look at, where they could be read.
@@ -80,6 +83,18 @@ async fn custom_resource(cluster: &Cluster) -> Line {
         Line::fail(CRD, format!("{VERSION} is not served, only: {}", served.join(", ")), "apply the CRD of the chart")
     } else if !established {
         Line::fail(CRD, "it is not established", "kubectl describe crd: its conditions say why")
+    } else if crd::revision(&found) < crd::own_revision() {
+        let text = format!(
+            "serves {}, but is older than this release's (revision {}, not {})",
+            served.join(", "),
+            crd::revision(&found),
+            crd::own_revision()
+        );
+        Line::warn(
+            CRD,
+            text,
+            "set crds.upgrade=true in the chart, or apply its crds/gmsacredentialspecs.yaml on the server side",
+        )
     } else {
         Line::pass(CRD, format!("serves {}", served.join(", ")))
     }
@@ -95,12 +110,27 @@ async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
             for webhook in items(&configuration, "/webhooks") {
                 let full = format!("{name}/{}", text(webhook, "/name"));
                 if full.contains("gmsa") {
-                    found.push(Configured { mutating, name: full, webhook: webhook.clone() });
+                    let changed_by = changed_by(&configuration, text(webhook, "/name"));
+                    found.push(Configured { mutating, name: full, webhook: webhook.clone(), changed_by });
                 }
             }
         }
     }
     Ok(found)
+}
+
+/// The field managers that own a selector of this webhook and did not install it: whoever did owns its rules too.
+fn changed_by(configuration: &Value, webhook: &str) -> Vec<String> {
+    let key = format!("k:{{\"name\":\"{webhook}\"}}");
+    let changed = |entry: &&Value| {
+        let fields = entry.pointer("/fieldsV1/f:webhooks").and_then(|webhooks| webhooks.get(&key));
+        let owns = |field: &str| fields.and_then(|fields| fields.get(field)).is_some();
+        (owns("f:namespaceSelector") || owns("f:objectSelector")) && !owns("f:rules")
+    };
+    items(configuration, "/metadata/managedFields")
+        .filter(changed)
+        .map(|entry| text(entry, "/manager").to_owned())
+        .collect()
 }
 
 impl Configured {
@@ -119,8 +149,9 @@ impl Configured {
         })
     }
 
+    /// The webhook for system namespaces alone, on older clusters, is there besides: it must not hold up anything.
     fn is_of_pods(&self) -> bool {
-        self.covers("CREATE", "pods")
+        self.covers("CREATE", "pods") && !text(&self.webhook, "/name").starts_with("system-namespaces.")
     }
 
     fn look(&self, lines: &mut Vec<Line>) {
@@ -148,6 +179,12 @@ impl Configured {
             let text = format!("{name} has no matchConditions: every pod waits for the webhook");
             lines.push(Line::warn(CONFIGURATION, text, "upgrade the chart"));
         }
+        if !self.changed_by.is_empty() {
+            let text =
+                format!("the selectors of {name} were changed after the install, by {}", self.changed_by.join(", "));
+            let remedy = "upgrade the chart with --force-conflicts; on AKS its annotation admissions.enforcer/disabled keeps them as they are";
+            lines.push(Line::warn(CONFIGURATION, text, remedy));
+        }
         if lines.len() == before {
             lines.push(Line::pass(CONFIGURATION, format!("{name} is complete")));
         }
@@ -171,7 +208,16 @@ async fn call(cluster: &Cluster) -> Line {
     });
     let namespace = &cluster.namespace;
     let path = format!("/api/v1/namespaces/{namespace}/pods?dryRun=All");
-    match cluster.post(&path, &pod).await {
+    match cluster.post_for_warnings(&path, &pod).await {
+        Ok(warnings)
+            if warnings.iter().any(|warning| warning.contains(&format!("cred spec {PROBE} does not exist"))) =>
+        {
+            Line::warn(
+                CALL,
+                format!("the API server reaches it, but denials are not enforced (dry run in {namespace})"),
+                "end the trial: set webhooks.enforcement=Enforce in the chart",
+            )
+        }
         Ok(_) => Line::fail(
             CALL,
             format!("a pod that names a credential spec that does not exist would be created in {namespace}"),

@@ -122,12 +122,21 @@ fn placed(pod: &Value) -> Vec<Line> {
 fn commands(namespace: &str, name: &str, spec: &Value) -> Line {
     let domain = text(spec, "/credspec/DomainJoinConfig/DnsName");
     let account = text(spec, "/credspec/DomainJoinConfig/MachineAccountName");
+    // Each is one word of a command line.
+    let plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.$".contains(c));
+    if !plain(domain) || !plain(account) {
+        return Line::warn(
+            NEXT,
+            "the credential spec has no plain names of a domain and an account",
+            "kubectl gmsa credspec lint",
+        );
+    }
     let exec = format!("kubectl exec -n {namespace} {name} --");
-    let commands = [
+    let commands = vec![
         format!("{exec} nltest /query"),
         format!("{exec} nltest /sc_verify:{domain}"),
         format!("{exec} klist get {account}"),
         format!("{exec} whoami"),
     ];
-    Line::pass(NEXT, format!("ask it:\n{}", commands.join("\n")))
+    Line { commands, ..Line::pass(NEXT, "ask it:") }
 }

@@ -8,10 +8,8 @@ use super::{Line, some, text};
 use crate::connect::{Cluster, is_missing};
 use gmsa_core::{
     admission::pod::Pod,
-    credspec::{
-        Contents, GROUP, PLURAL, VERSION,
-        lint::{self, Severity},
-    },
+    credspec::{Contents, GROUP, PLURAL, VERSION, lint},
+    diagnostic::Severity,
 };
 
 const SPECS: &str = "credential specs";
@@ -46,15 +44,15 @@ fn linted(specs: &[Value], lines: &mut Vec<Line>) {
     for spec in specs {
         let name = text(spec, "/metadata/name");
         for finding in lint::object(spec) {
-            let text = format!("{name}: {}: {}", finding.field, finding.problem);
+            let text = format!("{name}: {finding}");
             let level = if finding.severity == Severity::Error { Line::fail } else { Line::warn };
-            lines.push(level(SPECS, text, finding.remedy));
+            lines.push(level(SPECS, text, finding.fix.unwrap_or_default()));
         }
     }
     if specs.is_empty() {
         lines.push(Line::pass(SPECS, "there are none yet: kubectl gmsa credspec new makes one"));
     } else if lines.len() == before {
-        lines.push(Line::pass(SPECS, format!("{} linted clean", specs.len())));
+        lines.push(Line::pass(SPECS, format!("no problems found in {}", specs.len())));
     }
 }
 

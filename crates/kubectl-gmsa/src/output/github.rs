@@ -1,24 +1,21 @@
-//! The report for the log of a GitHub workflow: one command a finding, shown beside the line in a pull request.
+//! The report for the log of a GitHub workflow: one command for each finding, shown beside the line in a pull request.
 
-use super::{Level, Report};
+use gmsa_core::diagnostic::{Diagnostic, Severity, printable};
 
-pub(super) fn render(report: &Report) -> String {
-    let unread = report
-        .unread
-        .iter()
-        .map(|unread| command(Level::Error, &unread.file, unread.line, "unreadable", &unread.message));
-    let findings = report.findings.iter().map(|finding| {
-        let fix = finding.fix.as_ref().map(|fix| format!("\nfix: {fix}")).unwrap_or_default();
-        let text = format!("{}: {}: {}{fix}", finding.object, finding.field, finding.message);
-        command(finding.level, &finding.file, Some(finding.line), finding.rule, &text)
-    });
-    unread.chain(findings).chain([report.summary() + "\n"]).collect()
+use super::{file, left_out, line, sentence};
+
+pub(super) fn render(findings: &[Diagnostic], summary: &str) -> String {
+    findings.iter().map(command).chain([format!("{summary}\n")]).collect()
 }
 
-fn command(level: Level, file: &str, line: Option<u64>, title: &str, text: &str) -> String {
-    let name = if level == Level::Note { "notice" } else { level.as_str() };
-    let line = line.map(|line| format!(",line={line}")).unwrap_or_default();
-    format!("::{name} file={}{line},title={}::{}\n", property(file), property(title), data(text))
+fn command(found: &Diagnostic) -> String {
+    let name = if found.severity == Severity::Note { "notice" } else { found.severity.as_str() };
+    let line = line(found).map(|line| format!(",line={line}")).unwrap_or_default();
+    let fix = found.fix.as_ref().map(|fix| format!("\nfix: {}", printable::lines(fix))).unwrap_or_default();
+    let more = left_out(found).map(|more| format!("\n{more}")).unwrap_or_default();
+    let text = format!("{}{fix}{more}", printable::one_line(&sentence(found)));
+    let file = property(&printable::one_line(file(found)));
+    format!("::{name} file={file}{line},title={}::{}\n", property(found.rule.id), data(&text))
 }
 
 fn data(text: &str) -> String {

@@ -1,32 +1,16 @@
 //! The report for code scanning: SARIF 2.1.0 (OASIS), the parts that every reader of it takes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
+use gmsa_core::diagnostic::{Diagnostic, Rule};
 use serde_json::{Value, json};
 
-use super::{Level, Report};
+use super::{file, left_out, line, sentence};
 
-/// The rule under which files stand that could not be read.
-const UNREADABLE: &str = "unreadable";
-
-pub(super) fn render(report: &Report) -> anyhow::Result<String> {
-    let mut rules: BTreeSet<&str> = report.findings.iter().map(|finding| finding.rule).collect();
-    let findings = report.findings.iter().map(|finding| {
-        let parts = [
-            Some(format!("{}: {}: {}", finding.object, finding.field, finding.message)),
-            finding.consequence.as_ref().map(|text| format!("So: {text}")),
-            finding.fix.as_ref().map(|text| format!("Fix: {text}")),
-        ];
-        let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
-        result(finding.rule, finding.level, &text, &finding.file, Some(finding.line))
-    });
-    let unread =
-        report.unread.iter().map(|unread| result(UNREADABLE, Level::Error, &unread.message, &unread.file, unread.line));
-    let results: Vec<Value> = unread.chain(findings).collect();
-    if !report.unread.is_empty() {
-        rules.insert(UNREADABLE);
-    }
-    let rules: Vec<Value> = rules.iter().map(|rule| json!({"id": rule})).collect();
+pub(super) fn render(findings: &[Diagnostic]) -> anyhow::Result<String> {
+    let rules: BTreeMap<&str, &Rule> = findings.iter().map(|found| (found.rule.id, found.rule)).collect();
+    let rules: Vec<Value> = rules.into_values().map(rule).collect();
+    let results: Vec<Value> = findings.iter().map(result).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -37,19 +21,33 @@ pub(super) fn render(report: &Report) -> anyhow::Result<String> {
             "results": results,
         }],
     });
-    let mut text = serde_json::to_string_pretty(&log)?;
-    text.push('\n');
-    Ok(text)
+    Ok(serde_json::to_string_pretty(&log)? + "\n")
 }
 
-fn result(rule: &str, level: Level, text: &str, file: &str, line: Option<u64>) -> Value {
-    let mut location = json!({"artifactLocation": {"uri": uri(file)}});
-    if let (Some(line), Some(location)) = (line, location.as_object_mut()) {
+fn rule(rule: &Rule) -> Value {
+    json!({
+        "id": rule.id,
+        "shortDescription": {"text": rule.title},
+        "help": {"text": format!("{} See {}.", rule.remedy, rule.page())},
+        "defaultConfiguration": {"level": rule.severity.as_str()},
+    })
+}
+
+fn result(found: &Diagnostic) -> Value {
+    let parts = [
+        Some(sentence(found)),
+        found.consequence.map(|text| format!("So: {text}")),
+        found.fix.as_ref().map(|text| format!("Fix: {text}")),
+        left_out(found),
+    ];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    let mut location = json!({"artifactLocation": {"uri": uri(file(found))}});
+    if let (Some(line), Some(location)) = (line(found), location.as_object_mut()) {
         location.insert("region".to_owned(), json!({"startLine": line}));
     }
     json!({
-        "ruleId": rule,
-        "level": level.as_str(),
+        "ruleId": found.rule.id,
+        "level": found.severity.as_str(),
         "message": {"text": text},
         "locations": [{"physicalLocation": location}],
     })

@@ -2,33 +2,45 @@
 
 use std::fmt::Write as _;
 
-use super::{Finding, Place, Report, Style, Unread, printable};
-use crate::output::Level;
+use gmsa_core::diagnostic::{
+    Diagnostic, Severity,
+    printable::{lines, one_line},
+};
 
-pub(super) fn render(report: &Report, style: Style) -> String {
+use super::{Place, Style, file, left_out};
+
+pub(super) fn render(rows: &[Place], findings: &[Diagnostic], summary: &str, style: Style) -> String {
     let mut out = String::new();
-    if !report.places.is_empty() {
-        places(&mut out, &report.places, style);
+    if !rows.is_empty() {
+        places(&mut out, rows, style);
         out.push('\n');
     }
-    for unread in &report.unread {
-        problem(&mut out, unread, style);
-    }
-    for found in &report.findings {
+    for found in findings {
         finding(&mut out, found, style);
     }
-    line(&mut out, &report.summary());
+    line(&mut out, summary);
     out
 }
 
-/// Writing into a String cannot fail.
+/// Writes a line. One that begins like a command of a workflow's log, which a field or a fix could, is escaped.
 fn line(out: &mut String, text: &str) {
-    let _ = writeln!(out, "{text}");
+    let bare = text.trim_start();
+    // Writing into a String cannot fail.
+    let _ = match bare.chars().next() {
+        Some(first) if bare.starts_with("::") || bare.starts_with("##[") => {
+            let indent = text.len() - bare.len();
+            let rest = bare.get(1..).unwrap_or_default();
+            writeln!(out, "{:indent$}{}{rest}", "", first.escape_unicode())
+        }
+        _ => writeln!(out, "{text}"),
+    };
 }
 
 fn places(out: &mut String, places: &[Place], style: Style) {
-    let row =
-        |place: &Place| [&place.object, &place.slot, place.credential_spec.as_deref().unwrap_or("-")].map(printable);
+    let row = |place: &Place| {
+        [&place.object, &place.slot, place.credential_spec.as_deref().unwrap_or("-")]
+            .map(|cell| one_line(cell).into_owned())
+    };
     let head = ["OBJECT", "SLOT", "CREDENTIAL SPEC"].map(str::to_owned);
     let rows: Vec<[String; 3]> = places.iter().map(row).collect();
     let width = |column: usize| {
@@ -41,38 +53,37 @@ fn places(out: &mut String, places: &[Place], style: Style) {
     };
     write(&head, "RESULT", &|text| style.bold(text));
     for (place, row) in places.iter().zip(&rows) {
-        let paint = |text: &str| if place.admitted { style.good(text) } else { style.level(Level::Error, text) };
-        write(row, &printable(&place.result), &paint);
+        let paint = |text: &str| if place.admitted { style.good(text) } else { style.level(Severity::Error, text) };
+        write(row, &one_line(&place.result), &paint);
     }
 }
 
-fn problem(out: &mut String, unread: &Unread, style: Style) {
-    let at = unread.line.map(|line| format!(":{line}")).unwrap_or_default();
-    let head = style.level(Level::Error, "unreadable");
-    line(out, &format!("{head} {}{at}: {}\n", printable(&unread.file), printable(&unread.message)));
-}
-
-fn finding(out: &mut String, found: &Finding, style: Style) {
-    let Finding { level, rule, file, line: at, object, field, message, consequence, fix } = found;
-    let head = style.level(*level, &format!("{}[{rule}]", level.as_str()));
-    line(out, &format!("{head} {}", style.bold(&format!("{}:{at}: {}", printable(file), printable(object)))));
-    let message = printable(message);
-    if field.is_empty() {
-        line(out, &format!("  {message}"));
-    } else {
-        line(out, &format!("  {}: {message}", printable(field)));
+fn finding(out: &mut String, found: &Diagnostic, style: Style) {
+    let head = style.level(found.severity, &format!("{}[{}]", found.severity.as_str(), found.rule.id));
+    let mut place = one_line(file(found)).into_owned();
+    if let Some(line) = super::line(found) {
+        let _ = write!(place, ":{line}");
     }
-    if let Some(consequence) = consequence {
-        line(out, &format!("  so: {}", printable(consequence)));
+    if !found.object.is_empty() {
+        let _ = write!(place, ": {}", one_line(&found.object));
     }
-    if let Some(fix) = fix {
-        let fix = printable(fix);
+    line(out, &format!("{head} {}", style.bold(&place)));
+    let field = if found.field.is_empty() { String::new() } else { format!("{}: ", found.field) };
+    line(out, &format!("  {}", one_line(&format!("{field}{}", found.message))));
+    if let Some(consequence) = found.consequence {
+        line(out, &format!("  so: {}", one_line(consequence)));
+    }
+    if let Some(fix) = &found.fix {
+        let fix = lines(fix);
         if fix.contains('\n') {
             line(out, "  fix:");
             fix.lines().for_each(|text| line(out, &format!("    {text}")));
         } else {
             line(out, &format!("  fix: {fix}"));
         }
+    }
+    if let Some(more) = left_out(found) {
+        line(out, &format!("  {more}"));
     }
     out.push('\n');
 }

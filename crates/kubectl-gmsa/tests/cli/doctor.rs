@@ -24,7 +24,7 @@ pass  service              gmsa/webhook has 2 of 2 endpoints ready
 pass  service              runs gmsa-webhook:0.1.0
 pass  permissions          gmsa:webhook may do what it must
 pass  namespaces           2 of 4 are looked at
-pass  credential specs     1 linted clean
+pass  credential specs     no problems found in 1
 pass  pods                 1 uses GMSA, as its credential spec is now
 pass  Windows nodes        1 of 10.0.20348
 ";
@@ -58,12 +58,58 @@ async fn complaints(fault: impl FnOnce(&SimulatedApi)) -> Vec<String> {
         .collect()
 }
 
+async fn healthy_validating() -> Value {
+    healthy().await.object("validatingwebhookconfigurations", "", "gmsa").unwrap()
+}
+
 const NAME: &str = "gmsa/admission-webhook.windows-gmsa.sigs.k8s.io";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_of_the_install_are_found() {
     let found = complaints(|api| api.undefine("customresourcedefinitions")).await;
     assert_eq!(found, ["fail custom resource: gmsacredentialspecs.windows.k8s.io is not installed"]);
+
+    let found = complaints(|api| {
+        let mut crd = api.object("customresourcedefinitions", "", "gmsacredentialspecs.windows.k8s.io").unwrap();
+        crd["metadata"]["annotations"] = json!({});
+        api.apply(crd);
+    })
+    .await;
+    assert_eq!(
+        found,
+        ["warn custom resource: serves v1, v1alpha1, but is older than this release's (revision 0, not 1)"]
+    );
+
+    // AKS adds expressions to the selectors of webhooks. What the webhook itself writes is no change.
+    let found = complaints(|api| {
+        let mut configuration = api.object("validatingwebhookconfigurations", "", "gmsa").unwrap();
+        let fields = |owned: Value| json!({"f:webhooks": {"k:{\"name\":\"admission-webhook.windows-gmsa.sigs.k8s.io\"}": owned}});
+        configuration["metadata"]["managedFields"] = json!([
+            {"manager": "helm", "fieldsV1": fields(json!({"f:rules": {}, "f:namespaceSelector": {}}))},
+            {"manager": "gmsa-webhook", "fieldsV1": fields(json!({"f:clientConfig": {"f:caBundle": {}}}))},
+            {"manager": "admissionsenforcer", "fieldsV1": fields(json!({"f:namespaceSelector": {"f:matchExpressions": {}}}))},
+        ]);
+        api.apply(configuration);
+    })
+    .await;
+    assert_eq!(
+        found,
+        [format!("warn configuration: the selectors of {NAME} were changed after the install, by admissionsenforcer")]
+    );
+
+    // On older clusters there is one for system namespaces, which does not hold up anything.
+    let mut with_system = healthy_validating().await;
+    with_system["webhooks"][0]["name"] = json!("system-namespaces.windows-gmsa.sigs.k8s.io");
+    with_system["webhooks"][0]["failurePolicy"] = json!("Ignore");
+    with_system["webhooks"][0].as_object_mut().unwrap().remove("matchConditions");
+    let output = {
+        let api = healthy().await;
+        let mut configuration = api.object("validatingwebhookconfigurations", "", "gmsa").unwrap();
+        configuration["webhooks"].as_array_mut().unwrap().push(with_system["webhooks"][0].take());
+        api.apply(configuration);
+        run(&api, &["doctor"]).await
+    };
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
 
     let found = complaints(|api| api.delete("mutatingwebhookconfigurations", "", "gmsa")).await;
     assert_eq!(found, ["fail configuration: no MutatingWebhookConfiguration sends pods to a GMSA webhook"]);

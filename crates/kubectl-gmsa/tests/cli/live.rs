@@ -105,7 +105,9 @@ pub async fn healthy() -> SimulatedApi {
     );
     api.apply(json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "gmsacredentialspecs.windows.k8s.io"},
+        "metadata": {
+            "name": "gmsacredentialspecs.windows.k8s.io", "annotations": {"gmsa-webhook/crd-revision": "1"}
+        },
         "spec": {"versions": [{"name": "v1", "served": true}, {"name": "v1alpha1", "served": true}]},
         "status": {"conditions": [{"type": "Established", "status": "True"}]},
     }));

@@ -11,7 +11,8 @@ use std::{
 };
 
 use super::Rule;
-use crate::manifests::{Field, Problem};
+use crate::manifests::Field;
+use gmsa_core::diagnostic::Diagnostic;
 
 /// The most aggregated roles, since the work grows with their square.
 pub(super) const MAX_AGGREGATED: usize = 128;
@@ -131,7 +132,7 @@ impl Selector {
     ///
     /// # Errors
     /// What the API server would refuse in it.
-    pub fn read(field: &Field<'_>) -> Result<Self, Problem> {
+    pub fn read(field: &Field<'_>) -> Result<Self, Diagnostic> {
         field.expect_only(&["matchExpressions", "matchLabels"])?;
         let mut requirements = Vec::new();
         for (key, value) in field.get("matchLabels").entries()? {

@@ -9,8 +9,11 @@ use super::{
     Binding, Holder, Rbac, RoleKind, Rule,
     aggregate::{self, ClusterRole, Selector},
 };
-use crate::manifests::{Document, Error, Field, Origin, Problem};
-use gmsa_core::credspec::is_dns_subdomain;
+use crate::manifests::{Document, Field};
+use gmsa_core::{
+    credspec::is_dns_subdomain,
+    diagnostic::{Diagnostic, Location},
+};
 
 /// The API group of roles and bindings.
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
@@ -23,19 +26,9 @@ impl Rbac {
     /// Takes the roles and bindings among `documents`; other kinds are skipped. A `Role` or `RoleBinding` without a
     /// namespace is in `default`. Of the roles that every cluster has, `cluster-admin` is known; the others give no right
     /// on credential specs.
-    ///
-    /// # Errors
-    /// Every one that the API server would refuse, or whose name another one has.
-    pub fn from_documents(documents: &[Document]) -> Result<Self, Error> {
-        let (rbac, problems) = Self::from_each(documents);
-        Error::unless_none(problems)?;
-        Ok(rbac)
-    }
-
-    /// Takes the roles and bindings among `documents` like [`Self::from_documents`], but leaves out what the API server
-    /// would refuse, as a cluster would, and gives it beside the rest.
+    /// What the API server would refuse is left out, as in a cluster, and reported.
     #[must_use]
-    pub fn from_each(documents: &[Document]) -> (Self, Vec<Problem>) {
+    pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut objects = Objects::default();
         let ours = documents.iter().filter(|document| document.group() == GROUP);
         let problems = ours.filter_map(|document| objects.add(document).err()).collect();
@@ -46,7 +39,7 @@ impl Rbac {
 /// The objects as they are written.
 #[derive(Default)]
 struct Objects {
-    seen: BTreeMap<(String, Option<String>, String), Origin>,
+    seen: BTreeMap<(String, Option<String>, String), Location>,
     roles: BTreeMap<(String, String), Vec<Arc<Rule>>>,
     cluster_roles: BTreeMap<String, ClusterRole>,
     aggregated: usize,
@@ -54,7 +47,7 @@ struct Objects {
 }
 
 impl Objects {
-    fn add(&mut self, document: &Document) -> Result<(), Problem> {
+    fn add(&mut self, document: &Document) -> Result<(), Diagnostic> {
         let root = document.root();
         let namespaced = match document.kind() {
             "Role" | "RoleBinding" => true,
@@ -91,7 +84,7 @@ impl Objects {
         Ok(())
     }
 
-    fn expect_new(&mut self, document: &Document, namespace: Option<&str>, name: &str) -> Result<(), Problem> {
+    fn expect_new(&mut self, document: &Document, namespace: Option<&str>, name: &str) -> Result<(), Diagnostic> {
         let key = (document.kind().to_owned(), namespace.map(str::to_owned), name.to_owned());
         if let Some(first) = self.seen.get(&key) {
             let place = namespace.map(|namespace| format!(" in namespace {namespace:?}")).unwrap_or_default();
@@ -99,7 +92,7 @@ impl Objects {
             let kind = document.kind();
             return Err(name_field.problem(&format!("{kind} {name:?}{place} is defined twice, first in {first}")));
         }
-        self.seen.insert(key, document.origin().clone());
+        self.seen.insert(key, document.location().clone());
         Ok(())
     }
 
@@ -128,7 +121,7 @@ impl Objects {
 }
 
 /// The name of a role or binding: anything that can be one segment of a URL's path.
-fn object_name(field: &Field<'_>) -> Result<String, Problem> {
+fn object_name(field: &Field<'_>) -> Result<String, Diagnostic> {
     let name = field.required_text()?;
     if name == "." || name == ".." || name.contains(['/', '%']) {
         return Err(field.problem(&format!("expected a name without `/` and `%`, found {name:?}")));
@@ -146,7 +139,7 @@ fn cluster_admin() -> ClusterRole {
     }
 }
 
-fn cluster_role(root: &Field<'_>) -> Result<ClusterRole, Problem> {
+fn cluster_role(root: &Field<'_>) -> Result<ClusterRole, Diagnostic> {
     root.expect_only(&["aggregationRule", "apiVersion", "kind", "metadata", "rules"])?;
     let label = |(key, value): (&str, Field<'_>)| Ok((key.to_owned(), value.text()?.to_owned()));
     let labels = root.get("metadata").get("labels").entries()?.into_iter().map(label).collect::<Result<_, _>>()?;
@@ -165,7 +158,7 @@ fn cluster_role(root: &Field<'_>) -> Result<ClusterRole, Problem> {
     Ok(ClusterRole { labels, rules: rules(&root.get("rules"), false)?, selectors })
 }
 
-fn rules(field: &Field<'_>, namespaced: bool) -> Result<Vec<Arc<Rule>>, Problem> {
+fn rules(field: &Field<'_>, namespaced: bool) -> Result<Vec<Arc<Rule>>, Diagnostic> {
     let mut rules = Vec::new();
     for item in field.items()? {
         item.expect_only(&["apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"])?;
@@ -198,7 +191,7 @@ fn rules(field: &Field<'_>, namespaced: bool) -> Result<Vec<Arc<Rule>>, Problem>
     Ok(rules)
 }
 
-fn binding(root: &Field<'_>, namespace: Option<String>, name: String) -> Result<Binding, Problem> {
+fn binding(root: &Field<'_>, namespace: Option<String>, name: String) -> Result<Binding, Diagnostic> {
     root.expect_only(&["apiVersion", "kind", "metadata", "roleRef", "subjects"])?;
     let reference = root.get("roleRef");
     reference.expect_only(&["apiGroup", "kind", "name"])?;
@@ -217,7 +210,7 @@ fn binding(root: &Field<'_>, namespace: Option<String>, name: String) -> Result<
 }
 
 /// Reads a subject; a service account without a namespace is in the binding's.
-fn holder(subject: &Field<'_>, namespace: Option<&str>) -> Result<Holder, Problem> {
+fn holder(subject: &Field<'_>, namespace: Option<&str>) -> Result<Holder, Diagnostic> {
     subject.expect_only(&["apiGroup", "kind", "name", "namespace"])?;
     let (kind, group, name) = (subject.get("kind"), subject.get("apiGroup"), subject.get("name"));
     let text = name.required_text()?.to_owned();
@@ -240,7 +233,7 @@ fn holder(subject: &Field<'_>, namespace: Option<&str>) -> Result<Holder, Proble
     }
 }
 
-fn expect_group(field: &Field<'_>, allowed: &[&str]) -> Result<(), Problem> {
+fn expect_group(field: &Field<'_>, allowed: &[&str]) -> Result<(), Diagnostic> {
     let found = field.text()?;
     if allowed.contains(&found) {
         return Ok(());

@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use super::*;
-use crate::manifests::parse;
+use crate::manifests::{Error, parse};
+use gmsa_core::diagnostic::Diagnostics;
 
 mod objects;
 mod semantics;
 
 fn rbac(text: &str) -> Result<Rbac, String> {
-    Rbac::from_documents(&parse("a.yaml", text).unwrap()).map_err(|error| error.to_string())
+    {
+        let (found, refused) = Rbac::from_documents(&parse("a.yaml", text).complete().unwrap());
+        let mut problems = Diagnostics::default();
+        problems.extend(refused);
+        Error::unless_none(problems).map(|()| found).map_err(|error| error.to_string())
+    }
 }
 
 fn subject(namespace: &str, service_account: &str) -> Subject {
@@ -72,7 +78,7 @@ fn objects_are_counted() {
     let rbac = rbac(&text).unwrap();
     assert_eq!((rbac.role_count(), rbac.binding_count()), (3, 3));
     assert_eq!(rbac.namespaces().collect::<Vec<_>>(), ["default", "x"]);
-    let none = Rbac::from_documents(&[]).unwrap();
+    let none = Rbac::from_documents(&[]).0;
     assert_eq!((none.role_count(), none.binding_count()), (0, 0));
 }
 

@@ -19,12 +19,18 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 /// The files of the documents, below the folder.
 fn files(folder: &Path) -> Vec<String> {
-    load(folder).unwrap().iter().map(|document| below(folder, &document.origin().file)).collect()
+    load(folder, &Bounds::SERVER).complete().unwrap().iter().map(|document| below(folder, &document.file())).collect()
 }
 
 /// The problems, with paths below the folder.
 fn problems(folder: &Path) -> Vec<String> {
-    load(folder).unwrap_err().problems().iter().map(|problem| below(folder, &problem.to_string())).collect()
+    load(folder, &Bounds::SERVER)
+        .complete()
+        .unwrap_err()
+        .problems()
+        .iter()
+        .map(|problem| below(folder, &problem.to_string()))
+        .collect()
 }
 
 fn below(folder: &Path, text: &str) -> String {
@@ -48,7 +54,10 @@ fn manifests_are_found_in_the_order_of_their_names() {
     // A file of any name, where it is asked for.
     let file = dir.path().join("pod.txt");
     fs::write(&file, POD).unwrap();
-    assert_eq!(load(&file).unwrap()[0].origin().to_string(), format!("{}, document 1, line 1", file.display()));
+    assert_eq!(
+        load(&file, &Bounds::SERVER).complete().unwrap()[0].location().to_string(),
+        format!("{}, document 1, line 1", file.display())
+    );
 }
 
 #[test]
@@ -77,13 +86,32 @@ fn one_broken_file_is_enough_and_all_of_them_are_reported() {
     assert_eq!(
         problems(dir.path()),
         [
-            "f.yaml: cannot be read: No such file or directory (os error 2)",
-            "g.yaml: expected a regular file",
             "b.yaml, document 1, line 1: unclosed bracket '['",
             "c/d.yaml, document 2, line 6: the key \"kind\" stands twice",
-            "e.yaml, document 2, line 4: expected UTF-8 text",
+            "e.yaml, document 2, line 4: expected text in UTF-8 or UTF-16",
+            "f.yaml: cannot be read: No such file or directory (os error 2)",
+            "g.yaml: expected a regular file",
         ]
     );
+}
+
+#[test]
+fn files_of_windows_are_read_like_others() {
+    let text = "apiVersion: v1\r\nkind: Pod\r\n---\r\napiVersion: v1\r\nkind: ConfigMap\r\n";
+    let marked = format!("\u{feff}{text}");
+    let dir = folder(&[("crlf.yaml", text), ("mark.yaml", &marked)]);
+    let wide: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fs::write(dir.path().join("wide.yaml"), wide).unwrap();
+    let found: Vec<String> = load(dir.path(), &Bounds::SERVER)
+        .complete()
+        .unwrap()
+        .iter()
+        .map(|document| format!("{} {}", below(dir.path(), &document.location().to_string()), document.kind()))
+        .collect();
+    let of = |file: &str| {
+        [format!("{file}.yaml, document 1, line 1 Pod"), format!("{file}.yaml, document 2, line 4 ConfigMap")]
+    };
+    assert_eq!(found, ["crlf", "mark", "wide"].map(of).concat());
 }
 
 #[test]
@@ -91,7 +119,7 @@ fn what_is_no_folder_is_an_error() {
     let dir = folder(&[]);
     let missing = dir.path().join("missing");
     assert_eq!(
-        load(&missing).unwrap_err().to_string(),
+        load(&missing, &Bounds::SERVER).complete().unwrap_err().to_string(),
         format!(
             "cannot load the manifests\n  {}: cannot be read: No such file or directory (os error 2)",
             missing.display()
@@ -100,7 +128,7 @@ fn what_is_no_folder_is_an_error() {
     let socket = dir.path().join("socket");
     let _socket = UnixListener::bind(&socket).unwrap();
     assert_eq!(
-        load(&socket).unwrap_err().to_string(),
+        load(&socket, &Bounds::SERVER).complete().unwrap_err().to_string(),
         format!("cannot load the manifests\n  {}: expected a folder or a regular file", socket.display())
     );
 }
@@ -109,15 +137,15 @@ fn what_is_no_folder_is_an_error() {
 fn sizes_and_numbers_are_bounded() {
     let dir = folder(&[]);
     let large = dir.path().join("large.yaml");
-    File::create(&large).unwrap().set_len(MAX_FILE_BYTES as u64 + 1).unwrap();
+    File::create(&large).unwrap().set_len(Bounds::SERVER.file_bytes as u64 + 1).unwrap();
     assert_eq!(problems(dir.path()), ["large.yaml: expected at most 4194304 bytes"]);
 
     let dir = folder(&[("a.yaml", POD)]);
-    let mut total = MAX_TOTAL_BYTES - POD.len();
+    let mut total = Bounds::SERVER.total_bytes - POD.len();
     assert!(
-        matches!(read(&dir.path().join("a.yaml"), &Bounds::default(), &mut total), Ok(bytes) if bytes == POD.as_bytes())
+        matches!(read(&dir.path().join("a.yaml"), &Bounds::SERVER, &mut total), Ok(bytes) if bytes == POD.as_bytes())
     );
-    assert!(matches!(read(&dir.path().join("a.yaml"), &Bounds::default(), &mut total), Err(Fault::Total)));
+    assert!(matches!(read(&dir.path().join("a.yaml"), &Bounds::SERVER, &mut total), Err(Fault::Total)));
 
     let deepest = "d/".repeat(MAX_DEPTH - 1);
     let dir = folder(&[(&format!("{deepest}a.yaml"), POD)]);
@@ -127,7 +155,7 @@ fn sizes_and_numbers_are_bounded() {
 
     let dir = folder(&[]);
     // With the folder itself one too many.
-    for number in 0..MAX_FILES {
+    for number in 0..Bounds::SERVER.files {
         fs::write(dir.path().join(format!("{number:04}.yaml")), "").unwrap();
     }
     assert_eq!(problems(dir.path()), ["4095.yaml: expected at most 4096 manifests and folders"]);

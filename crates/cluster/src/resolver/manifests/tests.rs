@@ -5,10 +5,16 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::manifests::parse;
+use crate::manifests::{Error, parse};
+use gmsa_core::diagnostic::Diagnostics;
 
 fn specs(text: &str) -> Result<CredentialSpecs, String> {
-    CredentialSpecs::from_documents(&parse("a.yaml", text).unwrap()).map_err(|error| error.to_string())
+    {
+        let (found, refused) = CredentialSpecs::from_documents(&parse("a.yaml", text).complete().unwrap());
+        let mut problems = Diagnostics::default();
+        problems.extend(refused);
+        Error::unless_none(problems).map(|()| found).map_err(|error| error.to_string())
+    }
 }
 
 fn name(text: &str) -> SpecName {

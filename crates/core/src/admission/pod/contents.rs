@@ -10,7 +10,7 @@ use crate::{
     json::{cut, string},
 };
 
-/// What stands in `windowsOptions.gmsaCredentialSpec`, cut where the API server accepts no such length. Not validated.
+/// The value of `windowsOptions.gmsaCredentialSpec`, cut where it is longer than the API server accepts. Not validated.
 #[derive(Clone, Copy, Debug)]
 pub struct PodContents<'p>(&'p str);
 

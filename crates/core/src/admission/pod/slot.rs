@@ -19,19 +19,6 @@ pub enum SlotKind {
     EphemeralContainer,
 }
 
-impl SlotKind {
-    /// The field of `spec` that lists the slots of this kind; `None` for the pod itself.
-    #[must_use]
-    pub fn field(self) -> Option<&'static str> {
-        match self {
-            Self::Pod => None,
-            Self::Container => Some("containers"),
-            Self::InitContainer => Some("initContainers"),
-            Self::EphemeralContainer => Some("ephemeralContainers"),
-        }
-    }
-}
-
 impl fmt::Display for SlotKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

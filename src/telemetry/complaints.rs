@@ -1,0 +1,83 @@
+//! Log lines about clients that are not authenticated: anyone on the network can cause them, as many as they like.
+//!
+//! What always holds: in each period the first few are written and the others are counted; the count is logged when the
+//! period ends, so a flood costs a few lines. Metrics count all of them.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+/// How many lines of a kind are written in each [`PERIOD`].
+const FIRST: u64 = 5;
+
+/// How long one summary covers.
+pub const PERIOD: Duration = Duration::from_secs(10);
+
+/// Log lines of one kind.
+#[derive(Debug)]
+pub struct Complaints {
+    message: &'static str,
+    count: AtomicU64,
+}
+
+impl Complaints {
+    /// Lines with this message.
+    #[must_use]
+    pub const fn new(message: &'static str) -> Self {
+        Self { message, count: AtomicU64::new(0) }
+    }
+
+    /// Counts a line, and says whether it is to be written.
+    #[must_use]
+    pub fn admit(&self) -> bool {
+        self.count.fetch_add(1, Relaxed) < FIRST
+    }
+
+    /// Ends a period: logs how many lines were left out in it.
+    pub fn summarize(&self) {
+        let left_out = self.count.swap(0, Relaxed).saturating_sub(FIRST);
+        if left_out > 0 {
+            tracing::info!(left_out, period = ?PERIOD, "{}: further lines left out", self.message);
+        }
+    }
+}
+
+/// A text from outside, fit for a log line: cut at the length of the longest name that Kubernetes has.
+#[must_use]
+pub fn cut(text: &str) -> &str {
+    cut_to(text, 253)
+}
+
+/// A message with several texts from outside, fit for a log line.
+#[must_use]
+pub fn cut_message(text: &str) -> &str {
+    cut_to(text, 1024)
+}
+
+fn cut_to(text: &str, characters: usize) -> &str {
+    text.char_indices().nth(characters).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_few_lines_of_a_period_are_written() {
+        let complaints = Complaints::new("refused");
+        let written = || (0..100).filter(|_| complaints.admit()).count();
+        assert_eq!(written(), 5);
+        assert_eq!(written(), 0);
+        complaints.summarize();
+        assert_eq!(written(), 5);
+    }
+
+    #[test]
+    fn a_text_is_cut_at_253_characters() {
+        let long = "ä".repeat(900_000);
+        assert_eq!(cut(&long), "ä".repeat(253));
+        assert_eq!(cut(&long[..2 * 253]), "ä".repeat(253));
+        assert_eq!(cut("web"), "web");
+    }
+}
