@@ -19,8 +19,8 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 target=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 name=kubectl-gmsa-$version-$PLATFORM
 
-upper=${triple^^}
-upper=CARGO_TARGET_${upper//-/_}
+# The bash of macOS is old.
+upper=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$triple")
 # No path of this machine in the program: another one makes the same.
 export "${upper}_RUSTFLAGS=$flags --remap-path-prefix=$PWD=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo" "${upper}_LINKER=$linker"
 cargo build --profile dist --locked --target "$triple" --package kubectl-gmsa
