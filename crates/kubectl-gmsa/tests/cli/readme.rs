@@ -46,7 +46,8 @@ fn run(folder: &Path, command: &str) -> String {
         let [_, old, new, _] = edit.split('/').collect::<Vec<_>>()[..] else { panic!("not a replacement: {edit}") };
         let file = folder.join(file);
         let edited = fs::read_to_string(&file).unwrap();
-        let edited: String = edited.lines().map(|line| replace_end(line, old.strip_suffix('$').unwrap(), new)).collect();
+        let edited: String =
+            edited.lines().map(|line| replace_end(line, old.strip_suffix('$').unwrap(), new)).collect();
         fs::write(file, edited).unwrap();
         return String::new();
     }
