@@ -6,7 +6,7 @@ _default:
     @just --list --unsorted
 
 # Everything that must hold before a merge, apart from the tests.
-check: fmt clippy doc doctest deny typos shellcheck chart
+check: fmt clippy doc doctest deny typos shellcheck workflows chart
 
 # The README's test command.
 test:
@@ -18,7 +18,7 @@ fmt:
 
 # Lints, in the library, the binaries, the tests and the benchmarks; those that `cargo test` leaves out are no part of all.
 clippy:
-    cargo clippy --locked --all-targets -- -D warnings
+    cargo clippy --locked --workspace --all-targets -- -D warnings
     cargo clippy --locked --test chart --test e2e --test install --bench floor --bench cluster --bench siege -- -D warnings
 
 # The documentation builds; private items too, so that the links between them are checked.
@@ -40,6 +40,14 @@ typos:
 # Every shell script, whatever its name.
 shellcheck:
     git grep --untracked -lE '^#!/.*\b(bash|sh)$' | xargs -r shellcheck
+
+# The workflows: pinned actions, permissions, injection.
+workflows:
+    zizmor --offline --quiet .github/workflows
+
+# What a review costs inside the core, by criterion.
+bench-decide *ARGS:
+    cargo bench --locked --package gmsa-bench-decide -- {{ ARGS }}
 
 # What a review costs above the floor, by wrk on loopback; `just bench --write` updates docs/performance.md.
 bench *ARGS:
@@ -77,3 +85,7 @@ generate:
 # The webhook's image, built by buildah, started and checked; its bill of materials lies in target/image.
 image ARCH="amd64":
     deploy/image.sh {{ ARCH }}
+
+# All that a release holds, in target/release-VERSION: images, plugin, chart, manifests, bills of materials, checksums.
+dist *ARGS:
+    deploy/dist.sh {{ ARGS }}

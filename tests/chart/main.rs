@@ -23,4 +23,3 @@ mod refused;
 mod rendered;
 mod schema;
 mod snapshot;
-mod versions;

@@ -16,7 +16,7 @@ use gmsa_webhook::tls::{
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::Value;
 
-use super::{Serving, binary, curl, run, stderr};
+use super::{Serving, binary, curl};
 
 const LOST: &str = "cannot export traces: they are lost";
 const DAY: Duration = Duration::from_secs(86_400);
