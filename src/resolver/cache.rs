@@ -1,9 +1,9 @@
 //! Credential specs from memory, kept up to date by a watch; from the API server where memory cannot be trusted.
 //!
 //! What always holds: "not found" is never said from memory; memory is believed only while the watch is connected and was
-//! known to be right within [`TRUST`]; silence alone is no reason to doubt it, but it is verified (`verify`); a question that asks for truth, or that memory has no answer to, reads the object
-//! once, and those who ask at the same time share that read. What a read brings enters memory only by the rules of
-//! `Store`.
+//! known to be right within [`TRUST`]; silence alone is no reason to doubt it, but it is verified (`verify`); a question
+//! that asks for truth, or that memory has no answer to, reads the object once, and those who ask at the same time share
+//! that read. What a read brings enters memory only by the rules of `Store`.
 
 use std::{
     convert::Infallible,
@@ -50,7 +50,7 @@ struct Memory {
 }
 
 impl Cache {
-    /// A cache that is still empty, and the watch that fills it, which never ends: whoever calls this drives it. Until then,
+    /// A cache that is still empty, and the watch that fills it, which never ends: the caller drives it. Until then,
     /// and whenever memory cannot be trusted, credential specs are read from the API server.
     pub fn new(api: Arc<ApiServer>, metrics: Metrics) -> (Self, impl Future<Output = Infallible> + Send + 'static) {
         let memory = Arc::new(Memory {

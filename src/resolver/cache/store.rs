@@ -1,7 +1,7 @@
 //! The credential specs in memory, and the rules by which they change.
 //!
 //! What always holds: nothing older replaces what is newer, by resource version, which kube-apiserver counts upwards; what
-//! a read brings stays out where an object was deleted, or a list began anew, since the read began: the read may have
+//! a read brings stays out where an object was deleted, or a new list was read, since the read began: the read may have
 //! seen what is gone; nothing is given out while the watch is not connected, or memory has not been confirmed within
 //! [`TRUST`].
 
@@ -133,7 +133,7 @@ impl Store {
     /// An object was deleted; `version` is that of its deletion.
     pub fn remove(&mut self, name: &SpecName, version: Version) {
         self.removals += 1;
-        // It may have been created anew, and read, before the event came.
+        // It may have been created again, and read, before the event came.
         if !self.specs.get(name).is_some_and(|known| known.version.is_newer_than(version)) {
             self.specs.remove(name);
         }

@@ -242,7 +242,7 @@ impl Watch {
             WatchError::Expired => {
                 self.stale();
                 self.version = None;
-                tracing::debug!("the watch of credential specs has expired: they are listed anew");
+                tracing::debug!("the watch of credential specs has expired: they are listed again");
             }
             WatchError::Stuck(difference) => {
                 self.stale();
