@@ -131,7 +131,7 @@ async fn an_old_call_is_not_joined() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forgotten_call_answers_those_who_wait_and_nobody_else() {
+async fn a_forgotten_call_answers_only_those_who_wait() {
     let scene = Scene::new();
     let first = tokio::spawn(scene.ask(SOON));
     settle().await;
@@ -145,7 +145,7 @@ async fn a_forgotten_call_answers_those_who_wait_and_nobody_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_nobody_waits_for_ends_and_leaves_nothing() {
+async fn a_call_without_callers_ends_and_leaves_nothing() {
     let coalescer: Coalescer<&str, ()> = Coalescer::default();
     let alive = watch::Sender::new(());
     let seen = alive.subscribe();

@@ -137,8 +137,8 @@ impl Memory {
     }
 
     /// What a list says of all of them.
-    fn replace(&self, version: Version, specs: impl IntoIterator<Item = (SpecName, Entry)>) {
+    fn replace(&self, at: Instant, version: Version, specs: impl IntoIterator<Item = (SpecName, Entry)>) {
         self.reads.forget_all();
-        self.change(|store| store.replace(version, specs));
+        self.change(|store| store.replace(at, version, specs));
     }
 }

@@ -1,7 +1,7 @@
 //! The watch behind the cache: everything that can happen to it, and that no answer is wrong meanwhile.
 
 use gmsa_core::admission::{Source, SpecFact};
-use gmsa_webhook::resolver::{Freshness, Resolved};
+use gmsa_webhook::resolver::{Freshness, Resolved, cache::TRUST};
 use serde_json::json;
 use tokio::time;
 
@@ -92,7 +92,7 @@ async fn a_definition_that_is_deleted_takes_what_is_known_with_it() {
 }
 
 #[tokio::test]
-async fn an_expired_watch_is_listed_anew() {
+async fn an_expired_watch_is_listed_again() {
     let scene = Scene::synced(&["web", "gone"]).await;
     // The watch breaks, and what happens meanwhile is forgotten before it is connected again.
     scene.api.fault(Verb::Watch, SPECS, 1, Fault::internal_error());
@@ -108,7 +108,7 @@ async fn an_expired_watch_is_listed_anew() {
 }
 
 #[tokio::test]
-async fn a_watch_that_is_refused_as_expired_is_listed_anew() {
+async fn a_watch_that_is_refused_as_expired_is_listed_again() {
     let scene = Scene::synced(&["web"]).await;
     scene.api.fault(Verb::Watch, SPECS, 1, Fault::gone());
     scene.api.cut_watches();
@@ -134,6 +134,23 @@ async fn a_cut_watch_goes_on_where_it_was_and_misses_nothing() {
     scene.says("web", "second").await;
     scene.knows(1).await;
     assert_eq!(scene.api.count(Verb::List, SPECS), 0);
+}
+
+#[tokio::test]
+async fn after_a_long_interruption_memory_is_verified_before_it_answers() {
+    let scene = Scene::synced(&["another", "web"]).await;
+    scene.api.fault(Verb::Watch, SPECS, usize::MAX, Fault::internal_error());
+    scene.api.cut_watches();
+    scene.becomes("stale").await;
+    // Both change meanwhile. One event arrives as soon as there is a watch again, the other one does not.
+    scene.api.withhold("web");
+    scene.api.apply(credential_spec("another", json!({"is": "second"})));
+    scene.api.apply(credential_spec("web", json!({"is": "second"})));
+    pass(TRUST).await;
+    scene.api.heal();
+    scene.becomes("synced").await;
+    assert_eq!(scene.look_up("web").await, is("second", Source::Cache));
+    assert_eq!(scene.stuck(), 1);
 }
 
 #[tokio::test]

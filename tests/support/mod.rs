@@ -85,6 +85,8 @@ struct World {
     changes: watch::Sender<u64>,
     /// Rises whenever watches are to be cut.
     cuts: watch::Sender<u64>,
+    /// The name of the object whose changes no watch delivers.
+    withheld: Mutex<Option<String>>,
     /// The open connections: true where nothing comes through any more.
     connections: Mutex<Vec<Arc<AtomicBool>>>,
     /// Requests that are being answered.
@@ -136,6 +138,7 @@ impl SimulatedApi {
             access: Mutex::new(Arc::new(Table::default())),
             changes: watch::Sender::new(0),
             cuts: watch::Sender::new(0),
+            withheld: Mutex::default(),
             connections: Mutex::default(),
             answering: AtomicUsize::new(0),
             sent: AtomicU64::new(0),
@@ -275,6 +278,11 @@ impl SimulatedApi {
     /// Cuts every watch in the middle of its stream.
     pub fn cut_watches(&self) {
         self.world.cuts.send_modify(|count| *count += 1);
+    }
+
+    /// From now on no watch delivers changes of the object with this name. Lists and reads show them.
+    pub fn withhold(&self, name: &str) {
+        *self.world.withheld.lock().unwrap() = Some(name.to_owned());
     }
 
     /// Answers access reviews by what `authorizer` says.

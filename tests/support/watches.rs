@@ -94,7 +94,9 @@ impl Watch {
             ChangeKind::Modified => "MODIFIED",
             ChangeKind::Deleted => "DELETED",
         };
+        let withheld = self.world.withheld.lock().unwrap();
         let wanted = change.key.plural == self.kind.plural
+            && withheld.as_ref() != Some(&change.key.name)
             && self.namespace.as_ref().is_none_or(|namespace| *namespace == change.key.namespace);
         wanted.then(|| json!({"type": what, "object": *change.object}))
     }

@@ -34,9 +34,22 @@ impl Version {
         Self(version.parse().ok())
     }
 
+    fn is_at_least(self, other: Self) -> bool {
+        matches!((self.0, other.0), (Some(a), Some(b)) if a >= b)
+    }
+
     fn is_newer_than(self, other: Self) -> bool {
         matches!((self.0, other.0), (Some(a), Some(b)) if a > b)
     }
+}
+
+/// When memory was last known to be right. A list counts from its request, not from its answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verified {
+    /// By a list, an event or a verification.
+    pub confirmed: Instant,
+    /// By the name and version of each object.
+    pub compared: Instant,
 }
 
 /// What was known when a read began.
@@ -54,10 +67,10 @@ pub(super) struct Store {
     /// Whether a list has been read, and has not been given up since.
     listed: bool,
     connected: bool,
-    /// When memory was last known to be right: by a list, an event or a verification.
-    confirmed: Option<Instant>,
-    /// When that was last known of each object by itself, not only of their number.
-    compared: Option<Instant>,
+    /// `None` until memory is compared with the API server, and again after a difference or a failed verification.
+    verified: Option<Verified>,
+    /// The object that a comparison found to differ, until an event of this object arrives.
+    doubted: Option<SpecName>,
     /// Names of objects that reads found while there was no list. Only an administrator creates such objects, which bounds
     /// their number.
     found: HashSet<SpecName>,
@@ -80,7 +93,12 @@ impl Store {
 
     /// Whether memory can be trusted.
     pub fn is_trusted(&self) -> bool {
-        self.connected && self.confirmed.is_some_and(|confirmed| confirmed.elapsed() < TRUST)
+        self.trusted().is_some()
+    }
+
+    /// When memory was last known to be right, if it can be trusted.
+    pub fn trusted(&self) -> Option<Verified> {
+        self.verified.filter(|verified| self.connected && verified.confirmed.elapsed() < TRUST)
     }
 
     /// Whether an object of this name exists, as far as is known, be memory right or not.
@@ -88,34 +106,47 @@ impl Store {
         self.specs.contains_key(name) || self.found.contains(name)
     }
 
-    pub fn confirmed_at(&self) -> Option<Instant> {
-        self.confirmed
+    /// At `at` the watch delivered an event, or the number of objects was the known one. This prolongs trust and does not
+    /// restore it: after a long interruption one event does not show that the others have arrived.
+    pub fn prolong(&mut self, at: Instant) {
+        if let Some(Verified { confirmed, compared }) = self.trusted() {
+            self.verified = Some(Verified { confirmed: confirmed.max(at), compared });
+        }
     }
 
-    pub fn compared_at(&self) -> Option<Instant> {
-        self.compared
+    /// At `at` each object was as it is known.
+    pub fn compared(&mut self, at: Instant) {
+        self.verified = Some(Verified { confirmed: at, compared: at });
+        self.doubted = None;
     }
 
-    /// There are as many objects as are known.
-    pub fn confirm_number(&mut self) {
-        self.confirmed = Some(Instant::now());
+    /// The API server has another version of this object, or only one of the two has the object.
+    pub fn doubt(&mut self, name: SpecName) {
+        self.verified = None;
+        self.doubted = Some(name);
     }
 
-    /// Everything is as it is known: an event came, so that the watch works, or each object was compared.
-    pub fn confirm(&mut self) {
-        self.confirmed = Some(Instant::now());
-        self.compared = self.confirmed;
+    /// Whether the object was doubted, and no event of it has arrived since.
+    pub fn is_doubted(&self, name: &SpecName) -> bool {
+        self.doubted.as_ref() == Some(name)
     }
 
-    /// The API server has something else than memory.
-    pub fn doubt(&mut self) {
-        self.confirmed = None;
+    /// Memory could not be verified.
+    pub fn distrust(&mut self) {
+        self.verified = None;
     }
 
-    /// Whether memory has the object in this version, or has heard of a later one.
+    /// Whether memory has the object in this version or a later one. Versions that are not numbers cannot be compared.
     pub fn has(&self, name: &str, version: Version) -> bool {
-        let known = self.specs.get(name).map(|entry| entry.version);
-        known.is_some_and(|known| known == version || known.is_newer_than(version))
+        self.specs.get(name).is_some_and(|known| known.version.is_at_least(version))
+    }
+
+    /// A known object that is not among the `listed` ones of a list that was made at `version`.
+    pub fn unlisted(&self, listed: &HashSet<String>, version: Version) -> Option<&SpecName> {
+        let is_unlisted = |(name, known): &(&SpecName, &Entry)| {
+            !listed.contains(name.as_str()) && !known.version.is_newer_than(version)
+        };
+        self.specs.iter().find(is_unlisted).map(|(name, _)| name)
     }
 
     /// The watch is connected, or not any more.
@@ -123,15 +154,21 @@ impl Store {
         self.connected = connected;
     }
 
-    /// An object was added or changed.
+    /// An event: the object was added or changed.
     pub fn apply(&mut self, name: SpecName, entry: Entry) {
+        self.doubted.take_if(|doubted| *doubted == name);
+        self.put(name, entry);
+    }
+
+    fn put(&mut self, name: SpecName, entry: Entry) {
         if !self.specs.get(&name).is_some_and(|known| known.version.is_newer_than(entry.version)) {
             self.specs.insert(name, entry);
         }
     }
 
-    /// An object was deleted; `version` is that of its deletion.
+    /// An event: the object was deleted; `version` is that of its deletion.
     pub fn remove(&mut self, name: &SpecName, version: Version) {
+        self.doubted.take_if(|doubted| doubted == name);
         self.removals += 1;
         // It may have been created again, and read, before the event came.
         if !self.specs.get(name).is_some_and(|known| known.version.is_newer_than(version)) {
@@ -139,18 +176,18 @@ impl Store {
         }
     }
 
-    /// A list of all objects, which was made at `version`.
-    pub fn replace(&mut self, version: Version, specs: impl IntoIterator<Item = (SpecName, Entry)>) {
+    /// A list of all objects, which was requested at `at` and made at `version`.
+    pub fn replace(&mut self, at: Instant, version: Version, specs: impl IntoIterator<Item = (SpecName, Entry)>) {
         self.removals += 1;
         // What was read since the list was made stays: its deletion would be an event that is still to come.
         self.specs.retain(|_, known| known.version.is_newer_than(version));
         for (name, entry) in specs {
-            self.apply(name, entry);
+            self.put(name, entry);
         }
         self.specs.shrink_to_fit();
         self.listed = true;
         self.found = HashSet::new();
-        self.confirm();
+        self.compared(at);
     }
 
     /// There will be no events: nothing is kept that could not be brought up to date.
@@ -171,6 +208,10 @@ impl Store {
                 Read::Found { .. } => self.found.insert(name.clone()),
                 Read::Missing => self.found.remove(name),
             };
+            return;
+        }
+        if self.is_doubted(name) {
+            // A read would hide that the watch withholds what happened to the object.
             return;
         }
         let known = self.specs.get(name).map(|entry| entry.version);

@@ -1,15 +1,16 @@
-//! Verification of a silent watch: what the API server has is compared with what memory has.
+//! Verification of the watch: what the API server has is compared with what memory has.
 //!
 //! Silence is normal: where nothing changes, nothing is sent, and the API server sends no bookmark either unless etcd tells
 //! it that it is up to date, which takes ten minutes by default. A watch that is connected but no longer delivers looks the
-//! same. A list tells them apart: the number of objects about once a minute, which costs one object, and each name and
-//! resource version every ten minutes. That is not done every minute because the metadata of an object brings its
+//! same. A list tells them apart: the number of objects after a minute of silence, which costs one object, and each name
+//! and resource version every ten minutes. That is not done every minute because the metadata of an object brings its
 //! `managedFields` along: about 1.2 KB each.
 //!
 //! What always holds: both lists are consistent reads, never answered from an API server's own memory that may be behind;
-//! an event ends the silence, so the caller drops the verification and begins again.
+//! an event delays the check of the number, never the comparison of each object; memory that is not trusted becomes trusted
+//! only by that comparison; a difference names its object, and only an event of that object explains it.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use kube::core::{Request, params::ListParams};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -23,13 +24,13 @@ use crate::{
     apiserver::{ApiServer, backoff::jittered},
     resolver::live::collection,
 };
+use gmsa_core::credspec::SpecName;
 
 /// The longest silence before the number of objects is verified. Replicas differ by up to half of [`JITTER`].
 const SILENCE: Duration = Duration::from_secs(60);
 const JITTER: Duration = Duration::from_secs(10);
-/// How long after the last comparison of every object the next verification is one again. It comes within another
-/// [`SILENCE`], so the comparisons are ten minutes apart at most.
-const COMPARE_AFTER: Duration = Duration::from_secs(540);
+/// The longest time between two comparisons of each object.
+const COMPARE_WITHIN: Duration = Duration::from_secs(600);
 /// How long the event of a change that a list shows may take to come.
 const GRACE: Duration = Duration::from_secs(2);
 /// The time for a verification if memory is no longer trusted anyway, as after a long interruption.
@@ -50,69 +51,93 @@ impl Verifier {
         Self { api, memory }
     }
 
-    /// Waits until the silence has lasted long enough, then verifies. Tries again while memory is still trusted.
+    /// Waits until memory is due for verification, then verifies it. Retries while memory is still trusted.
     ///
     /// # Errors
     /// [`WatchError::Stuck`] where the API server has something else and no event comes to say so; otherwise why it could
     /// not be verified.
-    pub async fn silence(&self) -> Result<(), WatchError> {
-        let (confirmed, compared) = {
-            let store = self.memory.store();
-            (store.confirmed_at(), store.compared_at())
-        };
-        if let Some(confirmed) = confirmed {
-            sleep_until(confirmed + SILENCE - jittered(JITTER)).await;
-        }
-        let patience = Instant::now() + PATIENCE;
-        let deadline = confirmed.map_or(patience, |confirmed| patience.max(confirmed + TRUST - GRACE));
-        let every = compared.is_none_or(|compared| compared.elapsed() >= COMPARE_AFTER);
+    pub async fn verify(&self) -> Result<(), WatchError> {
+        let (mut each, deadline) = self.due().await;
         loop {
-            match self.difference(every, deadline).await {
+            let requested = Instant::now();
+            let pause = match self.difference(&mut each, deadline).await {
                 Ok(None) => {
-                    self.memory.change(if every { Store::confirm } else { Store::confirm_number });
+                    self.memory.change(|store| if each { store.compared(requested) } else { store.prolong(requested) });
                     return Ok(());
                 }
-                Ok(Some(difference)) => {
-                    self.memory.change(Store::doubt);
-                    sleep(GRACE).await;
-                    return Err(WatchError::Stuck(difference));
+                Ok(Some(name)) if self.memory.store().is_doubted(&name) => {
+                    return Err(WatchError::Stuck(format!("credential spec {} has changed", name.as_str())));
+                }
+                Ok(Some(name)) => {
+                    self.memory.change(|store| store.doubt(name));
+                    GRACE
                 }
                 Err(WatchError::Failed(cause)) => {
                     let pause = jittered(PAUSE);
                     if Instant::now() + pause >= deadline {
-                        return Err(WatchError::Failed(format!("a silent watch could not be verified: {cause}")));
+                        self.memory.change(Store::distrust);
+                        return Err(WatchError::Failed(format!("the watch could not be verified: {cause}")));
                     }
-                    sleep(pause).await;
+                    pause
                 }
                 Err(error) => return Err(error),
-            }
+            };
+            sleep(pause).await;
         }
     }
 
-    /// What the API server has that memory does not, or the other way round: of `every` object, or of the first one and
-    /// the number.
-    async fn difference(&self, every: bool, deadline: Instant) -> Result<Option<String>, WatchError> {
-        let mut params = ListParams::default().limit(if every { PAGE } else { 1 });
-        let mut number = 0;
+    /// Waits until memory is due for verification: at once if it is not trusted. Says whether each object is to be compared,
+    /// and when the verification must have ended.
+    async fn due(&self) -> (bool, Instant) {
+        let early = jittered(JITTER);
+        loop {
+            let now = Instant::now();
+            let Some(verified) = self.memory.store().trusted() else {
+                return (true, now + PATIENCE);
+            };
+            let compare = verified.compared + COMPARE_WITHIN;
+            let due = compare.min(verified.confirmed + SILENCE) - early;
+            if due <= now {
+                let deadline = (verified.confirmed + TRUST).min(compare + SILENCE) - GRACE;
+                return (compare <= now + SILENCE, deadline.max(now + PATIENCE));
+            }
+            // An event may delay it meanwhile.
+            sleep_until(due).await;
+        }
+    }
+
+    /// An object that differs: among `each` of them, or only if their number does.
+    async fn difference(&self, each: &mut bool, deadline: Instant) -> Result<Option<SpecName>, WatchError> {
+        if !*each && self.is_number_known(deadline).await? {
+            return Ok(None);
+        }
+        *each = true;
+        let mut params = ListParams::default().limit(PAGE);
+        let mut listed = HashSet::new();
         loop {
             let page = self.page(&params, deadline).await?;
-            let objects = page.items.unwrap_or_default();
-            if let Some(changed) = objects.iter().find(|object| !self.has(&object.metadata)) {
-                return Ok(Some(format!("credential spec {} has changed", changed.metadata.name)));
+            for Metadata { metadata: object } in page.items.into_iter().flatten() {
+                let name = SpecName::parse(&object.name);
+                if name.is_some() && !self.has(&object) {
+                    return Ok(name);
+                }
+                listed.insert(object.name);
             }
-            number += objects.len();
             if page.metadata.r#continue.is_empty() {
-                break;
+                let version = Version::parse(&page.metadata.resource_version);
+                return Ok(self.memory.store().unlisted(&listed, version).cloned());
             }
-            if let Some(remaining) = page.metadata.remaining_item_count.filter(|_| !every) {
-                number += remaining;
-                break;
-            }
-            // Without the number of the others, they are counted.
-            params = params.limit(PAGE).continue_token(&page.metadata.r#continue);
+            params = params.continue_token(&page.metadata.r#continue);
         }
-        let known = self.memory.store().len();
-        Ok((number != known).then(|| format!("there are {number} credential specs, {known} are known")))
+    }
+
+    /// Whether the API server has as many objects as memory, and the first one is known.
+    async fn is_number_known(&self, deadline: Instant) -> Result<bool, WatchError> {
+        let page = self.page(&ListParams::default().limit(1), deadline).await?;
+        let objects = page.items.unwrap_or_default();
+        let others = if page.metadata.r#continue.is_empty() { Some(0) } else { page.metadata.remaining_item_count };
+        let number = others.map(|others| objects.len() + others);
+        Ok(number == Some(self.memory.store().len()) && objects.iter().all(|object| self.has(&object.metadata)))
     }
 
     async fn page(&self, params: &ListParams, deadline: Instant) -> Result<Page<Metadata>, WatchError> {

@@ -6,12 +6,15 @@
 //! - it does not say the resource version of a list, without which the result of a concurrent live read cannot be distinguished
 //!   from what the list has already seen deleted;
 //! - a request to watch that is answered with 410 is repeated with the same version without end, without a new list;
-//! - its requests have no deadline, and the size of an answer no bound.
+//! - its lists have no deadline and no bound on their size. The size of an event has no bound here either, because
+//!   `Client::request_events` reads lines of any length: it is bounded only by the size of an object that the API server
+//!   accepts.
 //!
 //! What always holds: whatever fails, memory is not trusted until the watch is connected again, and each try waits longer
-//! than the one before; a silent watch is verified, and nothing depends on bookmarks: they only move the version from which
-//! the next watch continues; where the API server ends a watch, as it does after some minutes, memory stays trusted while
-//! the next one begins; objects are turned into contents as they come, and nothing else of them is kept.
+//! than the one before; after a long interruption memory is not trusted before it is verified; nothing depends on bookmarks:
+//! they only move the version from which the next watch continues; where the API server ends a watch, as it does after some
+//! minutes, memory stays trusted while the next one begins; objects are turned into contents as they come, and nothing else
+//! of them is kept.
 
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
@@ -102,6 +105,7 @@ impl Watch {
 
     /// Reads all objects, page by page, and gives the version that the list was made at.
     async fn list(&self) -> Result<String, WatchError> {
+        let requested = Instant::now();
         let mut specs: Vec<(SpecName, Entry)> = Vec::new();
         let mut params = ListParams::default().limit(PAGE);
         loop {
@@ -117,7 +121,7 @@ impl Watch {
             } else if resource_version.is_empty() {
                 return Err(WatchError::Failed("the list has no resource version".to_owned()));
             } else {
-                self.memory.replace(Version::parse(&resource_version), specs);
+                self.memory.replace(requested, Version::parse(&resource_version), specs);
                 return Ok(resource_version);
             }
         }
@@ -132,7 +136,8 @@ impl Watch {
         Some((name, entry))
     }
 
-    /// Follows the events after `version`. Memory is trusted again once they have had the time `behind` to come in.
+    /// Follows the events after `version`. Memory is trusted again once they have had the time `behind` to come in:
+    /// until then an event does not prolong trust.
     async fn watch(&mut self, version: &str, behind: Duration) -> Result<(), WatchError> {
         let request = Request::new(collection())
             .watch(&WatchParams::default(), version)
@@ -149,14 +154,14 @@ impl Watch {
         self.memory.change(|store| store.connected(true));
         self.synced();
         let verifier = Verifier::new(Arc::clone(&self.api), Arc::clone(&self.memory));
-        let mut silence = pin!(verifier.silence());
+        let mut verification = pin!(verifier.verify());
         loop {
             tokio::select! {
                 biased;
                 event = events.next() => match event {
                     Some(event) => {
                         if self.take(event?)? {
-                            silence.set(verifier.silence());
+                            self.memory.change(|store| store.prolong(Instant::now()));
                         }
                     }
                     None if began.elapsed() >= WORKED => {
@@ -165,16 +170,16 @@ impl Watch {
                     }
                     None => return Err(WatchError::Failed("the watch ended early".to_owned())),
                 },
-                outcome = &mut silence => {
+                outcome = &mut verification => {
                     outcome?;
                     self.synced();
-                    silence.set(verifier.silence());
+                    verification.set(verifier.verify());
                 }
             }
         }
     }
 
-    /// Says whether something has happened: a bookmark does not end the silence.
+    /// Says whether an object has changed: a bookmark does not show that changes are delivered.
     fn take(&mut self, event: WatchEvent<Object>) -> Result<bool, WatchError> {
         let is_change = !matches!(event, WatchEvent::Bookmark(_));
         let version = match event {
@@ -199,9 +204,6 @@ impl Watch {
             return Err(WatchError::Failed("an event has no resource version".to_owned()));
         }
         self.version = Some(version);
-        if is_change {
-            self.memory.change(Store::confirm);
-        }
         self.memory.metrics.watch_event(std::time::SystemTime::now());
         self.backoff.reset();
         self.synced();
