@@ -516,7 +516,7 @@ async fn bodies_that_do_not_arrive_make_room_for_those_that_do() {
     }
     // The first one has lost its place.
     stalled[0].write_all(b" ").await.unwrap();
-    let answer = read_to_close(&mut stalled[0]).await;
+    let answer = read_head(&mut stalled[0]).await;
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     // More than the replica may hold at all.
     let line = "this replica is reviewing as many requests as it may at once: try again";
