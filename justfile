@@ -6,7 +6,7 @@ _default:
     @just --list --unsorted
 
 # Everything that must hold before a merge, apart from the tests.
-check: fmt clippy doc doctest deny typos shellcheck
+check: fmt clippy doc doctest deny typos shellcheck workflows chart
 
 # The README's test command.
 test:
@@ -18,8 +18,8 @@ fmt:
 
 # Lints, in the library, the binaries, the tests and the benchmarks; those that `cargo test` leaves out are no part of all.
 clippy:
-    cargo clippy --locked --all-targets -- -D warnings
-    cargo clippy --locked --test e2e --test install -- -D warnings
+    cargo clippy --locked --workspace --all-targets -- -D warnings
+    cargo clippy --locked --test chart --test e2e --test install --bench floor --bench cluster --bench siege -- -D warnings
 
 # The documentation builds; private items too, so that the links between them are checked.
 doc:
@@ -41,13 +41,21 @@ typos:
 shellcheck:
     git grep --untracked -lE '^#!/.*\b(bash|sh)$' | xargs -r shellcheck
 
+# The workflows: pinned actions, permissions, injection.
+workflows:
+    zizmor --offline --quiet .github/workflows
+
+# What a review costs inside the core, by criterion.
+bench-decide *ARGS:
+    cargo bench --locked --package gmsa-bench-decide -- {{ ARGS }}
+
 # What a review costs above the floor, by wrk on loopback; `just bench --write` updates docs/performance.md.
 bench *ARGS:
     python3 benches/floor.py {{ ARGS }}
 
-# What half-open connections and garbage on the port do to good reviews; `just bench-hostile --write` updates docs/performance.md.
-bench-hostile *ARGS:
-    python3 benches/hostile.py {{ ARGS }}
+# Every assault that the released server must survive, in a memory cgroup; `just siege WORD` picks, `just siege --write` updates docs/security.md.
+siege *ARGS:
+    cargo bench --locked --bench siege -- {{ ARGS }}
 
 # Pods created per second on a real control plane; `just bench-cluster --write` updates docs/performance.md.
 bench-cluster *ARGS:
@@ -57,12 +65,17 @@ bench-cluster *ARGS:
 bench-check *ARGS:
     python3 benches/check.py {{ ARGS }}
 
+# The Helm chart: rendered, refused and generated, its alerts tested. It needs helm and promtool.
+chart *WORD:
+    cargo test --locked --test chart -- {{ WORD }}
+
 # End to end on a real control plane: etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS names; `just e2e WORD` picks.
 e2e *WORD:
     cargo test --locked --test e2e -- {{ WORD }}
 
 # The chart, its match conditions and guard, upgrades and the script, on the same kind of control plane.
 e2e-install *WORD:
+    cargo build --locked -p kubectl-gmsa
     cargo test --locked --test install -- {{ WORD }}
 
 # What is made from the chart, and what its tests expect, written anew: look at the difference.
@@ -72,3 +85,7 @@ generate:
 # The webhook's image, built by buildah, started and checked; its bill of materials lies in target/image.
 image ARCH="amd64":
     deploy/image.sh {{ ARCH }}
+
+# All that a release holds, in target/release-VERSION: images, plugin, chart, manifests, bills of materials, checksums.
+dist *ARGS:
+    deploy/dist.sh {{ ARGS }}

@@ -7,6 +7,7 @@
 //! `just bench-cluster`.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a benchmark ends where its surroundings fail"
@@ -35,8 +36,13 @@ use report::{Kind, Report, Sample, Variant};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
+#[path = "cluster/conditions.rs"]
+mod conditions;
 #[path = "../tests/support/control_plane/mod.rs"]
 mod control_plane;
+#[path = "../tests/support/helm.rs"]
+mod helm;
+mod page;
 #[path = "cluster/report.rs"]
 mod report;
 
@@ -57,7 +63,10 @@ struct Args {
     /// Pods that are being created at once.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     at_once: u32,
-    /// Also write the table into docs/performance.md.
+    /// Measure what the match conditions cost pods without GMSA, and nothing else.
+    #[arg(long)]
+    conditions: bool,
+    /// Also write the tables into docs/performance.md.
     #[arg(long)]
     write: bool,
     /// What `cargo bench` says.
@@ -74,28 +83,51 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let floor = build_floor();
     let folder = tempfile::Builder::new().prefix("gmsa-bench-").tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let report = runtime.block_on(async {
+    let reports = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).unwrap();
         let mut terminate = signal(SignalKind::terminate()).unwrap();
         tokio::select! {
-            report = AssertUnwindSafe(measure(&args, binaries, &floor, folder.path())).catch_unwind() => report.ok(),
+            reports = AssertUnwindSafe(measure_all(&args, binaries, folder.path())).catch_unwind() => reports.ok(),
             _ = interrupt.recv() => None,
             _ = terminate.recv() => None,
         }
     });
-    let Some(report) = report else {
-        eprintln!("{}", tails(folder.path()));
+    let Some((rates, conditions)) = reports else {
+        let folders = ["rates", "conditions"].map(|name| folder.path().join(name));
+        for folder in folders.iter().filter(|folder| folder.is_dir()) {
+            eprintln!("{}", tails(folder));
+        }
         return ExitCode::from(2);
     };
-    let text = report.to_string();
-    println!("{text}");
+    if let Some(rates) = rates {
+        println!("{rates}\n");
+        if args.write {
+            rates.write();
+        }
+    }
+    println!("{conditions}");
     if args.write {
-        report::write(&text);
+        conditions.write();
     }
     ExitCode::SUCCESS
+}
+
+/// Both tables, each from a control plane of its own: what one installs must not match the pods of the other.
+async fn measure_all(args: &Args, binaries: Binaries, folder: &Path) -> (Option<Report>, conditions::Report) {
+    let [of_rates, of_conditions] = ["rates", "conditions"].map(|name| folder.join(name));
+    let rates = if args.conditions {
+        None
+    } else {
+        let floor = build_floor();
+        fs::create_dir(&of_rates).unwrap();
+        Some(measure(args, binaries.clone(), &floor, &of_rates).await)
+    };
+    fs::create_dir(&of_conditions).unwrap();
+    let control_plane = ControlPlane::start(binaries, &of_conditions).await;
+    let conditions = conditions::measure(&control_plane.client, args.rounds, args.pods).await;
+    (rates, conditions)
 }
 
 /// Builds the floor as it is built for `just bench`, and gives its path.
@@ -228,7 +260,7 @@ impl Lab {
             }
         }))
         .await;
-        let (seconds, cpu) = (begin.elapsed().as_secs_f64(), self.control_plane.api_server_cpu() - cpu);
+        let (seconds, cpu) = (begin.elapsed().as_secs_f64(), self.control_plane.api_server_cpu().saturating_sub(cpu));
         let reviews = self.reviews().await - reviews;
         self.client().delete(&collection).await.unwrap();
         until("the pods are gone", async || {

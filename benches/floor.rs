@@ -48,12 +48,12 @@ struct Request<'a> {
 struct Answer<'a> {
     api_version: &'static str,
     kind: &'static str,
-    response: Allowed<'a>,
+    response: Approval<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Allowed<'a> {
+struct Approval<'a> {
     uid: &'a str,
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ fn allow(body: &[u8], patch: Option<Patch>) -> Response {
         Ok(Review { request: Request { uid } }) => Json(Answer {
             api_version: "admission.k8s.io/v1",
             kind: "AdmissionReview",
-            response: Allowed { uid, allowed: true, patch_type: patch.map(|_| "JSONPatch"), patch },
+            response: Approval { uid, allowed: true, patch_type: patch.map(|_| "JSONPatch"), patch },
         })
         .into_response(),
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
@@ -99,12 +99,11 @@ async fn main() -> anyhow::Result<()> {
     let (address, files) = arguments.split_first().context("usage: floor ADDR:PORT [CERTIFICATE KEY [PATCH]]")?;
     let address: SocketAddr = address.parse().with_context(|| format!("not an address and a port: {address}"))?;
     let now = SystemTime::now();
-    let (pair, _ca_file) = match files {
-        [cert, key, ..] => (tls::files::load(Path::new(cert), Path::new(key), now)?, None),
-        _ => {
-            let (pair, ca_file) = self_signed::make(&[address.ip().to_string()], &env::temp_dir(), now)?;
-            (pair, Some(ca_file))
-        }
+    let (pair, _ca_file) = if let [cert, key, ..] = files {
+        (tls::files::load(Path::new(cert), Path::new(key), now)?, None)
+    } else {
+        let (pair, ca_file) = self_signed::make(&[address.ip().to_string()], &env::temp_dir(), now)?;
+        (pair, Some(ca_file))
     };
     let served = Served::new();
     served.publish(pair);

@@ -16,10 +16,10 @@ metadata:
   name: ${NAME}
   namespace: ${NAMESPACE}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
 spec:
   maxUnavailable: 1
   # A pod that is not ready serves nobody: it never stands in the way of a drain.
@@ -34,10 +34,10 @@ metadata:
   name: ${NAME}
   namespace: ${NAMESPACE}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
 # The pods mount the token themselves; nothing else needs it.
 automountServiceAccountToken: false
 ---
@@ -49,10 +49,10 @@ metadata:
   name: ${NAME}-tls
   namespace: ${NAMESPACE}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
 type: Opaque
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -60,10 +60,10 @@ kind: ClusterRole
 metadata:
   name: ${NAME}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
 rules:
   - apiGroups: [windows.k8s.io]
     resources: [gmsacredentialspecs]
@@ -74,7 +74,7 @@ rules:
   # To write the CA into its own configurations, again where somebody else overwrites it.
   - apiGroups: [admissionregistration.k8s.io]
     resources: [mutatingwebhookconfigurations]
-    resourceNames: [${NAME}, zz-${NAME}]
+    resourceNames: ["${NAME}","zz-${NAME}"]
     verbs: [get, patch]
   - apiGroups: [admissionregistration.k8s.io]
     resources: [validatingwebhookconfigurations]
@@ -86,10 +86,10 @@ kind: ClusterRoleBinding
 metadata:
   name: ${NAME}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
@@ -106,10 +106,10 @@ metadata:
   name: ${NAME}
   namespace: ${NAMESPACE}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
 rules:
   - apiGroups: [""]
     resources: [secrets]
@@ -123,10 +123,10 @@ metadata:
   name: ${NAME}
   namespace: ${NAMESPACE}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
@@ -142,10 +142,10 @@ metadata:
   name: ${NAME}
   namespace: ${NAMESPACE}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
 spec:
   ports:
     - name: https
@@ -163,10 +163,10 @@ metadata:
   name: ${NAME}
   namespace: ${NAMESPACE}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
 spec:
   replicas: 2
   selector:
@@ -242,27 +242,26 @@ spec:
               containerPort: 10250
             - name: admin
               containerPort: 9090
-          # The start is quick; what takes longer, such as the first certificate, is the readiness probe's.
-          startupProbe:
-            httpGet:
-              path: /livez
-              port: admin
-            periodSeconds: 1
-            failureThreshold: 60
           livenessProbe:
             httpGet:
               path: /livez
               port: admin
+            failureThreshold: 6
             periodSeconds: 10
             timeoutSeconds: 5
-            failureThreshold: 6
           readinessProbe:
             httpGet:
               path: /readyz
               port: admin
+            failureThreshold: 2
             periodSeconds: 3
             timeoutSeconds: 2
-            failureThreshold: 2
+          startupProbe:
+            httpGet:
+              path: /livez
+              port: admin
+            failureThreshold: 60
+            periodSeconds: 1
           resources:
             limits:
               memory: 128Mi
@@ -284,10 +283,10 @@ metadata:
   name: ${NAME}
   namespace: ${NAMESPACE}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
 spec:
   replicas: 2
   selector:
@@ -366,27 +365,26 @@ spec:
               containerPort: 10250
             - name: admin
               containerPort: 9090
-          # The start is quick; what takes longer, such as the first certificate, is the readiness probe's.
-          startupProbe:
-            httpGet:
-              path: /livez
-              port: admin
-            periodSeconds: 1
-            failureThreshold: 60
           livenessProbe:
             httpGet:
               path: /livez
               port: admin
+            failureThreshold: 6
             periodSeconds: 10
             timeoutSeconds: 5
-            failureThreshold: 6
           readinessProbe:
             httpGet:
               path: /readyz
               port: admin
+            failureThreshold: 2
             periodSeconds: 3
             timeoutSeconds: 2
-            failureThreshold: 2
+          startupProbe:
+            httpGet:
+              path: /livez
+              port: admin
+            failureThreshold: 60
+            periodSeconds: 1
           resources:
             limits:
               memory: 128Mi
@@ -421,10 +419,12 @@ kind: MutatingWebhookConfiguration
 metadata:
   name: ${NAME}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
+  annotations:
+    admissions.enforcer/disabled: "true"
 webhooks:
   - name: admission-webhook.windows-gmsa.sigs.k8s.io
     clientConfig:
@@ -464,10 +464,12 @@ kind: MutatingWebhookConfiguration
 metadata:
   name: zz-${NAME}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
+  annotations:
+    admissions.enforcer/disabled: "true"
 webhooks:
   - name: last.windows-gmsa.sigs.k8s.io
     clientConfig:
@@ -506,10 +508,12 @@ kind: ValidatingWebhookConfiguration
 metadata:
   name: ${NAME}
   labels:
-    app.kubernetes.io/name: gmsa-webhook
     app.kubernetes.io/instance: ${NAME}
-    app.kubernetes.io/version: "0.1.0"
     app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh
+    app.kubernetes.io/name: gmsa-webhook
+    app.kubernetes.io/version: 0.1.0
+  annotations:
+    admissions.enforcer/disabled: "true"
 webhooks:
   - name: admission-webhook.windows-gmsa.sigs.k8s.io
     clientConfig:

@@ -1,9 +1,9 @@
-"""Writes the bill of materials of the webhook's binary, as CycloneDX JSON, to standard output.
+"""Writes the bill of materials of a released program, as CycloneDX JSON, to standard output.
 
-usage: deploy/sbom.py TARGET LINKER
+usage: deploy/sbom.py TARGET LINKER PACKAGE
 
-Everything that is linked into the binary for TARGET stands in it, with the licence and, for what comes from the registry, the checksum of
-Cargo.lock; Rust's own library and, as the binary is static, LINKER's C library too. What only builds or tests it does not, macros
+Everything that is linked into the program of PACKAGE for TARGET stands in it, with the licence and, for what comes from the registry, the checksum of
+Cargo.lock; Rust's own library and, where the binary is static for Linux, LINKER's C library too. What only builds or tests it does not, macros
 included. The same sources and tools give the same text: no date, no random number.
 """
 
@@ -18,18 +18,18 @@ def output(*command, given=""):
 
 
 def metadata(target):
-    return json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target))
+    return json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--no-default-features", "--filter-platform", target))
 
 
-def tools(linker):
+def tools(target, linker):
     """What the tools bring along."""
     rust = re.search("^release: (.+)$", output("rustc", "--version", "--verbose"), re.MULTILINE)
+    brought = [component("generic", "rust-std", rust[1], "MIT OR Apache-2.0")]
+    if "linux" not in target:
+        return brought
     macros = output(linker, "-E", "-dM", "-", given="#include <features.h>\n")
     glibc = [re.search(f"^#define {macro} (.+)$", macros, re.MULTILINE) for macro in ("__GLIBC__", "__GLIBC_MINOR__")]
-    return [
-        component("generic", "glibc", ".".join(number[1] for number in glibc), "LGPL-2.1-or-later"),
-        component("generic", "rust-std", rust[1], "MIT OR Apache-2.0"),
-    ]
+    return [component("generic", "glibc", ".".join(number[1] for number in glibc), "LGPL-2.1-or-later"), *brought]
 
 
 def checksums():
@@ -39,11 +39,11 @@ def checksums():
         return {(name, version): checksum for name, version, checksum in package.findall(lock.read())}
 
 
-def linked(graph, packages):
+def linked(graph, packages, root):
     """The packages that are linked into the root, the root among them, each with what it links itself."""
     nodes = {node["id"]: node for node in graph["nodes"]}
     macros = {identity for identity, package in packages.items() if is_macro(package)}
-    found, todo = {}, [graph["root"]]
+    found, todo = {}, [root]
     while todo:
         package = todo.pop()
         if package not in found:
@@ -69,12 +69,13 @@ def component(registry, name, version, licence, checksum=None, kind="library"):
 
 
 def main():
-    target, linker = sys.argv[1:]
+    target, linker, program = sys.argv[1:]
     whole = metadata(target)
     packages = {package["id"]: package for package in whole["packages"]}
-    known, root, brought = checksums(), whole["resolve"]["root"], tools(linker)
+    known, brought = checksums(), tools(target, linker)
+    root = next(one["id"] for one in whole["packages"] if one["name"] == program and one["source"] is None)
     components, dependencies = {}, [{"ref": tool["bom-ref"], "dependsOn": []} for tool in brought]
-    links = linked(whole["resolve"], packages)
+    links = linked(whole["resolve"], packages, root)
     for identity in links:
         name, version, licence = (packages[identity][key] for key in ("name", "version", "license"))
         kind = "application" if identity == root else "library"

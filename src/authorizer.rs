@@ -1,30 +1,5 @@
-//! May this subject `use` that credential spec?: the trait, and what it answers.
-//!
-//! What always holds: an answer comes by the deadline; a check that could not be made is never an approval.
+//! Who may use a credential spec: remembered answers in front of the access reviews of [`gmsa_cluster::authorizer`].
 
-use futures::future::BoxFuture;
-use tokio::time::Instant;
+pub use gmsa_cluster::authorizer::{Authorizer, Verdict, access_review, rbac};
 
-use gmsa_core::{
-    admission::{Source, Subject, UseFact},
-    credspec::SpecName,
-};
-
-pub mod access_review;
-pub mod rbac;
 pub mod remembered;
-
-/// Whether a subject may use a credential spec, and who says so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// Whether it may.
-    pub fact: UseFact,
-    /// Who says so.
-    pub source: Source,
-}
-
-/// Answers whether a service account holds the verb `use` on a credential spec, in its own namespace.
-pub trait Authorizer: Send + Sync + 'static {
-    /// Asks. Never takes longer than until `deadline`; a time-out is [`UseFact::Failed`].
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict>;
-}

@@ -14,9 +14,12 @@ use crate::{
     tls::{
         configurations::Configuration,
         files::Files,
-        self_managed::{self, SecretName, Terms},
+        folder::IssueRequest,
+        self_managed::{self, IssuancePolicy, SecretName},
     },
 };
+
+use gmsa_core::admission::Enforcement;
 
 mod args;
 mod memory;
@@ -61,8 +64,8 @@ impl Default for Limits {
     }
 }
 
-/// How often webhook configurations whose `caBundle` is ours, and a self-managed Secret, are looked at. Whoever overwrites a
-/// bundle keeps pods from being admitted until it is written again.
+/// How often the webhook configurations and a self-managed Secret are read. While a `caBundle` is overwritten, no pods are
+/// admitted.
 pub const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Where credential specs and permissions come from.
@@ -77,16 +80,13 @@ pub enum Backend {
 /// Where the serving certificate comes from.
 #[derive(Clone, Debug)]
 pub enum Certificate {
-    /// A pair of PEM files.
     Files {
-        /// The chain and the key of its leaf.
         files: Files,
         /// The file whose CAs are written into these webhook configurations.
         publish: Option<(PathBuf, Vec<Configuration>)>,
     },
-    /// A Secret that the replicas fill and renew.
     SelfManaged(Box<self_managed::Settings>),
-    /// Made at start, signed by a CA that is written to a folder: for standalone use.
+    /// Created at start, for standalone use.
     SelfSigned,
 }
 
@@ -97,11 +97,10 @@ pub struct Config {
     pub backend: Backend,
     /// Where the serving certificate comes from.
     pub certificate: Certificate,
-    /// How often certificate files and webhook configurations are looked at, besides when they are seen to change.
+    /// How often certificate files are read, besides after each change.
     pub tls_reload_interval: Duration,
-    /// How long CAs of others are kept in webhook configurations.
     pub foreign_ca_grace: Duration,
-    /// The authorities of the clients that may call, and the names that they must have; all clients may where it is `None`.
+    /// The CAs of the clients that may call, and the names that they must have; `None` where every client may.
     pub clients: Option<(PathBuf, Vec<String>)>,
     /// The webhook's address.
     pub listen: SocketAddr,
@@ -111,6 +110,8 @@ pub struct Config {
     pub random_hostname: bool,
     /// Whether credential specs that cannot work are refused rather than warned of.
     pub strict_credential_specs: bool,
+    /// Whether pods that ask for what they cannot have are denied, or admitted with a warning.
+    pub enforcement: Enforcement,
     /// How long an allowed `use` is remembered.
     pub authorization_cache_ttl: Duration,
     /// Which events are logged.
@@ -132,15 +133,12 @@ pub struct Config {
 /// Settings that do not go together.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// A webhook in a cluster needs a certificate that the API server trusts.
     #[error(
         "no serving certificate: set --tls-cert and --tls-key (or TLS_CRT and TLS_KEY) to PEM files, or --self-managed-secret and --self-managed-service, or run with --standalone DIR"
     )]
     NoCertificate,
-    /// A CA that nobody trusts serves nobody.
-    #[error("--self-managed-secret needs the webhook configurations that are to trust its CA: --webhook-configuration")]
+    #[error("--self-managed-secret needs the webhook configurations that get its CA: --webhook-configuration")]
     NoConfiguration,
-    /// Configurations to write into, and nothing to write.
     #[error("--webhook-configuration needs a CA to write into it: --self-managed-secret or --publish-ca")]
     NothingToPublish,
 }
@@ -154,49 +152,34 @@ pub enum Run {
     Test {
         /// The namespace of the pods.
         namespace: String,
+        /// What the webhook does about pods that break the rules.
+        enforcement: Enforcement,
     },
-    /// Look at a serving certificate.
+    /// Bring the CRD up to date.
+    UpgradeCrd,
+    /// Inspect a serving certificate.
     Inspect(Inspect),
     /// Issue a serving certificate.
     Issue(Issue),
 }
 
-/// What is to be looked at.
 #[derive(Debug)]
 pub struct Inspect {
-    /// The certificate.
-    pub what: Inspected,
-    /// The webhook configurations that are to accept it.
+    pub certificate: CertificateLocation,
+    /// The webhook configurations that should accept it.
     pub configurations: Vec<Configuration>,
 }
 
-/// Where a certificate is.
 #[derive(Debug)]
-pub enum Inspected {
-    /// In a Secret.
+pub enum CertificateLocation {
     Secret(SecretName),
-    /// In PEM files.
-    Files {
-        /// The chain.
-        cert: PathBuf,
-        /// The leaf's key.
-        key: Option<PathBuf>,
-        /// The CA.
-        ca: Option<PathBuf>,
-    },
+    Files { cert: PathBuf, key: Option<PathBuf>, ca: Option<PathBuf> },
 }
 
-/// What is to be issued.
 #[derive(Debug)]
 pub struct Issue {
-    /// Where to.
     pub folder: PathBuf,
-    /// The DNS names and IP addresses.
-    pub names: Vec<String>,
-    /// How long a new CA lives.
-    pub ca_lifetime: Duration,
-    /// How long the certificate lives.
-    pub leaf_lifetime: Duration,
+    pub request: IssueRequest,
 }
 
 impl Args {
@@ -207,13 +190,16 @@ impl Args {
     pub fn resolve(self) -> Result<Run, ConfigError> {
         match self.command {
             Some(Command::Serve(args)) => Ok(Run::Serve(Box::new(args.resolve()?))),
-            Some(Command::Test(args)) => Ok(Run::Test { namespace: args.namespace }),
+            Some(Command::Test(args)) => Ok(Run::Test { namespace: args.namespace, enforcement: args.enforcement }),
+            Some(Command::UpgradeCrd) => Ok(Run::UpgradeCrd),
             Some(Command::Certs(CertsCommand::Inspect(args))) => Ok(Run::Inspect(args.resolve())),
             Some(Command::Certs(CertsCommand::Issue(args))) => Ok(Run::Issue(Issue {
                 folder: args.folder,
-                names: args.service.map(|ServiceNames(names)| names).into_iter().flatten().chain(args.name).collect(),
-                ca_lifetime: args.ca_lifetime,
-                leaf_lifetime: args.leaf_lifetime,
+                request: IssueRequest {
+                    names: args.service.into_iter().flat_map(|ServiceNames(names)| names).chain(args.name).collect(),
+                    ca_lifetime: args.ca_lifetime,
+                    leaf_lifetime: args.leaf_lifetime,
+                },
             })),
             None => Ok(Run::Serve(Box::new(self.serve.resolve()?))),
         }
@@ -247,6 +233,7 @@ impl ServeArgs {
             admin_listen: args.admin_listen.unwrap_or(SocketAddr::new(ip, 9090)),
             random_hostname: args.random_hostname,
             strict_credential_specs: args.strict_credential_specs,
+            enforcement: args.enforcement,
             authorization_cache_ttl: args.authorization_cache_ttl,
             log_levels: args.log_level,
             log_format: args.log_format,
@@ -265,11 +252,13 @@ impl ServeArgs {
 
 impl InspectArgs {
     fn resolve(self) -> Inspect {
-        let what = match self.secret {
-            Some(secret) => Inspected::Secret(secret),
-            None => Inspected::Files { cert: self.tls_cert.unwrap_or_default(), key: self.tls_key, ca: self.ca },
+        let certificate = match self.secret {
+            Some(secret) => CertificateLocation::Secret(secret),
+            None => {
+                CertificateLocation::Files { cert: self.tls_cert.unwrap_or_default(), key: self.tls_key, ca: self.ca }
+            }
         };
-        Inspect { what, configurations: self.webhook_configuration }
+        Inspect { certificate, configurations: self.webhook_configuration }
     }
 }
 
@@ -280,17 +269,17 @@ impl CertificateArgs {
             if configurations.is_empty() {
                 return Err(ConfigError::NoConfiguration);
             }
-            let terms = Terms {
+            let issuance = IssuancePolicy {
                 names,
                 ca_lifetime: self.ca_lifetime,
                 leaf_lifetime: self.leaf_lifetime,
-                renewal: self.renewal_point,
+                renewal_percent: self.renewal_point,
                 bundle_standing: self.bundle_standing,
             };
             return Ok(Certificate::SelfManaged(Box::new(self_managed::Settings {
                 secret,
                 configurations,
-                terms,
+                issuance,
                 foreign_grace: self.foreign_ca_grace,
                 check_interval: CHECK_INTERVAL,
             })));

@@ -85,7 +85,9 @@ pub struct Metrics {
     specs: Gauge,
     watch_state: Family<StateLabel, Gauge>,
     watch_event: Gauge,
+    watch_stuck: Counter,
     certificate_expiry: Gauge,
+    certificate_refused: Gauge,
     certificate_reloads: Family<ReloadLabel, Counter>,
     certificate_steps: Family<StepLabel, Counter>,
 }
@@ -126,6 +128,11 @@ impl Metrics {
                 "spec_watch_state",
                 "1 for the state that the watch of credential specs is in, 0 for the others",
             ),
+            watch_stuck: add(
+                registry,
+                "spec_watch_stuck",
+                "Times a watch of credential specs was connected but withheld changes: credential specs were listed again",
+            ),
             watch_event: {
                 let at = Gauge::default();
                 registry.register_collector(Box::new(WatchAge(at.clone())));
@@ -135,6 +142,11 @@ impl Metrics {
                 registry,
                 "certificate_expiry_timestamp_seconds",
                 "When the certificate that is served expires, in seconds since 1970; 0 before there is one",
+            ),
+            certificate_refused: add(
+                registry,
+                "certificate_refused",
+                "1 while the certificate that was offered last is refused and the one before stays in use, 0 otherwise",
             ),
             certificate_reloads: add(
                 registry,
@@ -204,17 +216,24 @@ impl Metrics {
         self.watch_event.set(unix(at));
     }
 
-    /// When the served certificate expires, and how many certificates were served and refused so far.
-    pub fn certificate(&self, expires: Option<SystemTime>, served: u64, refused: u64) {
+    /// A watch was connected but withheld changes.
+    pub fn watch_stuck(&self) {
+        self.watch_stuck.inc();
+    }
+
+    /// When the served certificate expires, how many certificates were served and refused so far, and whether the one
+    /// that was offered last is refused.
+    pub fn certificate(&self, expires: Option<SystemTime>, served: u64, refused: u64, refused_now: bool) {
         self.certificate_expiry.set(expires.map_or(0, unix));
+        self.certificate_refused.set(i64::from(refused_now));
         for (outcome, total) in [(Reload::Served, served), (Reload::Refused, refused)] {
             raise(&self.certificate_reloads.get_or_create_owned(&ReloadLabel { outcome }), total);
         }
     }
 
-    /// How often this replica has done this to the certificates so far.
-    pub fn certificate_step(&self, step: CertificateStep, total: u64) {
-        raise(&self.certificate_steps.get_or_create_owned(&StepLabel { step }), total);
+    /// This replica has done this to the certificates, `count` times.
+    pub fn certificate_step(&self, step: CertificateStep, count: u64) {
+        self.certificate_steps.get_or_create(&StepLabel { step }).inc_by(count);
     }
 }
 

@@ -8,12 +8,14 @@ use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util
 mod complaints;
 mod line;
 mod lines;
+mod log_once;
 pub mod otlp;
 
 pub use complaints::{Complaints, PERIOD, cut, cut_message};
 use line::Text;
 use lines::Lines;
 pub use lines::Writing;
+pub use log_once::LogOnce;
 pub use otlp::{Endpoint, Traces};
 
 /// The shape of a log line.

@@ -1,19 +1,17 @@
-//! Certificates: from PEM to a checked key pair, and from there into the TLS handshakes.
+//! Certificates: where the serving certificate comes from, how it is validated, and how handshakes get it.
 //!
-//! What always holds: only a [`KeyPair`] can be served, and only a check of the whole pair makes one, so nobody ever sees
-//! half of a new certificate; once [`Served`] holds a pair it always holds one; the crypto provider is named here and
-//! never taken from the process. Must not: print, keep or quote key material; read a clock (`now` is a value).
+//! What always holds: only a [`KeyPair`] can be served, and only complete validation makes one; once [`Served`] holds a
+//! pair it always holds one; the crypto provider is named here and never taken from the process. Must not: print, store
+//! or quote key material.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::SystemTime};
 
 use rustls::{
     ServerConfig,
     crypto::CryptoProvider,
     server::{NoServerSessionStorage, danger::ClientCertVerifier},
 };
+use time::OffsetDateTime;
 
 mod ca_bundle;
 pub mod ca_file;
@@ -25,8 +23,9 @@ pub mod folder;
 pub mod inspect;
 pub mod issue;
 mod key_pair;
-mod ledger;
+mod object;
 mod publication;
+mod reload;
 pub mod self_managed;
 pub mod self_signed;
 mod served;
@@ -35,15 +34,14 @@ mod summary;
 pub use ca_bundle::{CaBundle, CaBundleError};
 pub use clock::Clock;
 pub use key_pair::{KeyPair, KeyPairError};
-pub use ledger::Wishes;
-pub use publication::{Pass, Publication};
+pub use object::ObjectError;
+pub use publication::{CaPolicy, Publication, Published};
 pub use served::{Served, Status};
 pub use summary::{Summary, Timestamp};
 
 /// What a server offers: what API servers speak to webhooks.
 const ALPN: &[u8] = b"http/1.1";
 
-/// The crypto provider of every TLS connection and signature in this process.
 #[must_use]
 pub fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
@@ -51,12 +49,11 @@ pub fn crypto_provider() -> Arc<CryptoProvider> {
 
 /// How a server speaks TLS: versions 1.2 and 1.3, HTTP/1.1, no early data.
 ///
-/// Sessions resume by tickets that the process encrypts for itself: nothing is stored, and a swap of certificates leaves
-/// them valid. `clients` says who may connect; without it anybody may. With it there are no tickets: whoever connects
-/// shows a certificate, every time.
+/// Sessions resume by tickets, which the server does not store and which stay valid when the certificate changes.
+/// `clients` verifies client certificates. With it there are no tickets: a client sends its certificate every time.
 ///
 /// # Errors
-/// Where the crypto provider cannot do what is asked of it, or the system has no random bytes.
+/// Where the crypto provider has no such versions, or the system has no random bytes.
 pub fn server_config(
     served: &Served,
     clients: Option<Arc<dyn ClientCertVerifier>>,
@@ -74,22 +71,16 @@ pub fn server_config(
     config.send_tls13_tickets = 0;
     if anonymous {
         config.ticketer = rustls::crypto::ring::Ticketer::new()?;
-        // An API server keeps its connections; one ticket is enough for a client that resumes at all.
+        // An API server keeps its connections: one ticket is enough.
         config.send_tls13_tickets = 1;
     }
     Ok(Arc::new(config))
 }
 
-/// The seconds since 1970, as certificates count, on the process's clock type.
+/// A certificate's time, in seconds since 1970.
 fn unix_time(seconds: i64) -> SystemTime {
-    let distance = Duration::from_secs(seconds.unsigned_abs());
-    let moved = if seconds < 0 {
-        SystemTime::UNIX_EPOCH.checked_sub(distance)
-    } else {
-        SystemTime::UNIX_EPOCH.checked_add(distance)
-    };
-    // A certificate's years have four digits, which every clock can hold.
-    moved.unwrap_or(SystemTime::UNIX_EPOCH)
+    // The years of a certificate have four digits, so no conversion can fail.
+    OffsetDateTime::from_unix_timestamp(seconds).map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
 }
 
 #[cfg(test)]

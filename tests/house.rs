@@ -1,5 +1,5 @@
-//! What the layout promises and no crate boundary keeps: one walk over the slots of a pod, and a server whose parts do not
-//! know each other's libraries.
+//! What the layout promises and no crate boundary keeps: one walk over the slots of a pod, a server whose parts do not know each
+//! other's libraries, and one version in all the files that state it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the source must fail")]
 
@@ -40,6 +40,19 @@ fn the_parts_of_the_server_do_not_know_each_others_libraries() {
             Some(format!("reaches `{library}`"))
         });
         assert_eq!(found, [""; 0]);
+    }
+}
+
+#[test]
+fn every_file_states_the_version_of_the_package() {
+    let version = env!("CARGO_PKG_VERSION");
+    for (file, line) in [
+        ("charts/gmsa-webhook/Chart.yaml", format!("version: {version}")),
+        ("charts/gmsa-webhook/Chart.yaml", format!("appVersion: \"{version}\"")),
+        ("deploy/deploy-gmsa-webhook.sh", format!("IMAGE=gmsa-webhook:{version}")),
+    ] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        assert!(text.lines().any(|found| found == line), "{file} has no line {line:?}");
     }
 }
 

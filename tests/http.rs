@@ -122,7 +122,7 @@ async fn bodies_that_are_not_reviews_are_400() {
     };
     for (body, message) in [
         (Vec::new(), "EOF while parsing a value at line 1 column 0"),
-        (b"[]".to_vec(), "expected an object at line 1 column 0"),
+        (b"[]".to_vec(), "expected an object at line 1 column 2"),
         (b"null".to_vec(), "expected an object at line 1 column 4"),
         (whole.as_bytes()[..whole.len() - 1].to_vec(), "EOF while parsing an object at line 1 column 321"),
         (format!("{whole}x").into_bytes(), "trailing characters at line 1 column 323"),
@@ -151,7 +151,7 @@ async fn bodies_that_are_not_reviews_are_400() {
         ),
         (
             with(|review| review["request"]["object"]["spec"]["containers"] = json!({"a": "secret"})),
-            "expected a sequence at line 1 column 197",
+            "expected a sequence at line 1 column 198",
         ),
         (
             with(|review| review["request"]["object"]["spec"]["containers"][0] = json!("secret")),
@@ -159,7 +159,7 @@ async fn bodies_that_are_not_reviews_are_400() {
         ),
         (
             with(|review| review["request"]["object"]["spec"]["containers"][0]["name"] = json!(["secret"])),
-            "expected a string at line 1 column 206",
+            "expected a string at line 1 column 207",
         ),
         (
             whole.replacen("{\"name\":\"c\"}", "{\"name\":\"c\",\"name\":\"d\"}", 1).into_bytes(),
@@ -189,7 +189,7 @@ async fn deep_nesting_ends_as_an_answer() {
         answer,
         refused(
             400,
-            "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): expected an object at line 1 column 198"
+            "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): expected an object at line 1 column 199"
         )
     );
 }
@@ -244,7 +244,7 @@ impl Resolver for Holds {
 }
 
 #[tokio::test]
-async fn ten_thousand_containers_are_answered_and_a_huge_patch_is_refused() {
+async fn many_containers_are_answered_and_too_many_or_a_huge_patch_are_refused() {
     let containers = |count: usize| {
         let containers: Vec<_> =
             (0..count).map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))})).collect();
@@ -256,9 +256,13 @@ async fn ten_thousand_containers_are_answered_and_a_huge_patch_is_refused() {
     };
     let too_large = "the GMSA cred spec contents of this pod would take more than 2097152 bytes: use fewer containers or name the GMSA cred spec on the pod";
     let server = Setup { resolver: spec(64 * 1024), ..examples() }.start();
-    let answer = server.post("/mutate", containers(10_000)).await;
+    let answer = server.post("/mutate", containers(999)).await;
     assert_eq!(answer.json()["response"]["status"]["message"], too_large);
     assert_eq!(answer.json()["response"]["status"]["code"], 422);
+    let too_many = "a pod may have at most 999 containers, init containers and ephemeral containers together";
+    for path in ["/mutate", "/validate"] {
+        assert_eq!(server.post(path, containers(1_000)).await.json(), denied(422, "Invalid", too_many));
+    }
 
     // 31 texts of 64 KiB and their paths fit; 32 do not.
     for (count, allowed) in [(31, true), (32, false)] {
@@ -266,14 +270,14 @@ async fn ten_thousand_containers_are_answered_and_a_huge_patch_is_refused() {
         assert_eq!(answer.json()["response"]["allowed"], allowed, "{count}");
     }
     let small = Setup { resolver: spec(1), ..examples() }.start();
-    let answer = small.post("/mutate", containers(10_000)).await.json();
+    let answer = small.post("/mutate", containers(999)).await.json();
     let patch: Vec<Value> = serde_json::from_slice(&decode(&answer["response"]["patch"])).unwrap();
-    assert_eq!(patch.len(), 10_000);
+    assert_eq!(patch.len(), 999);
     assert_eq!(
-        patch[9_999],
-        json!({"op": "add", "path": "/spec/containers/9999/securityContext/windowsOptions/gmsaCredentialSpec", "value": "{\"k\":\"x\"}"})
+        patch[998],
+        json!({"op": "add", "path": "/spec/containers/998/securityContext/windowsOptions/gmsaCredentialSpec", "value": "{\"k\":\"x\"}"})
     );
-    let plain: Vec<_> = (0..10_000).map(|n| json!({"name": format!("c{n}")})).collect();
+    let plain: Vec<_> = (0..999).map(|n| json!({"name": format!("c{n}")})).collect();
     let answer = small.post("/validate", serde_json::to_vec(&create(&json!({"containers": plain}))).unwrap()).await;
     assert_eq!(answer.json()["response"], json!({"uid": "u-1", "allowed": true}));
 }

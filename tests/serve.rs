@@ -15,8 +15,16 @@ use std::{
     process::{Child, Command, ExitStatus, Output, Stdio},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+#[path = "serve/certs.rs"]
+mod certs;
+#[path = "serve/curl.rs"]
+mod curl;
+#[path = "serve/install_test.rs"]
+mod install_test;
+mod support;
 #[path = "serve/traces.rs"]
 mod traces;
 
@@ -83,8 +91,12 @@ impl Serving {
     }
 
     fn signal(&self, name: &str) {
-        let command = format!("kill -{name} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+        let signal = match name {
+            "INT" => Signal::INT,
+            "TERM" => Signal::TERM,
+            _ => panic!("no signal {name}"),
+        };
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     fn wait(self) -> ExitStatus {
@@ -116,17 +128,30 @@ fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
+/// The server's program, with a kubeconfig for a simulated API server or without any; gives back its exit code, what it
+/// printed and what it complained of.
+async fn server_program(api: Option<&support::SimulatedApi>, arguments: &[&str]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let mut command = Command::new(BINARY);
+    command.env_clear().env("HOME", folder.path()).env("KUBECONFIG", &kubeconfig).args(arguments);
+    if let Some(api) = api {
+        fs::write(&kubeconfig, api.kubeconfig()).unwrap();
+    }
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    let complaints = stderr(&output).to_owned();
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap(), complaints)
+}
+
 #[test]
 fn the_logged_curl_line_works_when_pasted() {
     let mut serving = Serving::start(&["serve", "--standalone", "examples"]);
     let line = serving.curl();
-    let output = run(Command::new("sh").args(["-c", &line]));
-    let answer: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{line}: {}", stderr(&output)));
+    let answer: Value = serde_json::from_str(&curl::run(&line)).unwrap();
     assert_eq!(answer["response"]["allowed"], true);
     assert_eq!(answer["response"]["patchType"], "JSONPatch");
     let validate = line.replace("mutate", "validate");
-    let answer: Value = serde_json::from_slice(&run(Command::new("sh").args(["-c", &validate])).stdout).unwrap();
+    let answer: Value = serde_json::from_str(&curl::run(&validate)).unwrap();
     assert_eq!(answer["response"]["allowed"], true, "{answer}");
 
     let ca = serving.lines.iter().find_map(|line| line["ca"].as_str()).unwrap().to_owned();
@@ -225,7 +250,8 @@ fn the_environment_of_the_go_webhook_is_understood() {
     let day = std::time::Duration::from_secs(86_400);
     let ca = gmsa_webhook::tls::issue::Ca::generate("test", now, day).unwrap();
     let leaf = ca.issue(&["gmsa-webhook.gmsa.svc".to_owned()], now, day).unwrap();
-    fs::write(file("tls.crt"), leaf.cert).unwrap();
+    // With its authority behind it: the command that is logged trusts the certificates of this file.
+    fs::write(file("tls.crt"), leaf.cert + ca.cert_pem()).unwrap();
     fs::write(file("tls.key"), leaf.key).unwrap();
     let mut command = binary(&["--cert-reload=true", "--admin-listen", "127.0.0.1:0", "--standalone", "examples"]);
     command.envs([("TLS_CRT", file("tls.crt")), ("TLS_KEY", file("tls.key"))]);
@@ -238,7 +264,7 @@ fn the_environment_of_the_go_webhook_is_understood() {
     }
     let line = serving.curl();
     assert!(line.starts_with(&format!("curl --cacert {} --resolve gmsa-webhook.gmsa.svc:", file("tls.crt"))), "{line}");
-    let answer: Value = serde_json::from_slice(&run(Command::new("sh").args(["-c", &line])).stdout).unwrap();
+    let answer: Value = serde_json::from_str(&curl::run(&line)).unwrap();
     assert_eq!(answer["response"]["allowed"], true);
 }
 

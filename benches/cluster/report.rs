@@ -1,6 +1,8 @@
 //! The samples as a Markdown table, and its place on the page.
 
-use std::{collections::BTreeMap, env, fmt, fs, path::Path, process::Command, thread};
+use std::{collections::BTreeMap, fmt};
+
+use super::page;
 
 const BEGIN: &str = "<!-- cluster: written by `just bench-cluster --write` -->";
 const END: &str = "<!-- cluster: end -->";
@@ -128,11 +130,16 @@ impl fmt::Display for Report {
             self.pods, self.at_once
         )?;
         writeln!(f, "one machine; a ratio is taken within its round. The log goes to a file.\n")?;
-        write!(f, "- Machine: {}, kube-apiserver {}, etcd without fsync.", machine(), self.api_server)
+        write!(f, "- Machine: {}, kube-apiserver {}, etcd without fsync.", page::machine(), self.api_server)
     }
 }
 
 impl Report {
+    /// Puts it into docs/performance.md.
+    pub fn write(&self) {
+        page::write("docs/performance.md", BEGIN, END, &self.to_string());
+    }
+
     fn rates(&self, variant: Variant, kind: Kind) -> Vec<f64> {
         self.samples[&(variant, kind)].iter().map(|sample| sample.rate).collect()
     }
@@ -149,7 +156,7 @@ impl Report {
 }
 
 /// Numbers, printed with so many digits as their median, the smallest and the largest; as one where all are the same.
-struct Spread(Vec<f64>, usize);
+pub struct Spread(pub Vec<f64>, pub usize);
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,33 +169,4 @@ impl fmt::Display for Spread {
         let [smallest, median, largest] = [smallest, median, largest].map(|number| format!("{number:.digits$}"));
         if smallest == largest { f.write_str(&median) } else { write!(f, "{median} ({smallest}–{largest})") }
     }
-}
-
-/// What it ran on.
-fn machine() -> String {
-    let field = |file: &str, name: &str| {
-        let text = fs::read_to_string(file).unwrap_or_default();
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let memory = field("/proc/meminfo", "MemTotal").and_then(|size| size.split(' ').next()?.parse::<u64>().ok());
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("--version").output().unwrap();
-    format!(
-        "{} cores ({}), {} GiB of memory, Linux {}, Rust {}",
-        thread::available_parallelism().unwrap(),
-        field("/proc/cpuinfo", "model name").unwrap_or_else(|| env::consts::ARCH.to_owned()),
-        (memory.unwrap_or_default() + (1 << 19)) >> 20,
-        release.trim(),
-        String::from_utf8_lossy(&rustc.stdout).split(' ').nth(1).unwrap_or_default(),
-    )
-}
-
-/// Puts the report between its two marks on the page.
-pub fn write(report: &str) {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/performance.md");
-    let text = fs::read_to_string(&page).unwrap();
-    let (before, rest) = text.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
-    fs::write(&page, format!("{before}{BEGIN}\n\n{report}\n\n{END}{after}")).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Any request body: parsed, decided by both webhooks with hostile facts, answered. `tests/golden/*/review.json` make a
+//! Any request body: parsed, decided by every webhook with hostile facts, answered. `tests/golden/*/review.json` make a
 //! good corpus.
 
 #![no_main]

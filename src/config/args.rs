@@ -9,10 +9,10 @@ use crate::{
     telemetry::{Endpoint, Format, Levels},
     tls::{
         configurations::Configuration,
-        self_managed::{self, RenewalPoint, SecretName},
+        self_managed::{self, SecretName},
     },
 };
-use gmsa_core::credspec::is_dns_subdomain;
+use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 
 /// Admission webhook for Windows Group Managed Service Accounts (GMSA) in Kubernetes.
 #[derive(Debug, Parser)]
@@ -30,21 +30,22 @@ pub(super) enum Command {
     Serve(Box<ServeArgs>),
     /// Find out by dry runs whether the API server asks the webhook; nothing is created. Exits with 1 where it does not.
     Test(TestArgs),
-    /// Look at serving certificates, and issue them.
+    /// Bring the CRD in the cluster up to this release's, in place. A newer one stays as it is.
+    UpgradeCrd,
+    /// Inspect and issue serving certificates.
     #[command(subcommand)]
     Certs(CertsCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CertsCommand {
-    /// Show a serving certificate, and check key, CA and dates, and whether webhook configurations accept it. Exits with 1
-    /// where something is wrong.
+    /// Show a serving certificate, and check its key, CA and dates, and whether webhook configurations accept it. Exits with
+    /// 1 where a check fails.
     Inspect(InspectArgs),
-    /// Issue a serving certificate into a folder, by the CA that is there, or by a new one.
+    /// Issue a serving certificate into a folder, with the CA in the folder or a new one.
     Issue(IssueArgs),
 }
 
-/// What `certs inspect` takes.
 #[derive(Debug, ClapArgs)]
 pub(super) struct InspectArgs {
     /// The certificate: a PEM file, the leaf first.
@@ -55,23 +56,22 @@ pub(super) struct InspectArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(super) tls_key: Option<PathBuf>,
 
-    /// The CA that is said to have signed it: a PEM file.
+    /// The CA that should have signed it: a PEM file.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(super) ca: Option<PathBuf>,
 
     /// The Secret that holds all three.
-    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = secret_name)]
+    #[arg(long, value_name = "NAMESPACE/NAME")]
     pub(super) secret: Option<SecretName>,
 
-    /// Webhook configuration that is to accept it: mutating/NAME or validating/NAME; may be given several times.
+    /// Webhook configuration that should accept it: mutating/NAME or validating/NAME; may be given several times.
     #[arg(long, value_name = "KIND/NAME")]
     pub(super) webhook_configuration: Vec<Configuration>,
 }
 
-/// What `certs issue` takes.
 #[derive(Debug, ClapArgs)]
 pub(super) struct IssueArgs {
-    /// The folder: it gets ca.crt, ca.key, tls.crt and tls.key.
+    /// The folder for ca.crt, ca.key, tls.crt and tls.key.
     #[arg(value_name = "DIR")]
     pub(super) folder: PathBuf,
 
@@ -83,11 +83,11 @@ pub(super) struct IssueArgs {
     #[arg(long, value_name = "NAME", required_unless_present = "service")]
     pub(super) name: Vec<String>,
 
-    /// How long a new CA lives.
+    /// Lifetime of a new CA.
     #[arg(long, value_name = "DURATION", default_value = "17520h", value_parser = duration)]
     pub(super) ca_lifetime: Duration,
 
-    /// How long the certificate lives.
+    /// Lifetime of the certificate.
     #[arg(long, value_name = "DURATION", default_value = "2160h", value_parser = duration)]
     pub(super) leaf_lifetime: Duration,
 }
@@ -98,6 +98,10 @@ pub(super) struct TestArgs {
     /// Namespace of the pods that are sent; the account needs the right to create pods there.
     #[arg(long, value_name = "NAME", value_parser = dns_name)]
     pub(super) namespace: String,
+
+    /// What the webhook does about pods that break the rules.
+    #[arg(long, value_name = "Enforce|Warn", default_value = "Enforce", value_parser = enforcement)]
+    pub(super) enforcement: Enforcement,
 }
 
 /// What `serve` takes.
@@ -129,6 +133,10 @@ pub(super) struct ServeArgs {
     /// Refuse credential specs that cannot work, rather than warn of them.
     #[arg(long, env = "STRICT_CREDENTIAL_SPECS", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "false", action = ArgAction::Set, default_missing_value = "true", value_parser = go_bool)]
     pub(super) strict_credential_specs: bool,
+
+    /// What happens to a pod that asks for what it cannot have: Enforce denies it, Warn admits it with a warning.
+    #[arg(long, env = "ENFORCEMENT", value_name = "Enforce|Warn", default_value = "Enforce", value_parser = enforcement)]
+    pub(super) enforcement: Enforcement,
 
     /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
@@ -183,51 +191,51 @@ pub(super) struct CertificateArgs {
     #[arg(long, value_name = "FILE", env = "TLS_KEY", requires = "tls_cert")]
     pub(super) tls_key: Option<PathBuf>,
 
-    /// Secret that the replicas fill with a CA and a serving certificate, and renew; it must be there, and may be empty.
-    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = secret_name, conflicts_with_all = ["tls_cert", "standalone"], requires = "self_managed_service")]
+    /// Secret in which the replicas create and renew a CA and a serving certificate; it must exist, and may be empty.
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["tls_cert", "standalone"], requires = "self_managed_service")]
     pub(super) self_managed_secret: Option<SecretName>,
 
     /// Service whose names the self-managed certificate is for.
     #[arg(long, value_name = "NAME.NAMESPACE", value_parser = service_names, requires = "self_managed_secret")]
     pub(super) self_managed_service: Option<ServiceNames>,
 
-    /// Webhook configuration whose caBundle is to carry the CA: mutating/NAME or validating/NAME; may be given several times.
+    /// Webhook configuration whose caBundle gets the CA: mutating/NAME or validating/NAME; may be given several times.
     #[arg(long, value_name = "KIND/NAME")]
     pub(super) webhook_configuration: Vec<Configuration>,
 
-    /// PEM file with the CA of --tls-cert, to be written into the webhook configurations.
+    /// PEM file with the CA of --tls-cert, which is written into the webhook configurations.
     #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "webhook_configuration"])]
     pub(super) publish_ca: Option<PathBuf>,
 
-    /// How long a self-managed CA lives.
+    /// Lifetime of a self-managed CA.
     #[arg(long, value_name = "DURATION", default_value = "17520h", value_parser = duration)]
     pub(super) ca_lifetime: Duration,
 
-    /// How long a self-managed serving certificate lives.
+    /// Lifetime of a self-managed serving certificate.
     #[arg(long, value_name = "DURATION", default_value = "2160h", value_parser = duration)]
     pub(super) leaf_lifetime: Duration,
 
-    /// How much of its lifetime, in hundredths, a self-managed certificate has behind it when it is renewed.
-    #[arg(long, value_name = "1-99", default_value = "66")]
-    pub(super) renewal_point: RenewalPoint,
+    /// Percentage of its lifetime after which a self-managed certificate is renewed.
+    #[arg(long, value_name = "1-99", default_value_t = 66, value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(super) renewal_point: u8,
 
-    /// How long a new CA stands in the webhook configurations before it signs: API servers learn of it by watching.
+    /// How long a new CA must be in every caBundle before it signs: API servers learn of it by watching.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     pub(super) bundle_standing: Duration,
 
-    /// How long CAs of others are kept in the webhook configurations: until the pods that they are for are gone.
+    /// How long foreign CAs stay in a caBundle: until the pods that serve with them are gone.
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = duration)]
     pub(super) foreign_ca_grace: Duration,
 
-    /// How often files with certificates and CAs are looked at, besides when they are seen to change.
+    /// How often files with certificates and CAs are read, besides after each change.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     pub(super) tls_reload_interval: Duration,
 
-    /// Only serve clients whose certificate comes from an authority in this PEM file.
+    /// Only serve clients with a certificate of a CA in this PEM file.
     #[arg(long, value_name = "FILE")]
     pub(super) client_ca: Option<PathBuf>,
 
-    /// Only serve clients whose certificate has this common name or DNS name; may be given several times.
+    /// Only serve clients whose certificate has this common name, or with dns:NAME this DNS name; may be given several times.
     #[arg(long, value_name = "NAME", requires = "client_ca")]
     pub(super) client_name: Vec<String>,
 
@@ -262,6 +270,15 @@ fn go_bool(text: &str) -> Result<bool, String> {
     }
 }
 
+/// An empty variable counts as one that is not set.
+fn enforcement(text: &str) -> Result<Enforcement, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "enforce" | "" => Ok(Enforcement::Enforce),
+        "warn" => Ok(Enforcement::Warn),
+        _ => Err("expected Enforce or Warn".to_owned()),
+    }
+}
+
 fn at_least_one(text: &str) -> Result<usize, String> {
     // tokio's semaphores count to usize::MAX / 8; a million is more than a process has file descriptors.
     match text.parse() {
@@ -278,13 +295,6 @@ fn dns_name(text: &str) -> Result<String, String> {
     if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name".to_owned()) }
 }
 
-fn secret_name(text: &str) -> Result<SecretName, String> {
-    const EXPECTED: &str = "expected NAMESPACE/NAME, both lower-case DNS names";
-    let (namespace, name) = text.split_once('/').ok_or(EXPECTED)?;
-    SecretName::new(namespace, name).map_err(|_| EXPECTED.to_owned())
-}
-
-/// The names by which a Service is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServiceNames(pub Vec<String>);
 

@@ -43,7 +43,8 @@ fn certificates_come_from_one_place() {
         [&managed[..], &["--webhook-configuration", "mutating/m", "--webhook-configuration", "validating/v"]].concat();
     let Certificate::SelfManaged(settings) = resolve(&whole).unwrap().certificate else { panic!("not self-managed") };
     assert_eq!(settings.secret.to_string(), "gmsa/tls");
-    assert_eq!(settings.terms.names, ["hook.gmsa.svc", "hook.gmsa", "hook"]);
+    assert_eq!(settings.issuance.names, ["hook.gmsa.svc", "hook.gmsa", "hook"]);
+    assert_eq!(settings.issuance.renewal_percent, 66);
     assert_eq!(
         settings.configurations.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["mutating/m", "validating/v"]
@@ -59,6 +60,11 @@ fn what_does_not_go_together_is_refused() {
         &["--self-managed-secret", "a", "--self-managed-service", "a.b"],
         &["--self-managed-secret", "a/b", "--self-managed-service", "a"],
         &["--self-managed-secret", "a/b", "--self-managed-service", "a.b", "--tls-cert", "c", "--tls-key", "k"],
+        &["--renewal-point", "0"],
+        &["--renewal-point", "100"],
+        &["--renewal-point", "-1"],
+        &["--renewal-point", ""],
+        &["--renewal-point", "66%"],
         &["--client-name", "n"],
         &["--webhook-configuration", "m"],
         &["--standalone", "a", "serve"],
@@ -71,4 +77,20 @@ fn what_does_not_go_together_is_refused() {
 fn settings_without_effect_are_named() {
     let config = resolve(&["--standalone", "d", "--cert-reload", "--qps", "1", "--burst", ""]).unwrap();
     assert_eq!(config.without_effect, ["--cert-reload", "QPS"]);
+}
+
+#[test]
+fn enforcement_is_on_unless_it_is_switched_off_in_any_letters() {
+    for (args, expected) in [
+        (&[][..], Enforcement::Enforce),
+        (&["--enforcement", ""], Enforcement::Enforce),
+        (&["--enforcement", "Enforce"], Enforcement::Enforce),
+        (&["--enforcement", "Warn"], Enforcement::Warn),
+        (&["--enforcement=WARN"], Enforcement::Warn),
+    ] {
+        let args = [&["--standalone", "d"], args].concat();
+        assert_eq!(resolve(&args).unwrap().enforcement, expected, "{args:?}");
+    }
+    let error = Args::try_parse_from(["gmsa-webhook", "--enforcement", "off"]).unwrap_err().to_string();
+    assert!(error.contains("expected Enforce or Warn"), "{error}");
 }

@@ -64,6 +64,8 @@ label! {
         Allowed = "allowed",
         /// Denied for what the request is.
         Denied = "denied",
+        /// Admitted although a denial applies: denials are not enforced.
+        WouldDeny = "would-deny",
         /// Denied because something could not be found out.
         Error = "error",
     }

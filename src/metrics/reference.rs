@@ -101,7 +101,7 @@ fn touch(metrics: &Metrics, reasons: impl IntoIterator<Item = &'static str>) {
     metrics.request_refused(400);
     metrics.watch_state(WatchState::Starting);
     metrics.watch_event(UNIX_EPOCH + once);
-    metrics.certificate(Some(UNIX_EPOCH + once), 1, 1);
+    metrics.certificate(Some(UNIX_EPOCH + once), 1, 1, true);
 }
 
 /// Takes a scrape apart. It is this process's own: what does not look like one is left out.

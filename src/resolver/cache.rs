@@ -1,9 +1,9 @@
 //! Credential specs from memory, kept up to date by a watch; from the API server where memory cannot be trusted.
 //!
-//! What always holds: "not found" is never said from memory; memory is believed only while the watch is connected and has
-//! been heard of within [`SILENCE`]; a question that asks for truth, or that memory has no answer to, reads the object
-//! once, and those who ask at the same time share that read. What a read brings enters memory only by the rules of
-//! `Store`.
+//! What always holds: "not found" is never said from memory; memory is believed only while the watch is connected and was
+//! known to be right within [`TRUST`]; silence alone is no reason to doubt it, but it is verified (`verify`); a question
+//! that asks for truth, or that memory has no answer to, reads the object once, and those who ask at the same time share
+//! that read. What a read brings enters memory only by the rules of `Store`.
 
 use std::{
     convert::Infallible,
@@ -16,7 +16,7 @@ use tokio::{sync::watch as readiness, time::Instant};
 
 use super::{Freshness, Resolved, Resolver, live::Live};
 use crate::{
-    apiserver::{ApiServer, CallError},
+    apiserver::{ApiServer, CallError, CallKind},
     coalesce::Coalescer,
     metrics::Metrics,
 };
@@ -26,14 +26,14 @@ use gmsa_core::{
 };
 
 mod store;
+mod verify;
 mod watch;
 mod wire;
 
 use store::{Entry, Store, Version};
 
-/// How long the watch may be silent, without an event or a bookmark, before memory is not believed any more. The API
-/// server sends a bookmark about once a minute.
-pub const SILENCE: Duration = Duration::from_secs(120);
+/// How long memory is believed after it was last known to be right. A silent watch is verified before that.
+pub const TRUST: Duration = Duration::from_secs(75);
 
 /// A [`Resolver`] that answers from memory where it can.
 pub struct Cache {
@@ -50,7 +50,7 @@ struct Memory {
 }
 
 impl Cache {
-    /// A cache that is still empty, and the watch that fills it, which never ends: whoever calls this drives it. Until then,
+    /// A cache that is still empty, and the watch that fills it, which never ends: the caller drives it. Until then,
     /// and whenever memory cannot be trusted, credential specs are read from the API server.
     pub fn new(api: Arc<ApiServer>, metrics: Metrics) -> (Self, impl Future<Output = Infallible> + Send + 'static) {
         let memory = Arc::new(Memory {
@@ -105,8 +105,12 @@ impl Memory {
     }
 
     async fn read(&self, name: &SpecName, deadline: Instant) -> Resolved {
-        let before = self.store().before_read(name);
-        let read = self.live.read(name, deadline).await;
+        let (before, is_known) = {
+            let store = self.store();
+            (store.before_read(name), store.is_known(name))
+        };
+        let kind = if is_known { CallKind::KnownSpec } else { CallKind::UnknownSpec };
+        let read = self.live.read(name, kind, deadline).await;
         if let Ok(read) = &read {
             self.change(|store| store.after_read(name, before, read));
         }

@@ -135,7 +135,8 @@ where
     let Parts { io, read_buf, .. } = connection.into_parts();
     let Tracked { stream, .. } = io.into_inner();
     match result {
-        Ok(true) => return Some((stream, read_buf)),
+        // Even without bytes it would keep hyper's read buffer allocated.
+        Ok(true) => return Some((stream, if read_buf.is_empty() { Bytes::new() } else { read_buf })),
         Ok(false) => {}
         Err(error) => tracing::debug!(%error, "connection closed"),
     }

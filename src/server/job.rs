@@ -40,7 +40,7 @@ impl Job {
     /// Decides the review and writes the answer.
     pub(super) async fn run(self) -> Result<Bytes, Refusal> {
         self.step().await?;
-        let review = Review::parse(self.body.bytes())?;
+        let review = Review::parse(self.body.bytes(), self.webhook)?;
         self.step().await?;
         let decision = self.reviewer.decide(self.webhook, &review, self.started, self.deadline).await;
         let answer = review.answer(&decision);
@@ -57,7 +57,7 @@ impl Job {
             let _turn = turn;
             runtime.block_on(gone.run_until_cancelled(self.run().instrument(span)))
         });
-        // Nobody reads the answer where the client has gone, and a thread that panics has logged why.
+        // Where the client has gone, no one reads the answer; a thread that panics has logged why.
         answer.await.ok().flatten().unwrap_or(Err(Refusal::Busy))
     }
 

@@ -155,7 +155,7 @@ impl Connection {
         let served = async {
             match self.tls.take() {
                 None => {
-                    connection::serve(BufReader::new(stream), self.router, self.seat, self.idle, self.closing).await
+                    connection::serve(Box::new(BufReader::new(stream)), self.router, self.seat, self.idle, self.closing).await
                 }
                 Some(tls) => {
                     // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
@@ -173,10 +173,11 @@ impl Connection {
         tls: Arc<ServerConfig>,
         stream: TcpStream,
         peer: SocketAddr,
-    ) -> Option<TlsStream<TcpStream>> {
+    ) -> Option<Box<TlsStream<TcpStream>>> {
         let cause = tokio::select! {
             result = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept(stream)) => match result {
-                Ok(Ok(stream)) => return Some(stream),
+                // Boxed: it is moved through several futures, each of which would have room for it.
+                Ok(Ok(stream)) => return Some(Box::new(stream)),
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => format!("took longer than {HANDSHAKE_TIMEOUT:?}"),
             },

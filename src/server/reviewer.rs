@@ -15,8 +15,8 @@ use crate::{
 };
 use gmsa_core::{
     admission::{
-        Decision, Facts, Failure, Needs, Plan, Review, Source, SpecFact, Subject, UseFact, Verdict, Webhook,
-        review::Operation,
+        Decision, Enforcement, Facts, Failure, Needs, Plan, Review, Source, SpecFact, Subject, UseFact, Verdict,
+        Webhook, operation::Operation,
     },
     credspec::SpecName,
 };
@@ -28,6 +28,7 @@ pub struct Reviewer {
     authorizer: Arc<dyn Authorizer>,
     random_hostname: bool,
     strict_credential_specs: bool,
+    enforcement: Enforcement,
     metrics: Metrics,
 }
 
@@ -39,13 +40,21 @@ impl Reviewer {
         random_hostname: bool,
         metrics: Metrics,
     ) -> Self {
-        Self { resolver, authorizer, random_hostname, strict_credential_specs: false, metrics }
+        let enforcement = Enforcement::default();
+        Self { resolver, authorizer, random_hostname, strict_credential_specs: false, enforcement, metrics }
     }
 
     /// Whether credential specs that cannot work are refused rather than warned of.
     #[must_use]
     pub fn strict_credential_specs(mut self, strict: bool) -> Self {
         self.strict_credential_specs = strict;
+        self
+    }
+
+    /// Whether pods that ask for what they cannot have are denied, or admitted with a warning.
+    #[must_use]
+    pub fn enforcement(mut self, enforcement: Enforcement) -> Self {
+        self.enforcement = enforcement;
         self
     }
 
@@ -69,14 +78,14 @@ impl Reviewer {
 
     /// Decides a review whose request began at `started`, before `deadline`. What cannot be found out by then ends as a
     /// denial that says so.
-    pub async fn decide(&self, webhook: Webhook, review: &Review<'_>, started: Instant, deadline: Instant) -> Decision {
-        let plan = Plan::new(webhook, review);
+    pub async fn decide(&self, webhook: Webhook, review: &Review, started: Instant, deadline: Instant) -> Decision {
+        let plan = Plan::new(webhook, review).with_enforcement(self.enforcement);
         let mut facts = self.gather(&plan.needs(), deadline).await;
         let mut decision = plan.decide(&facts);
         // Each round replaces a cached fact by a live one, so there are at most as many as the pod has names.
-        while let Some(name) = decision.doubted.take() {
+        while let Some(name) = decision.recheck_live.take() {
             let Resolved { fact, source } = self.resolve(&name, Freshness::Live, deadline).await;
-            // A cached fact that comes back although a live one was asked for must not be doubted for ever.
+            // A cached fact that comes back although a live one was asked for must not be read again for ever.
             let source = if source == Source::Cache { Source::Api } else { source };
             facts.specs.retain(|(known, ..)| *known != name);
             facts.specs.push((name, fact, source));
@@ -166,7 +175,7 @@ fn path(webhook: Webhook) -> metrics::Path {
     }
 }
 
-fn record(metrics: &Metrics, webhook: Webhook, review: &Review<'_>, decision: &Decision, duration: Duration) {
+fn record(metrics: &Metrics, webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
     let operation = match review.operation {
         Operation::Create => metrics::Operation::Create,
         Operation::Update => metrics::Operation::Update,
@@ -179,19 +188,20 @@ fn record(metrics: &Metrics, webhook: Webhook, review: &Review<'_>, decision: &D
 fn outcome(decision: &Decision) -> metrics::Outcome {
     match &decision.verdict {
         Verdict::Allowed(_) => metrics::Outcome::Allowed,
+        Verdict::WouldDeny { .. } => metrics::Outcome::WouldDeny,
         Verdict::Denied(denial) if denial.code() >= 500 => metrics::Outcome::Error,
         Verdict::Denied(_) => metrics::Outcome::Denied,
     }
 }
 
 /// Completes the span of the review, where there is one.
-fn trace(review: &Review<'_>, decision: &Decision) {
+fn trace(review: &Review, decision: &Decision) {
     if !tracing::enabled!(target: otlp::TARGET, Level::INFO) {
         return;
     }
     let span = Span::current();
     let code = match &decision.verdict {
-        Verdict::Allowed(_) => 200,
+        Verdict::Allowed(_) | Verdict::WouldDeny { .. } => 200,
         Verdict::Denied(denial) => denial.code(),
     };
     span.record("uid", &*review.uid).record("namespace", cut(&review.namespace)).record("code", i64::from(code));
@@ -226,7 +236,7 @@ fn random_hostname() -> Option<String> {
 }
 
 /// One line per decision: what concerns a person at info, plain approvals at debug. Never a pod's body or contents.
-fn log(webhook: Webhook, review: &Review<'_>, decision: &Decision, duration: Duration) {
+fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
     let path = path(webhook).as_str();
     let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
     let (uid, namespace, operation, reason) =
@@ -237,6 +247,10 @@ fn log(webhook: Webhook, review: &Review<'_>, decision: &Decision, duration: Dur
             let (code, text) = (denial.code(), denial.to_string());
             let denial = format_args!("{}", cut_message(&text));
             tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "denied");
+        }
+        Verdict::WouldDeny { denial, .. } => {
+            let code = denial.code();
+            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, denial = %denial, ?duration, "would deny, not enforced");
         }
         Verdict::Allowed(Some(_)) => {
             tracing::info!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");

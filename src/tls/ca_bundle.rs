@@ -1,28 +1,27 @@
-//! The certificates that a `caBundle` holds, and how they change: appended to, and let go of one by one.
+//! The certificates in a `caBundle`.
 //!
-//! Pure. What always holds: a certificate that nobody said may go stays; text that is not a certificate is no part of a
+//! Pure. What always holds: only certificates that may go are removed; text that is not a certificate is no part of a
 //! bundle.
 
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use rustls::pki_types::{CertificateDer, pem::PemObject};
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
 use thiserror::Error;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// Characters of base64 on a line of PEM (RFC 7468).
 const LINE: usize = 64;
 
-/// Why a text is no bundle.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum CaBundleError {
-    /// There is no certificate in it.
     #[error("there is no PEM section CERTIFICATE")]
     NoCertificate,
-    /// The text ends within a section, or a section is not base64.
     #[error("a certificate is not valid PEM, or is not complete")]
     Damaged,
-    /// A section is not an X.509 certificate.
     #[error("certificate {0} is not an X.509 certificate")]
     NotX509(usize),
 }
@@ -32,89 +31,78 @@ pub enum CaBundleError {
 pub struct CaBundle(Vec<CertificateDer<'static>>);
 
 impl CaBundle {
-    /// Reads PEM that somebody means to be whole.
+    /// Reads PEM that must be complete: a damaged section may mean that the file is still being written.
     ///
     /// # Errors
-    /// Where there is no certificate in it, or a section is damaged: the file may still be being written.
+    /// Where it has no certificate, or a section is damaged.
     pub fn from_pem(pem: &[u8]) -> Result<Self, CaBundleError> {
-        let certs: Result<Self, _> = CertificateDer::pem_slice_iter(pem).collect();
-        match certs {
-            Ok(bundle) if bundle.is_empty() => Err(CaBundleError::NoCertificate),
-            Ok(bundle) => bundle.checked(),
-            Err(_) => Err(CaBundleError::Damaged),
+        let bundle: Self =
+            CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|_| CaBundleError::Damaged)?;
+        if bundle.is_empty() {
+            return Err(CaBundleError::NoCertificate);
         }
+        let invalid = bundle.0.iter().position(|cert| !matches!(X509Certificate::from_der(cert), Ok(([], _))));
+        invalid.map_or(Ok(bundle), |index| Err(CaBundleError::NotX509(index + 1)))
     }
 
-    /// Reads the certificates that can be read. Everything else is left out, as API servers do.
+    /// Reads the certificates that can be read and skips the rest, as API servers do.
     #[must_use]
     pub fn salvage(pem: &[u8]) -> Self {
         CertificateDer::pem_slice_iter(pem).flatten().collect()
     }
 
-    fn checked(self) -> Result<Self, CaBundleError> {
-        let broken = self.0.iter().position(|cert| !matches!(X509Certificate::from_der(cert), Ok(([], _))));
-        broken.map_or(Ok(self), |index| Err(CaBundleError::NotX509(index + 1)))
-    }
-
-    /// As PEM.
     #[must_use]
     pub fn to_pem(&self) -> String {
         let mut pem = String::new();
         for cert in &self.0 {
             pem.push_str("-----BEGIN CERTIFICATE-----\n");
-            for (position, character) in STANDARD.encode(cert).chars().enumerate() {
-                if position > 0 && position % LINE == 0 {
-                    pem.push('\n');
-                }
-                pem.push(character);
+            for line in STANDARD.encode(cert).as_bytes().chunks(LINE) {
+                pem.extend(line.iter().copied().map(char::from));
+                pem.push('\n');
             }
-            pem.push_str("\n-----END CERTIFICATE-----\n");
+            pem.push_str("-----END CERTIFICATE-----\n");
         }
         pem
     }
 
-    /// Adds a certificate, if it is not there yet.
+    /// As trust anchors.
+    pub(super) fn roots(&self) -> Result<RootCertStore, rustls::Error> {
+        let mut roots = RootCertStore::empty();
+        self.0.iter().try_for_each(|ca| roots.add(ca.clone()))?;
+        Ok(roots)
+    }
+
+    /// Adds a certificate that is not in the bundle yet.
     pub fn push(&mut self, cert: CertificateDer<'static>) {
         if !self.0.contains(&cert) {
             self.0.push(cert);
         }
     }
 
-    /// Whether a certificate is in it.
     #[must_use]
     pub fn contains(&self, cert: &CertificateDer<'_>) -> bool {
         self.0.iter().any(|ours| ours == cert)
     }
 
-    /// The certificates, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &CertificateDer<'static>> {
         self.0.iter()
     }
 
-    /// How many certificates it holds.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it holds none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What this bundle should become: what may go goes, what is missing is appended. `None` where it can stay as it is.
+    /// Removes what may go, and appends what is desired and missing. `None` where nothing changes.
     #[must_use]
-    pub fn revised(&self, wanted: &Self, mut may_go: impl FnMut(&CertificateDer<'static>) -> bool) -> Option<Self> {
-        let mut revised = Self::default();
-        for cert in &self.0 {
-            if wanted.contains(cert) || !may_go(cert) {
-                revised.push(cert.clone());
-            }
-        }
-        for cert in &wanted.0 {
-            revised.push(cert.clone());
-        }
+    pub fn revised(&self, desired: &Self, mut may_go: impl FnMut(&CertificateDer<'static>) -> bool) -> Option<Self> {
+        let kept = self.0.iter().filter(|cert| desired.contains(cert) || !may_go(cert));
+        let revised: Self = kept.chain(&desired.0).cloned().collect();
         (revised != *self).then_some(revised)
     }
 }
@@ -122,9 +110,7 @@ impl CaBundle {
 impl FromIterator<CertificateDer<'static>> for CaBundle {
     fn from_iter<I: IntoIterator<Item = CertificateDer<'static>>>(certs: I) -> Self {
         let mut bundle = Self::default();
-        for cert in certs {
-            bundle.push(cert);
-        }
+        certs.into_iter().for_each(|cert| bundle.push(cert));
         bundle
     }
 }

@@ -1,7 +1,7 @@
-//! An authority and a serving certificate in a folder: for tests, and for installations that keep their own authority.
+//! A CA and a serving certificate in a folder: for tests, and for installations that keep their own CA.
 //!
-//! What always holds: the authority that is in the folder is used again, so that what trusts it goes on trusting it; keys
-//! can be read by this user only; a file is there whole or not at all.
+//! What always holds: a CA that is in the folder is used again, so that clients that trust it go on trusting it; only this
+//! user can read the keys; a file is complete or does not exist.
 
 use std::{
     fs::{self, OpenOptions},
@@ -15,82 +15,56 @@ use thiserror::Error;
 
 use super::{
     Summary,
-    files::{LoadError, read},
+    files::{FileError, read},
     issue::{Ca, IssueError},
-    key_pair::{KeyPair, KeyPairError},
 };
 
-/// What is issued into a folder, and for how long.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct IssueRequest {
     /// The DNS names and IP addresses of the server.
     pub names: Vec<String>,
-    /// How long an authority lives that has to be made first.
+    /// The lifetime of a CA, where one must be created.
     pub ca_lifetime: Duration,
-    /// How long the serving certificate lives; never longer than its authority.
+    /// The lifetime of the serving certificate, which never exceeds that of the CA.
     pub leaf_lifetime: Duration,
 }
 
-/// What stands in the folder afterwards.
+/// What is in the folder afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
-    /// Whether the authority was made, rather than found there.
-    pub new_authority: bool,
-    /// The serving certificate.
+pub struct IssuedFiles {
+    pub new_ca: bool,
     pub leaf: Summary,
-    /// The authority's certificate, for a `caBundle`.
+    /// For a `caBundle`.
     pub ca_cert: PathBuf,
-    /// The authority's key. No server needs it.
+    /// No server needs it.
     pub ca_key: PathBuf,
-    /// The serving certificate.
     pub tls_cert: PathBuf,
-    /// Its key.
     pub tls_key: PathBuf,
 }
 
-/// Why nothing could be issued.
 #[derive(Debug, Error)]
 pub enum FolderError {
-    /// The authority in the folder cannot be read.
     #[error(transparent)]
-    Load(#[from] LoadError),
-    /// The authority in the folder cannot be used, or a certificate not be made.
-    #[error("cannot issue a certificate with {}", .authority.display())]
-    Issue {
-        /// The authority's certificate.
-        authority: PathBuf,
-        /// Why.
-        source: IssueError,
-    },
-    /// The authority in the folder is no longer valid.
-    #[error("{} expired: move it and its key away to have a new authority made", .0.display())]
+    File(#[from] FileError),
+    #[error("cannot issue a certificate with {}", .ca_cert.display())]
+    Issue { ca_cert: PathBuf, source: IssueError },
+    #[error("{} expired: move it and its key away to have a new certificate authority created", .0.display())]
     Expired(PathBuf),
-    /// What was issued did not pass its own check.
-    #[error("cannot use the certificate that was made")]
-    KeyPair(#[from] KeyPairError),
-    /// A file or the folder cannot be written.
     #[error("cannot write {}", .path.display())]
-    Write {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }
 
-/// Issues a serving certificate into `folder`, and an authority where there is none in it: `ca.crt`, `ca.key`, `tls.crt` and
-/// `tls.key`.
+/// Issues `tls.crt` and `tls.key` into `folder`, by the CA in `ca.crt` and `ca.key`, which is created where there is none.
 ///
 /// # Errors
-/// Where the authority in the folder cannot be used, a name cannot stand in a certificate, or the folder not be written.
-pub fn issue(folder: &Path, order: &Order, now: SystemTime) -> Result<Delivery, FolderError> {
-    let file = |name: &str| folder.join(name);
-    let (ca_cert, ca_key, tls_cert, tls_key) = (file("ca.crt"), file("ca.key"), file("tls.crt"), file("tls.key"));
-    let failed = |source| FolderError::Issue { authority: ca_cert.clone(), source };
+/// Where the CA in the folder cannot be used, a name is not valid in a certificate, or the folder cannot be written.
+pub fn issue(folder: &Path, request: &IssueRequest, now: SystemTime) -> Result<IssuedFiles, FolderError> {
+    let [ca_cert, ca_key, tls_cert, tls_key] = ["ca.crt", "ca.key", "tls.crt", "tls.key"].map(|name| folder.join(name));
+    let failed = |source| FolderError::Issue { ca_cert: ca_cert.clone(), source };
     fs::create_dir_all(folder).map_err(|source| FolderError::Write { path: folder.to_owned(), source })?;
-    let new_authority = !ca_cert.exists() && !ca_key.exists();
-    let ca = if new_authority {
-        let ca = Ca::generate("gmsa-webhook CA", now, order.ca_lifetime).map_err(failed)?;
+    let new_ca = !ca_cert.exists() && !ca_key.exists();
+    let ca = if new_ca {
+        let ca = Ca::generate("gmsa-webhook CA", now, request.ca_lifetime).map_err(failed)?;
         write(&ca_key, ca.key_pem().as_bytes(), 0o600)?;
         write(&ca_cert, ca.cert_pem().as_bytes(), 0o644)?;
         ca
@@ -101,14 +75,13 @@ pub fn issue(folder: &Path, order: &Order, now: SystemTime) -> Result<Delivery, 
     if ca.not_after() <= now {
         return Err(FolderError::Expired(ca_cert));
     }
-    let leaf = ca.issue(&order.names, now, order.leaf_lifetime).map_err(failed)?;
-    let pair = KeyPair::from_pem(leaf.cert.as_bytes(), leaf.key.as_bytes(), now)?;
+    let (leaf, pair) = ca.issue_pair(&request.names, now, request.leaf_lifetime).map_err(failed)?;
     write(&tls_key, leaf.key.as_bytes(), 0o600)?;
     write(&tls_cert, leaf.cert.as_bytes(), 0o644)?;
-    Ok(Delivery { new_authority, leaf: pair.summary().clone(), ca_cert, ca_key, tls_cert, tls_key })
+    Ok(IssuedFiles { new_ca, leaf: pair.summary().clone(), ca_cert, ca_key, tls_cert, tls_key })
 }
 
-/// Writes beside the file and renames, so that whoever reads it meanwhile reads all of one or all of the other.
+/// Writes a new file and renames it, so that a reader gets all of the old file or all of the new one.
 fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), FolderError> {
     let failed = |source| FolderError::Write { path: path.to_owned(), source };
     let beside = path.with_extension("new");
@@ -130,8 +103,12 @@ mod tests {
 
     const DAY: Duration = Duration::from_secs(24 * 3600);
 
-    fn order() -> Order {
-        Order { names: vec!["gmsa-webhook.gmsa.svc".to_owned()], ca_lifetime: 100 * DAY, leaf_lifetime: 10 * DAY }
+    fn request() -> IssueRequest {
+        IssueRequest {
+            names: vec!["gmsa-webhook.gmsa.svc".to_owned()],
+            ca_lifetime: 100 * DAY,
+            leaf_lifetime: 10 * DAY,
+        }
     }
 
     #[test]
@@ -139,10 +116,10 @@ mod tests {
         let root = tempfile::TempDir::new().unwrap();
         let folder = root.path().join("new/certs");
         let now = SystemTime::now();
-        let first = issue(&folder, &order(), now).unwrap();
+        let first = issue(&folder, &request(), now).unwrap();
         let authority = fs::read(&first.ca_cert).unwrap();
-        let second = issue(&folder, &order(), now).unwrap();
-        assert_eq!((first.new_authority, second.new_authority), (true, false));
+        let second = issue(&folder, &request(), now).unwrap();
+        assert_eq!((first.new_ca, second.new_ca), (true, false));
         assert_eq!(fs::read(&second.ca_cert).unwrap(), authority);
         assert_ne!(first.leaf.serial, second.leaf.serial);
         assert_eq!(files::load(&second.tls_cert, &second.tls_key, now).unwrap().summary(), &second.leaf);
@@ -159,29 +136,33 @@ mod tests {
     fn an_authority_that_cannot_be_used_is_not_replaced() {
         let root = tempfile::TempDir::new().unwrap();
         let now = SystemTime::now();
-        let Delivery { ca_cert, ca_key, .. } = issue(root.path(), &order(), now).unwrap();
-        let late = issue(root.path(), &order(), now + 100 * DAY).unwrap_err();
+        let IssuedFiles { ca_cert, ca_key, .. } = issue(root.path(), &request(), now).unwrap();
+        let late = issue(root.path(), &request(), now + 100 * DAY).unwrap_err();
         assert_eq!(
             late.to_string(),
-            format!("{} expired: move it and its key away to have a new authority made", ca_cert.display())
+            format!(
+                "{} expired: move it and its key away to have a new certificate authority created",
+                ca_cert.display()
+            )
         );
         fs::remove_file(&ca_key).unwrap();
-        let missing = issue(root.path(), &order(), now).unwrap_err();
+        let missing = issue(root.path(), &request(), now).unwrap_err();
         assert_eq!(missing.to_string(), format!("cannot read {}", ca_key.display()));
         fs::write(&ca_key, rcgen::KeyPair::generate().unwrap().serialize_pem()).unwrap();
-        let other = issue(root.path(), &order(), now).unwrap_err();
+        let other = issue(root.path(), &request(), now).unwrap_err();
         assert!(matches!(other, FolderError::Issue { source: IssueError::CaMismatch, .. }), "{other:?}");
     }
 
     #[test]
     fn a_name_that_cannot_be_certified_is_refused() {
         let root = tempfile::TempDir::new().unwrap();
-        let order = |names: &[&str]| Order { names: names.iter().map(|name| (*name).to_owned()).collect(), ..order() };
+        let named =
+            |names: &[&str]| IssueRequest { names: names.iter().map(|name| (*name).to_owned()).collect(), ..request() };
         for (names, reason) in [
             (vec![], "a serving certificate needs a name"),
             (vec!["ä"], "a name for the certificate is neither a DNS name nor an IP address"),
         ] {
-            let FolderError::Issue { source, .. } = issue(root.path(), &order(&names), SystemTime::now()).unwrap_err()
+            let FolderError::Issue { source, .. } = issue(root.path(), &named(&names), SystemTime::now()).unwrap_err()
             else {
                 panic!("{names:?}")
             };

@@ -1,7 +1,7 @@
-//! X.509 itself: a certificate authority, and the serving certificates that it signs.
+//! X.509: a certificate authority (CA), and the serving certificates that it signs.
 //!
-//! What always holds: keys are ECDSA P-256 and new for every certificate; a serving certificate never outlives its
-//! authority; an authority signs servers only and no other authority. Must not: read a clock, touch a file.
+//! What always holds: keys are ECDSA P-256 and new for every certificate; a serving certificate never outlives its CA; a CA
+//! signs servers only and no other CA. Must not: read a clock, touch a file.
 
 use std::{
     fmt,
@@ -17,89 +17,74 @@ use thiserror::Error;
 use time::OffsetDateTime;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// How long before its making a certificate is already valid: clocks differ.
+use super::{
+    Summary,
+    key_pair::{KeyPair, KeyPairError},
+};
+
+/// How long before its creation a certificate is already valid: clocks differ.
 pub(super) const BACKDATED: Duration = Duration::from_secs(600);
 
-/// The common name of every serving certificate. Clients look at the alternative names only.
+/// The common name of every serving certificate. Clients check the alternative names only.
 const LEAF_NAME: &str = "gmsa-webhook";
 
-/// Why a certificate could not be made, or an authority not be read.
 #[derive(Debug, Error)]
 pub enum IssueError {
-    /// No random bytes, or a key that the crypto provider refuses.
-    #[error("no key could be made")]
+    #[error("cannot generate a key")]
     Key(#[source] rcgen::Error),
-    /// A name is neither a DNS name nor an IP address.
     #[error("a name for the certificate is neither a DNS name nor an IP address")]
     Name(#[source] rcgen::Error),
-    /// A certificate needs a name.
     #[error("a serving certificate needs a name")]
     NoName,
-    /// The certificate could not be signed.
     #[error("the certificate could not be signed")]
     Sign(#[source] rcgen::Error),
-    /// A time cannot be written into a certificate.
     #[error("the certificate's lifetime ends after the year 9999")]
     Lifetime,
-    /// The authority's certificate is not PEM or not X.509.
     #[error("the certificate authority's certificate cannot be read")]
     CaCertificate,
-    /// The certificate is not one of an authority.
     #[error("the certificate is not one of a certificate authority")]
     NotCa,
-    /// The authority's key is not PEM in PKCS#8, or of an unknown kind.
     #[error("the certificate authority's private key cannot be read")]
     CaKey,
-    /// The key belongs to another certificate.
     #[error("the private key is not the key of the certificate authority")]
     CaMismatch,
+    #[error("the new certificate cannot be served")]
+    Unusable(#[source] KeyPairError),
 }
 
-/// A certificate and its key, as PEM.
+/// A certificate and its key, as PEM. The key is secret.
 #[derive(Clone)]
 pub struct Issued {
-    /// The certificate.
     pub cert: String,
-    /// Its private key, in PKCS#8: secret.
     pub key: String,
 }
 
-/// A certificate authority: an ECDSA P-256 key and a certificate that it signed itself.
+/// An ECDSA P-256 key and a certificate that it signed itself.
 pub struct Ca {
     pem: String,
     der: CertificateDer<'static>,
     issuer: Issuer<'static, rcgen::KeyPair>,
-    not_before: SystemTime,
-    not_after: SystemTime,
+    summary: Summary,
 }
 
 impl Ca {
-    /// Makes an authority that is valid from a few minutes before `now` until `lifetime` after it.
+    /// Creates a CA that is valid from a few minutes before `now` until `lifetime` after it.
     ///
     /// # Errors
-    /// Where there are no random bytes, or the end lies beyond what a certificate can say.
+    /// Where there are no random bytes, or it would expire after the year 9999.
     pub fn generate(name: &str, now: SystemTime, lifetime: Duration) -> Result<Self, IssueError> {
         let key = rcgen::KeyPair::generate().map_err(IssueError::Key)?;
-        let (not_before, not_after) = (now - BACKDATED, end(now, lifetime)?);
-        let mut params = params(name, not_before, not_after);
-        // No authority below this one.
+        let mut params = params(name, now - BACKDATED, end(now, lifetime)?);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let cert = params.self_signed(&key).map_err(IssueError::Sign)?;
-        // Certificates count in seconds.
-        Ok(Self {
-            pem: cert.pem(),
-            der: cert.der().clone(),
-            issuer: Issuer::new(params, key),
-            not_before: whole_seconds(not_before),
-            not_after: whole_seconds(not_after),
-        })
+        Self::from_pem(&cert.pem(), &key.serialize_pem())
     }
 
-    /// Reads an authority, to sign with it again. Whether it is still valid is the caller's question.
+    /// Reads a CA, to sign with it again. The caller checks whether it has expired.
     ///
     /// # Errors
-    /// Where one of the two cannot be read, or they do not belong together.
+    /// Where certificate or key cannot be read, or do not belong together.
     pub fn from_pem(cert_pem: &str, key_pem: &str) -> Result<Self, IssueError> {
         let der = CertificateDer::from_pem_slice(cert_pem.as_bytes()).map_err(|_| IssueError::CaCertificate)?;
         let Ok(([], cert)) = X509Certificate::from_der(&der) else { return Err(IssueError::CaCertificate) };
@@ -111,28 +96,22 @@ impl Ca {
             return Err(IssueError::CaMismatch);
         }
         let issuer = Issuer::from_ca_cert_der(&der, key).map_err(|_| IssueError::CaCertificate)?;
-        let (not_before, not_after) = (cert.validity().not_before, cert.validity().not_after);
-        Ok(Self {
-            pem: cert_pem.to_owned(),
-            der: der.clone(),
-            issuer,
-            not_before: super::unix_time(not_before.timestamp()),
-            not_after: super::unix_time(not_after.timestamp()),
-        })
+        let summary = Summary::of(&cert);
+        Ok(Self { pem: cert_pem.to_owned(), der: der.clone(), issuer, summary })
     }
 
     /// Signs a serving certificate for DNS names and IP addresses, with a new key. It is valid from a few minutes before
-    /// `now` until `lifetime` after it, but never longer than the authority.
+    /// `now` until `lifetime` after it, but not longer than the CA.
     ///
     /// # Errors
-    /// Where a name cannot stand in a certificate, or there are no random bytes.
+    /// Where a name is not valid in a certificate, or there are no random bytes.
     pub fn issue(&self, names: &[String], now: SystemTime, lifetime: Duration) -> Result<Issued, IssueError> {
         if names.is_empty() {
             return Err(IssueError::NoName);
         }
         let key = rcgen::KeyPair::generate().map_err(IssueError::Key)?;
-        let not_after = end(now, lifetime)?.min(self.not_after);
-        let mut params = params(LEAF_NAME, (now - BACKDATED).max(self.not_before), not_after);
+        let not_after = end(now, lifetime)?.min(self.not_after());
+        let mut params = params(LEAF_NAME, (now - BACKDATED).max(self.not_before()), not_after);
         params.subject_alt_names = CertificateParams::new(names).map_err(IssueError::Name)?.subject_alt_names;
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -142,43 +121,51 @@ impl Ca {
         Ok(Issued { cert, key: key.serialize_pem() })
     }
 
-    /// The authority's certificate, as PEM: what clients are given to trust.
+    /// As [`issue`](Self::issue), and checks that the certificate can be served.
+    ///
+    /// # Errors
+    /// As [`issue`](Self::issue), or where it cannot be served.
+    pub fn issue_pair(
+        &self,
+        names: &[String],
+        now: SystemTime,
+        lifetime: Duration,
+    ) -> Result<(Issued, KeyPair), IssueError> {
+        let pem = self.issue(names, now, lifetime)?;
+        let pair = KeyPair::from_pem(pem.cert.as_bytes(), pem.key.as_bytes(), now).map_err(IssueError::Unusable)?;
+        Ok((pem, pair))
+    }
+
     #[must_use]
     pub fn cert_pem(&self) -> &str {
         &self.pem
     }
 
-    /// The authority's certificate.
     #[must_use]
     pub fn cert_der(&self) -> &CertificateDer<'static> {
         &self.der
     }
 
-    /// The authority's private key, as PEM in PKCS#8: secret.
+    /// The private key, as PEM in PKCS#8: secret.
     #[must_use]
     pub fn key_pem(&self) -> String {
         self.issuer.key().serialize_pem()
     }
 
-    /// From when on the authority is valid.
     #[must_use]
     pub fn not_before(&self) -> SystemTime {
-        self.not_before
+        self.summary.not_before
     }
 
-    /// Until when the authority is valid.
     #[must_use]
     pub fn not_after(&self) -> SystemTime {
-        self.not_after
+        self.summary.not_after
     }
 }
 
 impl fmt::Debug for Ca {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ca")
-            .field("not_before", &self.not_before)
-            .field("not_after", &self.not_after)
-            .finish_non_exhaustive()
+        f.debug_struct("Ca").field("summary", &self.summary).finish_non_exhaustive()
     }
 }
 
@@ -188,16 +175,12 @@ impl fmt::Debug for Issued {
     }
 }
 
-/// The last second that X.509 can say.
-const YEAR_9999: Duration = Duration::from_secs(253_402_300_799);
+/// The last second of the year 9999, which is the last that X.509 can express.
+const MAX_TIME: Duration = Duration::from_secs(253_402_300_799);
 
 fn end(now: SystemTime, lifetime: Duration) -> Result<SystemTime, IssueError> {
-    let end = now.checked_add(lifetime).ok_or(IssueError::Lifetime)?;
-    if end > SystemTime::UNIX_EPOCH + YEAR_9999 { Err(IssueError::Lifetime) } else { Ok(end) }
-}
-
-fn whole_seconds(time: SystemTime) -> SystemTime {
-    super::unix_time(OffsetDateTime::from(time).unix_timestamp())
+    let end = now.checked_add(lifetime).filter(|end| *end <= SystemTime::UNIX_EPOCH + MAX_TIME);
+    end.ok_or(IssueError::Lifetime)
 }
 
 fn params(name: &str, not_before: SystemTime, not_after: SystemTime) -> CertificateParams {

@@ -1,7 +1,7 @@
-//! A certificate chain with its private key, checked as a whole.
+//! A certificate chain with its private key, validated as a whole.
 //!
-//! What always holds: a [`KeyPair`] parses, its key is the key of its first certificate, it was valid when it was checked,
-//! and it names at least one host. Must not: put a byte of the key into an error or a debug text.
+//! What always holds: a [`KeyPair`] parses, its key is the key of its first certificate, it names at
+//! least one host, and, unless read without its dates, it was valid when it was checked. Must not: put a byte of the key into an error or a debug text.
 
 use std::{
     fmt,
@@ -18,64 +18,48 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::summary::{Summary, Timestamp};
 
-/// How far the clock of whoever signed a certificate may be ahead of ours.
+/// How far the clocks of two machines may differ.
 pub(super) const CLOCK_SKEW: Duration = Duration::from_secs(300);
 /// The longest chain that is read. Public ones have two to four certificates.
 const MAX_CHAIN: usize = 16;
 
-/// A certificate chain with its private key, checked as a whole.
 #[derive(Clone)]
 pub struct KeyPair {
     certified: Arc<CertifiedKey>,
     summary: Summary,
 }
 
-/// Why a certificate and a key cannot be served. It never quotes the key.
+/// It never quotes the key.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum KeyPairError {
-    /// The certificate's text is empty.
     #[error("the certificate is empty")]
     CertificateEmpty,
-    /// The key's text is empty.
     #[error("the private key is empty")]
     KeyEmpty,
-    /// There is text, but no certificate in it.
     #[error("there is no PEM section CERTIFICATE")]
     NoCertificate,
-    /// The text ends within a section, or a section is not base64.
     #[error("the certificate is not valid PEM, or is not complete")]
     CertificatePem,
-    /// The chain is longer than anything that a client would follow.
     #[error("the chain has more than {MAX_CHAIN} certificates")]
     ChainTooLong,
-    /// A section is not an X.509 certificate.
     #[error("certificate {0} of the chain is not an X.509 certificate")]
     NotX509(usize),
-    /// There is text, but no private key in it.
     #[error("there is no PEM section with a private key")]
     NoKey,
-    /// The key is protected by a password.
     #[error("the private key is encrypted: store it without a password")]
     KeyEncrypted,
-    /// The text ends within a section, or a section is not base64.
     #[error("the private key is not valid PEM, or is not complete")]
     KeyPem,
-    /// The key is of a kind that cannot sign a handshake here.
     #[error("the private key is not an RSA (2048 to 4096 bits), ECDSA (P-256, P-384) or Ed25519 key")]
     KeyKind,
-    /// The key belongs to another certificate.
     #[error("the private key is not the key of the certificate")]
     Mismatch,
-    /// The key belongs to a later certificate of the chain.
     #[error("the private key is the key of certificate {0} of the chain: that one must come first")]
     Order(usize),
-    /// The certificate is no longer valid.
     #[error("the certificate expired at {0}")]
     Expired(String),
-    /// The certificate is not valid yet, by more than clocks may differ.
     #[error("the certificate is not valid before {0}")]
     NotYetValid(String),
-    /// The certificate names no host, and a common name does not count.
     #[error("the certificate has no DNS name and no IP address among its subject alternative names")]
     NoNames,
 }
@@ -92,7 +76,7 @@ impl KeyPair {
         Ok(pair)
     }
 
-    /// As [`KeyPair::from_pem`], without a look at the dates.
+    /// As [`KeyPair::from_pem`], without checking the dates.
     pub(super) fn at_any_time(cert_pem: &[u8], key_pem: &[u8]) -> Result<Self, KeyPairError> {
         let chain = chain(cert_pem)?;
         let key = key(key_pem)?;
@@ -110,7 +94,6 @@ impl KeyPair {
         Ok(Self { certified: Arc::new(CertifiedKey::new(chain, key)), summary })
     }
 
-    /// Whether the certificate is valid at `now`.
     pub(super) fn check_time(&self, now: SystemTime) -> Result<(), KeyPairError> {
         let Summary { not_before, not_after, .. } = self.summary;
         if not_after <= now {
@@ -122,19 +105,16 @@ impl KeyPair {
         Ok(())
     }
 
-    /// What the certificate says about itself.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
-    /// The DNS names and IP addresses that the certificate is for.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.summary.names
     }
 
-    /// Until when the certificate is valid.
     #[must_use]
     pub fn not_after(&self) -> SystemTime {
         self.summary.not_after

@@ -1,122 +1,189 @@
-//! Writes certificates of authorities into the `caBundle` of webhook configurations, and keeps them there.
+//! Keeps the CAs of this webhook in the `caBundle`s of its webhook configurations.
 //!
-//! What always holds: what others have put into a bundle is appended to, and let go of only as the [`Ledger`] says; one
-//! configuration that cannot be written keeps no other from being written.
+//! What always holds: a CA that this process does not know stays for the whole grace period, so that pods that still serve
+//! with it stay trusted; only a CA that has been in every `caBundle` for some time counts as known to the API servers,
+//! because they learn of a change by watching; one configuration that cannot be written does not keep the others from
+//! being written. All times are observed by this process: after a restart they start again, which only makes them longer.
 
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use rustls::pki_types::CertificateDer;
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
-    CaBundle, Wishes,
-    configurations::{Configuration, ConfigurationError, Found, read, write},
-    ledger::Ledger,
+    CaBundle,
+    configurations::{Configuration, Found, read, write},
+    key_pair::CLOCK_SKEW,
+    object::ObjectError,
 };
-use crate::{apiserver::ApiServer, telemetry};
+use crate::{
+    apiserver::ApiServer,
+    telemetry::{LogOnce, chain},
+};
 
-/// How many times to begin anew in one pass where somebody else writes the same configuration.
+/// How often to try again in one run when others write the same configuration.
 const ATTEMPTS: usize = 5;
 
-/// The configurations that are to carry the certificates.
-pub struct Publication {
-    api: Arc<ApiServer>,
-    configurations: Vec<Configuration>,
-    ledger: Ledger,
-    /// What was last said of a configuration, so that it is said once.
-    said: BTreeMap<Configuration, String>,
+/// Which CAs belong into every `caBundle`. All others are foreign: they stay for the grace period.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CaPolicy {
+    /// Added where they are missing.
+    pub desired: CaBundle,
+    /// Neither added nor removed.
+    pub tolerated: CaBundle,
+    /// Removed at once.
+    pub revoked: CaBundle,
 }
 
-/// What a pass has come to.
+pub struct Publication {
+    api: Arc<ApiServer>,
+    targets: Vec<(Configuration, LogOnce)>,
+    history: BundleHistory,
+}
+
+/// The result of one run over all configurations.
 #[derive(Debug, Default)]
-pub struct Pass {
-    /// Every configuration exists and carries everything that is needed.
+pub struct Published {
+    /// Every configuration exists and has all desired CAs.
     pub complete: bool,
     /// How many configurations were written.
     pub written: u64,
     /// How many configurations could not be read or written.
     pub failed: u64,
-    /// Everything that is in any bundle; `None` where not all of them could be read.
-    pub carried: Option<CaBundle>,
+    /// Every CA that is in any `caBundle`; `None` where a configuration could not be read.
+    pub present: Option<CaBundle>,
 }
 
 impl Publication {
-    /// `grace` is how long certificates of others are kept.
     #[must_use]
-    pub fn new(api: Arc<ApiServer>, configurations: Vec<Configuration>, grace: Duration) -> Self {
-        Self { api, configurations, ledger: Ledger::new(grace), said: BTreeMap::new() }
+    pub fn new(api: Arc<ApiServer>, configurations: Vec<Configuration>, foreign_grace: Duration) -> Self {
+        let targets = configurations.into_iter().map(|configuration| (configuration, LogOnce::default())).collect();
+        Self { api, targets, history: BundleHistory::new(foreign_grace) }
     }
 
-    /// Looks at every configuration, and writes those that do not carry what is needed.
-    pub async fn pass(&mut self, wishes: &Wishes, now: SystemTime) -> Pass {
-        let mut pass = Pass { complete: true, ..Pass::default() };
-        let mut founds = Vec::new();
-        for configuration in self.configurations.clone() {
-            match self.bring(&configuration, wishes, now, &mut pass.written).await {
-                Ok(Some(found)) => {
-                    self.said.remove(&configuration);
-                    founds.push(found);
+    /// Reads every configuration, and writes those that differ from the policy.
+    pub async fn publish(&mut self, policy: &CaPolicy, now: SystemTime) -> Published {
+        let mut published = Published::default();
+        let mut all_found = Vec::new();
+        for (configuration, problem) in &mut self.targets {
+            let result = reconcile(&self.api, configuration, &mut self.history, policy, now).await;
+            let reason = match result {
+                Ok(Some((found, written))) => {
+                    problem.resolve();
+                    published.written += u64::from(written);
+                    all_found.push(found);
+                    continue;
                 }
-                Ok(None) => {
-                    pass.complete = false;
-                    self.say(&configuration, "the webhook configuration does not exist".to_owned());
-                }
+                Ok(None) => "the webhook configuration does not exist".to_owned(),
                 Err(error) => {
-                    pass.failed += 1;
-                    self.say(&configuration, telemetry::chain(&error));
+                    published.failed += 1;
+                    chain(&error)
                 }
+            };
+            if problem.is_new(&reason) {
+                tracing::warn!(%configuration, reason, "the webhook configuration does not have this webhook's certificate authority yet");
             }
         }
-        if pass.failed > 0 {
-            pass.complete = false;
-            return pass;
+        if published.failed == 0 {
+            published.complete = all_found.len() == self.targets.len();
+            let bundles: Vec<_> = all_found.iter().flat_map(Found::bundles).collect();
+            self.history.observe(&bundles, policy, now);
+            published.present = Some(bundles.into_iter().flat_map(CaBundle::iter).cloned().collect());
         }
-        let bundles: Vec<_> = founds.iter().flat_map(Found::bundles).collect();
-        self.ledger.observe(&bundles, wishes, now);
-        pass.carried = Some(bundles.into_iter().flat_map(CaBundle::iter).cloned().collect());
-        pass
+        published
     }
 
-    /// For how long a certificate has stood in every configuration; `None` where it does not.
+    /// For how long a CA has been in every `caBundle`; `None` where it is not.
     #[must_use]
-    pub fn standing(&self, cert: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
-        self.ledger.standing(cert, now)
+    pub fn standing(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
+        self.history.standing(ca, now)
     }
+}
 
-    /// Brings one configuration to what it should be, and gives back what it then is.
-    async fn bring(
-        &mut self,
-        configuration: &Configuration,
-        wishes: &Wishes,
-        now: SystemTime,
-        written: &mut u64,
-    ) -> Result<Option<Found>, ConfigurationError> {
-        let mut attempt = 1;
-        loop {
-            let Some(found) = read(&self.api, configuration).await? else { return Ok(None) };
-            let revised: Vec<_> = found.bundles().map(|bundle| self.ledger.revise(bundle, wishes, now)).collect();
-            if revised.iter().all(Option::is_none) {
-                return Ok(Some(found));
-            }
-            match write(&self.api, configuration, &found, &revised).await {
-                Ok(found) => {
-                    *written += 1;
-                    tracing::info!(%configuration, "wrote the certificate authorities into the webhook configuration");
-                    return Ok(Some(found));
-                }
-                Err(ConfigurationError::Conflict(_)) if attempt < ATTEMPTS => attempt += 1,
-                Err(error) => return Err(error),
-            }
+/// Reads one configuration and writes it where it differs. Returns it, and whether it was written.
+async fn reconcile(
+    api: &ApiServer,
+    configuration: &Configuration,
+    history: &mut BundleHistory,
+    policy: &CaPolicy,
+    now: SystemTime,
+) -> Result<Option<(Found, bool)>, ObjectError> {
+    let mut attempt = 1;
+    loop {
+        let Some(found) = read(api, configuration).await? else { return Ok(None) };
+        let revised: Vec<_> = found.bundles().map(|bundle| history.revise(bundle, policy, now)).collect();
+        if revised.iter().all(Option::is_none) {
+            return Ok(Some((found, false)));
         }
-    }
-
-    fn say(&mut self, configuration: &Configuration, what: String) {
-        if self.said.get(configuration) != Some(&what) {
-            tracing::warn!(%configuration, reason = what, "the webhook configuration does not carry this webhook's certificate authority yet");
-            self.said.insert(configuration.clone(), what);
+        match write(api, configuration, &found, &revised).await {
+            Ok(found) => {
+                tracing::info!(%configuration, "wrote the certificate authorities into the webhook configuration");
+                return Ok(Some((found, true)));
+            }
+            Err(ObjectError::Conflict(_)) if attempt < ATTEMPTS => attempt += 1,
+            Err(error) => return Err(error),
         }
     }
 }
+
+/// Since when CAs have been in the `caBundle`s.
+#[derive(Debug)]
+struct BundleHistory {
+    foreign_grace: Duration,
+    /// When each foreign CA was seen first.
+    foreign: HashMap<CertificateDer<'static>, SystemTime>,
+    /// Since when each desired CA has been in every bundle.
+    standing: HashMap<CertificateDer<'static>, SystemTime>,
+}
+
+impl BundleHistory {
+    fn new(foreign_grace: Duration) -> Self {
+        Self { foreign_grace, foreign: HashMap::new(), standing: HashMap::new() }
+    }
+
+    /// The bundle that follows the policy; `None` where it already does.
+    fn revise(&mut self, bundle: &CaBundle, policy: &CaPolicy, now: SystemTime) -> Option<CaBundle> {
+        bundle.revised(&policy.desired, |ca| {
+            if policy.tolerated.contains(ca) {
+                return false;
+            }
+            if policy.revoked.contains(ca) || has_expired(ca, now) {
+                return true;
+            }
+            let seen = *self.foreign.entry(ca.clone()).or_insert(now);
+            elapsed(seen, now) >= self.foreign_grace
+        })
+    }
+
+    /// Records what is in all bundles now.
+    fn observe(&mut self, bundles: &[&CaBundle], policy: &CaPolicy, now: SystemTime) {
+        self.foreign.retain(|ca, _| bundles.iter().any(|bundle| bundle.contains(ca)));
+        let in_all = |ca: &CertificateDer<'static>| bundles.iter().all(|bundle| bundle.contains(ca));
+        self.standing.retain(|ca, _| in_all(ca));
+        for ca in policy.desired.iter().filter(|ca| in_all(ca)) {
+            self.standing.entry(ca.clone()).or_insert(now);
+        }
+    }
+
+    fn standing(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
+        self.standing.get(ca).map(|since| elapsed(*since, now))
+    }
+}
+
+/// Zero where the clock was set back: then a CA stays longer, and a new one waits longer.
+fn elapsed(since: SystemTime, now: SystemTime) -> Duration {
+    now.duration_since(since).unwrap_or_default()
+}
+
+/// A certificate that cannot be read has not expired: it is foreign.
+fn has_expired(cert: &CertificateDer<'_>, now: SystemTime) -> bool {
+    let Ok((_, cert)) = X509Certificate::from_der(cert) else { return false };
+    super::unix_time(cert.validity().not_after.timestamp()) + CLOCK_SKEW <= now
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,17 +1,15 @@
-//! Certificates without anybody's help: an authority and a serving certificate in a Secret, which all replicas share.
+//! The webhook creates and renews its own CA and serving certificate, in a Secret that all replicas share.
 //!
-//! The Secret is the truth. Whichever replica comes first fills it; each follows it, publishes its authorities into the
-//! webhook configurations, and renews what is due; of two writers the Secret's `resourceVersion` lets one through, and the
-//! other looks again.
+//! The Secret is the truth. The first replica fills it; each replica follows it, publishes its CAs into the webhook
+//! configurations, and renews what is due. Of two replicas that write, the `resourceVersion` lets one through, and the
+//! other reads the Secret again.
 //!
-//! What always holds: what is served goes on being served while the API server is away, or the Secret is; a certificate of
-//! another authority than before is served only once that authority has stood in every configuration for a while, unless
-//! there is nothing else to serve.
+//! What always holds: while the API server or the Secret is away, the current certificate stays in use; a certificate of
+//! another CA is served only when that CA has been in every `caBundle` for some time, unless there is nothing else to serve.
 
+mod contents;
 mod plan;
-mod progress;
 mod secret;
-mod stored;
 
 use std::{
     convert::Infallible,
@@ -23,135 +21,135 @@ use std::{
 use futures::StreamExt as _;
 use rustls::pki_types::CertificateDer;
 use thiserror::Error;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::{Clock, Publication, Served, configurations::Configuration};
+use super::{Clock, Publication, Served, configurations::Configuration, issue::IssueError, object::ObjectError};
 use crate::{
     apiserver::{ApiServer, backoff::jittered},
-    telemetry,
+    metrics::{CertificateStep, Metrics},
+    telemetry::{LogOnce, chain},
 };
 
-pub use plan::{NotARenewalPoint, RenewalPoint, Step, StepError, Terms, View, next_step, take};
-pub use progress::{Counts, Progress};
-pub(super) use secret::get;
-pub use secret::{NotASecretName, ROTATE_ANNOTATION, SecretError, SecretName};
-pub use stored::{AUTHORITIES, CA_CERT, Content, Damage, Stored, TLS_CERT, TLS_KEY, Values, read};
+pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
+use contents::{Certificates, Contents, read};
+pub use plan::IssuancePolicy;
+use plan::{Observed, Step, apply, next_step};
+pub use secret::{NotASecretName, ROTATE_ANNOTATION, SecretName, get};
 
-/// How many rounds may follow each other without a pause, when each has something to do.
+/// How many rounds may follow each other without a pause.
 const ROUNDS: usize = 8;
-/// The longest pause after another replica was first.
+/// The longest pause after another replica was faster.
 const CONFLICT_PAUSE: Duration = Duration::from_millis(200);
 
-/// What is to be managed, and how.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The Secret. It must be there; it may be empty.
+    /// The Secret. It must exist; it may be empty.
     pub secret: SecretName,
-    /// The webhook configurations that are to carry the authorities.
+    /// The webhook configurations whose `caBundle`s carry the CAs.
     pub configurations: Vec<Configuration>,
-    /// How long certificates live, and when they are renewed.
-    pub terms: Terms,
-    /// How long authorities of others are kept in the configurations: until the pods that serve with them are gone.
+    pub issuance: IssuancePolicy,
+    /// How long foreign CAs stay in the `caBundle`s: until the pods that serve with them are gone.
     pub foreign_grace: Duration,
-    /// How long at most until the Secret and the configurations are looked at again.
+    /// The longest time between two reads of the Secret and the configurations.
     pub check_interval: Duration,
 }
 
-/// The names by which the API server, and the cluster's pods, know a Service.
+/// The names by which the API server and the pods of the cluster call a Service.
 #[must_use]
 pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
     vec![format!("{service}.{namespace}.svc"), format!("{service}.{namespace}"), service.to_owned()]
 }
 
-/// One replica's part in it.
+/// The work of one replica.
 pub struct SelfManaged {
     api: Arc<ApiServer>,
     settings: Settings,
     publication: Publication,
     served: Served,
-    /// Who signed what is served.
-    signer: Option<CertificateDer<'static>>,
+    /// The CA that signed the certificate that is served.
+    issuer: Option<CertificateDer<'static>>,
     clock: Clock,
-    progress: Arc<Progress>,
-    /// What last went wrong, so that it is said once.
-    said: String,
+    metrics: Metrics,
+    ready: Box<dyn Fn() + Send + Sync>,
+    problem: LogOnce,
 }
 
-/// Why a round came to no good end.
 #[derive(Debug, Error)]
 enum RoundError {
-    #[error("the Secret {0} does not exist: install it again, empty; it is not created here")]
+    #[error("the Secret {0} does not exist: install it again, empty; the webhook does not create it")]
     NoSecret(SecretName),
     #[error(transparent)]
-    Secret(#[from] SecretError),
-    #[error(transparent)]
-    Step(#[from] StepError),
+    Secret(#[from] ObjectError),
+    #[error("cannot create a certificate")]
+    Issue(#[from] IssueError),
 }
 
-/// Whether there is more to do at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Again,
-    Rest,
+    Wait,
 }
 
 impl SelfManaged {
-    /// Nothing happens until it [runs](Self::run).
+    /// `ready` is called when a certificate is served that every configuration trusts, and may be called again.
     #[must_use]
-    pub fn new(api: Arc<ApiServer>, settings: Settings, served: Served, clock: Clock) -> Self {
+    pub fn new(
+        api: Arc<ApiServer>,
+        settings: Settings,
+        served: Served,
+        clock: Clock,
+        metrics: Metrics,
+        ready: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        for step in CertificateStep::ALL {
+            // A counter that is shown before it rises lets an alert see the first time.
+            metrics.certificate_step(*step, 0);
+        }
         let publication = Publication::new(Arc::clone(&api), settings.configurations.clone(), settings.foreign_grace);
-        Self { api, settings, publication, served, signer: None, clock, progress: Arc::default(), said: String::new() }
+        let (issuer, ready, problem) = (None, Box::new(ready), LogOnce::default());
+        Self { api, settings, publication, served, issuer, clock, metrics, ready, problem }
     }
 
-    /// What has happened so far.
-    #[must_use]
-    pub fn progress(&self) -> Arc<Progress> {
-        Arc::clone(&self.progress)
-    }
-
-    /// Manages the certificates for as long as the process lives.
+    /// Manages the certificates until the process ends.
     pub async fn run(mut self) -> Infallible {
         let mut changes = pin!(secret::changes(&self.api, &self.settings.secret));
-        let mut watching = true;
+        let mut watch_problem = LogOnce::default();
         loop {
-            self.rounds().await;
-            let rest = Instant::now() + jittered(self.settings.check_interval);
-            tokio::select! {
-                () = sleep_until(rest) => {}
-                change = changes.next() => match change {
-                    Some(Ok(())) => watching = true,
-                    Some(Err(error)) => {
-                        if std::mem::take(&mut watching) {
-                            let (secret, error) = (&self.settings.secret, telemetry::chain(&error));
-                            tracing::warn!(%secret, error, "cannot watch the Secret: looking at it on a timer only");
-                        }
-                        sleep_until(rest).await;
+            self.reconcile().await;
+            let due = Instant::now() + jittered(self.settings.check_interval);
+            match timeout_at(due, changes.next()).await {
+                Err(_) => {}
+                Ok(Some(Ok(()))) => _ = watch_problem.resolve(),
+                // The watch starts again on its own and does not end.
+                Ok(None) => sleep_until(due).await,
+                Ok(Some(Err(error))) => {
+                    let reason = chain(&error);
+                    if watch_problem.is_new(&reason) {
+                        let secret = &self.settings.secret;
+                        tracing::warn!(%secret, reason, "cannot watch the Secret: it is read on a timer only");
                     }
-                    // The watch begins anew on its own and has no end.
-                    None => sleep_until(rest).await,
-                },
+                    sleep_until(due).await;
+                }
             }
         }
     }
 
-    async fn rounds(&mut self) {
+    async fn reconcile(&mut self) {
         for _ in 0..ROUNDS {
             match self.round(self.clock.now()).await {
                 Ok(Next::Again) => {}
-                Ok(Next::Rest) => {
-                    if !self.said.is_empty() {
+                Ok(Next::Wait) => {
+                    if self.problem.resolve() {
                         tracing::info!("the certificates can be managed again");
-                        self.said.clear();
                     }
                     return;
                 }
-                Err(RoundError::Secret(SecretError::Conflict(_))) => sleep(jittered(CONFLICT_PAUSE)).await,
+                Err(RoundError::Secret(ObjectError::Conflict(_))) => sleep(jittered(CONFLICT_PAUSE)).await,
                 Err(error) => {
-                    self.progress.failed();
-                    let reason = telemetry::chain(&error);
-                    if reason != self.said {
-                        tracing::error!(reason, "cannot manage the certificates; what is served stays");
-                        self.said = reason;
+                    self.metrics.certificate_step(CertificateStep::Failed, 1);
+                    let reason = chain(&error);
+                    if self.problem.is_new(&reason) {
+                        tracing::error!(reason, "cannot manage the certificates; the current one stays in use");
                     }
                     return;
                 }
@@ -159,71 +157,69 @@ impl SelfManaged {
         }
     }
 
-    /// Looks at everything once, and takes at most one step.
+    /// Reads the Secret and all configurations, publishes the CAs, serves the certificate, and takes at most one step.
     async fn round(&mut self, now: SystemTime) -> Result<Next, RoundError> {
-        let name = &self.settings.secret;
-        let found = secret::get(&self.api, name).await?.ok_or_else(|| RoundError::NoSecret(name.clone()))?;
-        let content = read(&found.values);
-        let mut carried = None;
-        let mut next_standing = None;
-        let mut reason = None;
-        match &content {
-            Content::Whole(stored) => {
-                let pass = self.publication.pass(&stored.authorities.wishes(now), now).await;
-                self.progress.passed(&pass);
-                self.serve(stored, now);
-                if pass.complete && self.serves(stored) {
-                    self.progress.ready();
-                }
-                // A configuration that could not be looked at may carry anything.
-                let next = stored.authorities.next.as_ref().filter(|_| pass.carried.is_some());
-                next_standing = next.and_then(|next| self.publication.standing(next.ca.cert_der(), now));
-                carried = pass.carried;
+        let name = self.settings.secret.clone();
+        let found = secret::get(&self.api, &name).await?;
+        let mut secret = found.ok_or_else(|| RoundError::NoSecret(name.clone()))?;
+        let contents = read(secret.data.get_or_insert_default());
+        let annotations = secret.metadata.annotations.as_ref();
+        let rotation = annotations.and_then(|all| all.get(ROTATE_ANNOTATION)).cloned().unwrap_or_default();
+        let mut observed = Observed { now, next_standing: None, present: None, rotation: &rotation };
+        let published;
+        if let Contents::Complete(certificates) = &contents {
+            published = self.publication.publish(&certificates.cas.policy(now), now).await;
+            self.metrics.certificate_step(CertificateStep::BundleWritten, published.written);
+            self.metrics.certificate_step(CertificateStep::Failed, published.failed);
+            self.serve(certificates, now);
+            if published.complete && self.served.serves(&certificates.leaf.pair) {
+                (self.ready)();
             }
-            Content::Damaged { damage, .. } => reason = Some(telemetry::chain(damage)),
-            Content::Empty => {}
+            observed.present = published.present.as_ref();
+            // A configuration that cannot be read may have any caBundle.
+            let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
+            observed.next_standing = next.and_then(|next| self.publication.standing(next.ca.cert_der(), now));
         }
-        let view = View { now, next_standing, carried: carried.as_ref(), rotation: &found.rotation };
-        let Some(step) = next_step(&content, &view, &self.settings.terms) else { return Ok(Next::Rest) };
-        let stored = take(step, content, &view, &self.settings.terms)?;
-        let mut values = found.values.clone();
-        stored.write(&mut values);
-        secret::update(&self.api, &self.settings.secret, found, &values).await?;
-        self.progress.count(step);
-        let certificate = stored.leaf.pair.summary();
-        if let Some(reason) = reason {
-            tracing::warn!(secret = %self.settings.secret, reason, %certificate, "the Secret was damaged or edited; rebuilt it");
+        let Some(step) = next_step(&contents, &observed, &self.settings.issuance) else { return Ok(Next::Wait) };
+        let damage = if let Contents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
+        let certificates = apply(step, contents, &observed, &self.settings.issuance)?;
+        certificates.write(secret.data.get_or_insert_default());
+        secret::update(&self.api, &name, &secret).await?;
+        if let Some(counter) = counter(step) {
+            self.metrics.certificate_step(counter, 1);
+        }
+        let certificate = certificates.leaf.pair.summary();
+        if let Some(reason) = damage {
+            tracing::warn!(secret = %name, reason, %certificate, "rebuilt the Secret: it was damaged or edited");
         } else {
-            tracing::info!(secret = %self.settings.secret, ?step, %certificate, "wrote the Secret");
+            tracing::info!(secret = %name, ?step, %certificate, "wrote the Secret");
         }
         Ok(Next::Again)
     }
 
-    fn serves(&self, stored: &Stored) -> bool {
-        self.served.pair().is_some_and(|current| current.chain() == stored.leaf.pair.chain())
-    }
-
-    /// Serves what the Secret holds, as soon as that is safe.
-    fn serve(&mut self, stored: &Stored, now: SystemTime) {
-        let pair = &stored.leaf.pair;
-        if self.serves(stored) {
-            self.served.settle();
-            return;
-        }
-        if let Err(error) = pair.check_time(now) {
-            if self.served.refuse(&error.to_string()) {
-                tracing::error!(reason = %error, "cannot serve the certificate in the Secret");
-            }
-            return;
-        }
-        let signer = stored.authorities.signing.ca.cert_der();
-        let standing = self.publication.standing(signer, now);
-        let trusted = standing.is_some_and(|standing| standing >= self.settings.terms.bundle_standing);
+    /// Serves the certificate in the Secret, as soon as that is safe.
+    fn serve(&mut self, certificates: &Certificates, now: SystemTime) {
+        let pair = &certificates.leaf.pair;
+        let issuer = certificates.cas.signing.ca.cert_der();
+        let standing = self.publication.standing(issuer, now);
+        let trusted = standing.is_some_and(|standing| standing >= self.settings.issuance.bundle_standing);
         let expired = self.served.current().is_none_or(|current| current.not_after <= now);
-        if trusted || expired || self.signer.as_ref() == Some(signer) {
-            self.served.publish(pair.clone());
-            self.signer = Some(signer.clone());
-            tracing::info!(certificate = %pair.summary(), "serving a new certificate");
+        let current = self.served.serves(pair);
+        if let (false, Err(error)) = (current, pair.check_time(now)) {
+            self.served.offer(Err(error));
+        } else if current || trusted || expired || self.issuer.as_ref() == Some(issuer) {
+            self.served.offer(Ok::<_, Infallible>(pair.clone()));
+            self.issuer = Some(issuer.clone());
         }
+    }
+}
+
+fn counter(step: Step) -> Option<CertificateStep> {
+    match step {
+        Step::Fill => Some(CertificateStep::Filled),
+        Step::Rebuild | Step::Restart => Some(CertificateStep::Rebuilt),
+        Step::Reissue => Some(CertificateStep::Renewed),
+        Step::Promote => Some(CertificateStep::Rotated),
+        Step::Announce | Step::Forget => None,
     }
 }

@@ -1,14 +1,12 @@
-//! The certificate that handshakes get, and what became of the ones that were to follow it.
+//! The certificate that handshakes get.
 //!
-//! What always holds: only a checked [`KeyPair`] is served; once there is one, there always is one, whatever happens to
-//! its source.
+//! What always holds: only a validated [`KeyPair`] is served; once there is one, there always is one, whatever happens to
+//! its source; a pair that is refused is counted and logged once while it lasts.
 
 use std::{
+    error::Error,
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use arc_swap::ArcSwapOption;
@@ -16,114 +14,113 @@ use rustls::{
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
-use tokio::sync::watch;
 
 use super::{KeyPair, Summary};
+use crate::{
+    metrics::Metrics,
+    telemetry::{LogOnce, chain},
+};
 
-/// The certificate that handshakes get, shared between the one that publishes and the listener. Clones are handles to
-/// the same certificate.
+/// The certificate that handshakes get. Clones are handles to the same certificate.
 #[derive(Clone, Default, Debug)]
 pub struct Served(Arc<Slot>);
 
 #[derive(Default)]
 struct Slot {
     pair: ArcSwapOption<KeyPair>,
-    serving: watch::Sender<bool>,
-    published: AtomicU64,
-    refused: AtomicU64,
-    refusal: ArcSwapOption<String>,
+    history: Mutex<History>,
 }
 
-/// What is served, and how it came to be.
+#[derive(Default)]
+struct History {
+    published: u64,
+    refused: u64,
+    refusal: LogOnce,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Status {
-    /// What is served, if anything is.
     pub current: Option<Summary>,
-    /// How many certificates were published so far.
     pub published: u64,
-    /// How many times a certificate was to be served and could not be.
     pub refused: u64,
-    /// Why the last one could not; `None` once one was published since.
+    /// Why the certificate that was offered last is refused; `None` where it is served.
     pub refusal: Option<String>,
 }
 
 impl Served {
-    /// Nothing served yet: handshakes fail until something is published.
+    /// Handshakes fail until a certificate is published.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// From now on every new handshake gets this certificate. Connections that stand are not touched.
+    /// Every handshake from now on gets this certificate. Open connections stay as they are.
     pub fn publish(&self, pair: KeyPair) {
         self.0.pair.store(Some(Arc::new(pair)));
-        self.0.refusal.store(None);
-        self.0.published.fetch_add(1, Ordering::Relaxed);
-        self.0.serving.send_replace(true);
+        let mut history = self.history();
+        history.published += 1;
+        history.refusal.resolve();
     }
 
-    /// Counts a certificate that cannot be served; what is served stays. Gives back whether that is news: the same reason
-    /// again, with nothing published in between, is counted once.
-    #[must_use]
-    pub fn refuse(&self, reason: &str) -> bool {
-        if self.0.refusal.load().as_deref().is_some_and(|known| known == reason) {
-            return false;
+    /// Publishes a pair if it is new, or refuses it: then the current one stays.
+    pub fn offer(&self, offered: Result<KeyPair, impl Error>) {
+        match offered {
+            Ok(pair) if self.serves(&pair) => _ = self.history().refusal.resolve(),
+            Ok(pair) => {
+                tracing::info!(certificate = %pair.summary(), "serving a new certificate");
+                self.publish(pair);
+            }
+            Err(error) => {
+                let reason = chain(&error);
+                let mut history = self.history();
+                if history.refusal.is_new(&reason) {
+                    history.refused += 1;
+                    let current = self.current().map_or_else(|| "none".to_owned(), |current| current.to_string());
+                    tracing::error!(reason, current, "cannot serve the new certificate; the current one stays in use");
+                }
+            }
         }
-        self.0.refusal.store(Some(Arc::new(reason.to_owned())));
-        self.0.refused.fetch_add(1, Ordering::Relaxed);
-        true
     }
 
-    /// What was refused has gone: the source holds again what is served.
-    pub fn settle(&self) {
-        self.0.refusal.store(None);
-    }
-
-    /// What is served, if anything is.
     #[must_use]
     pub fn current(&self) -> Option<Summary> {
         self.0.pair.load().as_ref().map(|pair| pair.summary().clone())
     }
 
-    /// Everything about it at once, for metrics.
     #[must_use]
     pub fn status(&self) -> Status {
+        let history = self.history();
         Status {
             current: self.current(),
-            published: self.0.published.load(Ordering::Relaxed),
-            refused: self.0.refused.load(Ordering::Relaxed),
-            refusal: self.0.refusal.load().as_deref().cloned(),
+            published: history.published,
+            refused: history.refused,
+            refusal: history.refusal.reason().map(str::to_owned),
         }
     }
 
-    /// Whether a certificate is being served. Once true it stays true.
-    #[must_use]
-    pub fn is_serving(&self) -> bool {
-        *self.0.serving.borrow()
+    /// Brings the metrics of the serving certificate up to date.
+    pub fn record(&self, metrics: &Metrics) {
+        let Status { current, published, refused, refusal } = self.status();
+        metrics.certificate(current.map(|current| current.not_after), published, refused, refusal.is_some());
     }
 
-    /// Waits until a certificate is being served.
-    pub async fn until_serving(&self) {
-        // The sender lives in here: waiting cannot fail.
-        let _ = self.0.serving.subscribe().wait_for(|serving| *serving).await;
-    }
-
-    /// The pair that is served, if any is.
-    pub(super) fn pair(&self) -> Option<Arc<KeyPair>> {
-        self.0.pair.load_full()
+    /// Whether this is the pair that is served.
+    pub(super) fn serves(&self, pair: &KeyPair) -> bool {
+        self.0.pair.load().as_ref().is_some_and(|current| current.chain() == pair.chain())
     }
 
     pub(super) fn resolver(&self) -> Arc<dyn ResolvesServerCert> {
         self.0.clone()
     }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.0.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl fmt::Debug for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slot")
-            .field("pair", &self.pair.load())
-            .field("refusal", &self.refusal.load())
-            .finish_non_exhaustive()
+        f.debug_struct("Slot").field("pair", &self.pair.load()).finish_non_exhaustive()
     }
 }
 

@@ -9,25 +9,19 @@ use std::{
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use x509_parser::prelude::{GeneralName, X509Certificate};
 
-/// What a certificate says about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The DNS names and IP addresses that the certificate is for.
     pub names: Vec<String>,
     /// Its serial number, in lower-case hexadecimal digits.
     pub serial: String,
-    /// Whose certificate it is, as a distinguished name.
     pub subject: String,
-    /// Who signed it, as a distinguished name.
     pub issuer: String,
-    /// From when on it is valid.
     pub not_before: SystemTime,
-    /// Until when it is valid.
     pub not_after: SystemTime,
 }
 
 impl Summary {
-    /// Reads a certificate.
     #[must_use]
     pub fn of(cert: &X509Certificate<'_>) -> Self {
         Self {

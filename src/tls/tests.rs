@@ -122,12 +122,11 @@ fn nothing_is_served_until_something_is_published() {
     let config = server_config(&served, None).unwrap();
     assert_eq!(config.alpn_protocols, [b"http/1.1"]);
     assert_eq!(config.max_early_data_size, 0);
-    assert!(!served.is_serving());
+    assert_eq!(served.current(), None);
     let Issued { cert, key } = leaf(&authority());
     let pair = pair(&cert, &key, now()).unwrap();
     let summary = pair.summary().clone();
     served.publish(pair);
-    assert!(served.is_serving());
     assert_eq!(served.current(), Some(summary));
 }
 
@@ -135,12 +134,19 @@ fn nothing_is_served_until_something_is_published() {
 fn the_same_refusal_counts_once_until_something_is_published() {
     let served = Served::new();
     let Issued { cert, key } = leaf(&authority());
-    assert_eq!([served.refuse("a"), served.refuse("a"), served.refuse("b")], [true, false, true]);
-    assert_eq!((served.status().refused, served.status().refusal), (2, Some("b".to_owned())));
-    served.publish(pair(&cert, &key, now()).unwrap());
-    assert_eq!(served.status().refusal, None);
-    assert!(served.refuse("b"));
-    served.settle();
+    let refuse = |error: KeyPairError| {
+        served.offer(Err(error));
+        served.status().refused
+    };
+    assert_eq!([KeyPairError::NoKey, KeyPairError::NoKey, KeyPairError::Mismatch].map(refuse), [1, 1, 2]);
+    assert_eq!(served.status().refusal, Some(KeyPairError::Mismatch.to_string()));
+    let good = pair(&cert, &key, now()).unwrap();
+    served.offer(Ok::<_, KeyPairError>(good.clone()));
+    assert_eq!((served.status().published, served.status().refusal), (1, None));
+    assert_eq!(refuse(KeyPairError::Mismatch), 3);
+    assert_eq!(served.status().current, Some(good.summary().clone()));
+    // The source holds again what is served.
+    served.offer(Ok::<_, KeyPairError>(good));
     assert_eq!((served.status().published, served.status().refused, served.status().refusal), (1, 3, None));
 }
 

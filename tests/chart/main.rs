@@ -1,8 +1,8 @@
 //! The Helm chart and what is made from it: lint, rendered snapshots, refused values, generated files; and what its
 //! dashboard and alerts ask the webhook for.
 //!
-//! Needs `helm` on the PATH, and says so where it is not there. `UPDATE_SNAPSHOTS=1 cargo test --test chart` writes what the tests
-//! expect; the difference is then what a review looks at.
+//! Needs `helm` and `promtool` on the PATH, and says so where they are not there: `just chart` runs it, `cargo test` does not. `just generate` writes what
+//! the tests expect; the difference is then what a review looks at.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,6 +11,7 @@
     reason = "a test that cannot go on must fail"
 )]
 
+mod dependency;
 mod generated;
 #[path = "../support/helm.rs"]
 mod helm;
@@ -20,5 +21,5 @@ mod promql;
 mod readme;
 mod refused;
 mod rendered;
+mod schema;
 mod snapshot;
-mod versions;

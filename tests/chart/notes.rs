@@ -11,11 +11,22 @@ use crate::{
 };
 
 /// A case, and what `helm template` is told.
-const CASES: [(&str, &[&str]); 5] = [
+const CASES: [(&str, &[&str]); 6] = [
     ("install", &["--set", "image.repository=registry.example.com/gmsa-webhook"]),
     ("upgrade", &["--is-upgrade", "--set", "global.systemDefaultRegistry=registry.example.com"]),
     ("own-certificate", &["--set", "certificates.mode=secret,containerPort=443"]),
     ("opt-out-label", &["--set", "certificates.mode=cert-manager,webhooks.optOutLabel=windows.k8s.io/disabled"]),
+    (
+        "trial",
+        &[
+            "--values",
+            "tests/chart/values/trial.yaml",
+            "--set",
+            "image.digest=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            "--set",
+            "hostNetwork=true,containerPort=8443,networkPolicy.enabled=true,rbac.create=false,guard.enabled=false",
+        ],
+    ),
     ("old-kubernetes", &["--kube-version", "1.29.0", "--set", "image.repository=registry.example.com/gmsa-webhook"]),
 ];
 
@@ -31,7 +42,8 @@ fn chart_with_notes() -> tempfile::TempDir {
     folder
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder.
+pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -1,35 +1,126 @@
-//! What is observed: the reference of the metrics, and that the dashboard and the alerts name nothing but what there is.
+//! What is observed: the reference of metrics, alerts and dashboard; that alerts and dashboard name nothing but what there is; and, by
+//! `promtool`, when each alert fires.
 
-use std::fs;
+use std::{fmt::Write as _, fs, process::Command};
 
-use gmsa_core::admission::{Denial, Grounds};
+use gmsa_core::admission::{AllowReason, Denial};
 use gmsa_webhook::metrics::reference::{self, Family};
 use serde_json::Value;
 
 use crate::{
-    helm::CHART,
+    helm::{CHART, Helm},
     promql::{self, Fault},
     snapshot::assert_file,
 };
 
 fn families() -> Vec<Family> {
-    reference::families(Grounds::REASONS.iter().chain(Denial::REASONS).copied()).unwrap()
+    reference::families(AllowReason::REASONS.iter().chain(Denial::REASONS).copied()).unwrap()
+}
+
+/// The groups of rules that the chart renders, with these values besides.
+fn rendered_rules(values: &str) -> Value {
+    let rendered = Helm::new().prints([
+        "template",
+        "gmsa",
+        CHART,
+        "--namespace",
+        "windows",
+        "--set",
+        "prometheusRule.enabled=true",
+        "--set",
+        values,
+        "--show-only",
+        "templates/prometheusrule.yaml",
+    ]);
+    let rule: Value = serde_saphyr::from_str(&rendered).unwrap();
+    rule["spec"].clone()
+}
+
+fn alerts(rules: &Value) -> &Vec<Value> {
+    rules["groups"][0]["rules"].as_array().unwrap()
+}
+
+fn dashboard() -> Value {
+    serde_json::from_str(&fs::read_to_string(format!("{CHART}/files/dashboard.json")).unwrap()).unwrap()
 }
 
 #[test]
-fn the_reference_lists_what_a_scrape_shows() {
-    assert_file("docs/metrics.md", &reference::markdown(&families()).unwrap());
+fn the_reference_lists_what_a_scrape_shows_and_what_is_made_of_it() {
+    let metrics = reference::markdown(&families()).unwrap();
+    let page = format!("{metrics}\n{}\n{}", alerts_section(&rendered_rules("")), dashboard_section(&dashboard()));
+    assert_file("docs/metrics.md", &page);
 }
+
+fn alerts_section(rules: &Value) -> String {
+    let mut out = ALERTS.to_owned();
+    for alert in alerts(rules) {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let annotation = |name: &str| plain(&text(&alert["annotations"][name]));
+        write!(
+            out,
+            "\n### {}\n\n{}, {} after {}. {}\n\n{}\n\n```promql\n{}\n```\n",
+            text(&alert["alert"]),
+            annotation("summary"),
+            text(&alert["labels"]["severity"]),
+            text(&alert["for"]),
+            annotation("description"),
+            annotation("action"),
+            text(&alert["expr"]).replace(SCOPE, "…"),
+        )
+        .unwrap();
+    }
+    out
+}
+
+/// The text of an annotation, with the name of each label for its value.
+fn plain(text: &str) -> String {
+    let mut parts = text.split("{{ ");
+    let mut out = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (variable, rest) = part.split_once(" }}").unwrap();
+        let name = variable.trim_start_matches('$').trim_start_matches("labels.").split(' ').next().unwrap();
+        write!(out, "*{name}*{rest}").unwrap();
+    }
+    out
+}
+
+fn dashboard_section(dashboard: &Value) -> String {
+    let mut out = DASHBOARD.to_owned();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        writeln!(out, "| {} | {} |", panel["title"].as_str().unwrap(), panel["description"].as_str().unwrap()).unwrap();
+    }
+    out
+}
+
+/// The matchers of the pods of the release `gmsa` in the namespace `windows`.
+const SCOPE: &str = r#"namespace="windows",pod=~"gmsa-[a-z0-9]+(-[a-z0-9]+)?""#;
+
+const ALERTS: &str = "\
+## Alerts
+
+`prometheusRule.enabled` in the chart creates a PrometheusRule with these alerts. Each is about the pods of its own release, by their namespace and their
+name (`…` below), and its `runbook_url` leads to its section here: set `prometheusRule.runbookUrl` to the address at which your people read this page.
+`prometheusRule.thresholds` changes the numbers; those below are the defaults.
+";
+
+const DASHBOARD: &str = "\
+## Dashboard
+
+`dashboard.enabled` creates a ConfigMap with a Grafana dashboard, which Grafana's sidecar finds by `dashboard.labels`. Its variables choose the data source and
+the namespaces. Each release has a dashboard of its own.
+
+| Panel | What it shows |
+|---|---|
+";
 
 #[test]
 fn every_alert_asks_for_metrics_that_exist() {
-    let alerts: Value =
-        serde_saphyr::from_str(&fs::read_to_string(format!("{CHART}/files/alerts.yaml")).unwrap()).unwrap();
-    let queries = strings(&alerts, "expr");
-    assert!(queries.len() >= 7, "{queries:?}");
+    let rules = rendered_rules("");
+    let queries = strings(&rules, "expr");
+    assert_eq!(queries.len(), 9, "{queries:?}");
     assert_eq!(faults(&queries), []);
     let families = families();
-    let texts = [strings(&alerts, "summary"), strings(&alerts, "description")].concat();
+    let texts = [strings(&rules, "summary"), strings(&rules, "description"), strings(&rules, "action")].concat();
     let named = texts.iter().flat_map(|text| text.split("$labels.").skip(1));
     for label in named.map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap()) {
         assert!(promql::is_label(label, &families), "an alert's text names the label {label}");
@@ -37,9 +128,71 @@ fn every_alert_asks_for_metrics_that_exist() {
 }
 
 #[test]
+fn every_alert_leads_to_its_section_and_is_about_its_own_release() {
+    let rules = rendered_rules("prometheusRule.runbookUrl=https://git.example.com/metrics.md");
+    let page = fs::read_to_string("docs/metrics.md").unwrap();
+    for alert in alerts(&rules) {
+        let name = alert["alert"].as_str().unwrap();
+        let anchor = name.to_lowercase();
+        assert_eq!(alert["annotations"]["runbook_url"], format!("https://git.example.com/metrics.md#{anchor}"));
+        assert!(page.lines().any(|line| line == format!("### {name}")), "docs/metrics.md has no section {name}");
+        let expr = alert["expr"].as_str().unwrap();
+        assert_eq!(expr.matches("gmsa_webhook_").count(), expr.matches(SCOPE).count(), "{expr}");
+    }
+}
+
+#[test]
+fn thresholds_are_those_of_the_values() {
+    let changed = "prometheusRule.thresholds.certificateDays=7,prometheusRule.thresholds.slowSeconds=0.25,\
+                   prometheusRule.thresholds.failuresPerSecond=0.1,prometheusRule.thresholds.failedSteps=9";
+    let rules = rendered_rules(changed);
+    let thresholds = ["> 0.1", "> 0.1", "> 0.1", "< 7 * 86400", "> 9", "> 0.25"];
+    let changed: Vec<_> = strings(&rules, "expr")
+        .into_iter()
+        .zip(strings(&rendered_rules(""), "expr"))
+        .filter(|(changed, default)| changed != default)
+        .map(|(changed, _)| changed)
+        .collect();
+    assert_eq!(changed.len(), thresholds.len(), "{changed:?}");
+    for (expr, threshold) in changed.iter().zip(thresholds) {
+        assert!(expr.ends_with(threshold), "{expr}");
+    }
+}
+
+#[test]
+fn each_alert_fires_when_it_must_and_only_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = rendered_rules("");
+    let promtool = |args: &[&str]| {
+        let output = Command::new("promtool").args(args).current_dir(folder.path()).output();
+        let output = output.expect("`promtool` must be on the PATH for these tests; .ci/run installs it");
+        let said = [output.stdout, output.stderr].concat();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&said));
+        String::from_utf8(said).unwrap()
+    };
+    fs::write(folder.path().join("rules.yaml"), rules.to_string()).unwrap();
+    assert!(promtool(&["check", "rules", "rules.yaml"]).contains("SUCCESS: 9 rules found"));
+    // A test of rules must repeat every annotation: the texts are not what is tested here.
+    let mut bare = rules;
+    for alert in bare["groups"][0]["rules"].as_array_mut().unwrap() {
+        alert.as_object_mut().unwrap().remove("annotations");
+    }
+    fs::write(folder.path().join("rules.yaml"), bare.to_string()).unwrap();
+    fs::copy("tests/chart/alerts.yaml", folder.path().join("tests.yaml")).unwrap();
+    assert!(promtool(&["test", "rules", "tests.yaml"]).contains("SUCCESS"));
+    let tested = fs::read_to_string("tests/chart/alerts.yaml").unwrap();
+    for alert in alerts(&bare) {
+        let name = format!("alertname: {}, exp_alerts: ", alert["alert"].as_str().unwrap());
+        assert!(
+            tested.contains(&format!("{name}[{{")) && tested.contains(&format!("{name}[]")),
+            "{name} is not tested"
+        );
+    }
+}
+
+#[test]
 fn every_panel_asks_for_metrics_that_exist() {
-    let dashboard: Value =
-        serde_json::from_str(&fs::read_to_string(format!("{CHART}/files/dashboard.json")).unwrap()).unwrap();
+    let dashboard = dashboard();
     let queries = [strings(&dashboard, "expr"), strings(&dashboard, "definition")].concat();
     assert!(queries.len() >= 10, "{queries:?}");
     assert_eq!(faults(&queries), []);

@@ -93,9 +93,12 @@ helm install gmsa-webhook charts/gmsa-webhook --namespace gmsa-webhook --create-
 ```
 
 Kubernetes 1.30 and later are supported in full, 1.25 to 1.29 without match conditions: there the API server asks the webhook about every
-pod outside of its own namespace and kube-system.
+pod.
 
 ## Values
+
+A blank value (`key:` with nothing behind it) means the default, for every key. Unknown keys are refused by name. As a dependency of another chart, put them
+under the parent's key for it.
 
 This table is made from the comments in [values.yaml](values.yaml).
 

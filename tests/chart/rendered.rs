@@ -1,6 +1,8 @@
-//! What the chart renders from each set of values under `values/`, as it stands under `rendered/`.
+//! What the chart renders from each set of values under `values/`: the defaults as a whole, the others as their difference to the defaults.
 
-use std::fs;
+use std::{fs, process::Command};
+
+use serde_json::{Value, json};
 
 use crate::{
     helm::{CHART, Helm},
@@ -8,7 +10,7 @@ use crate::{
 };
 
 /// A set of values and what `helm template` is told besides: namespace and Kubernetes version.
-const CASES: [(&str, &str, &str); 13] = [
+const CASES: [(&str, &str, &str); 18] = [
     ("defaults", "windows", "1.36"),
     ("go-chart", "windows", "1.36"),
     ("go-chart-own-certificate", "windows", "1.36"),
@@ -16,6 +18,11 @@ const CASES: [(&str, &str, &str); 13] = [
     ("cert-manager", "windows", "1.36"),
     ("secret", "windows", "1.36"),
     ("everything", "windows", "1.36"),
+    ("blank", "windows", "1.36"),
+    ("issuer", "windows", "1.36"),
+    ("names", "windows", "1.36"),
+    ("trial", "windows", "1.36"),
+    ("own-rights", "windows", "1.36"),
     ("monitoring", "windows", "1.36"),
     ("nothing", "windows", "1.36"),
     ("host-network", "windows", "1.36"),
@@ -53,8 +60,24 @@ fn lint_is_clean_for_every_set_of_values() {
 
 #[test]
 fn every_set_of_values_renders_as_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let defaults = folder.path().join("defaults");
+    fs::write(&defaults, render("defaults", "windows", "1.36")).unwrap();
     for (name, namespace, kubernetes) in CASES {
-        assert_file(format!("tests/chart/rendered/{name}.yaml"), &render(name, namespace, kubernetes));
+        let rendered = render(name, namespace, kubernetes);
+        if name == "defaults" {
+            assert_file("tests/chart/rendered/defaults.yaml", &rendered);
+            continue;
+        }
+        let other = folder.path().join(name);
+        fs::write(&other, rendered).unwrap();
+        let difference = Command::new("diff")
+            .args(["--unified=1", "--label=defaults", "--label", name, "--show-function-line=^kind: "])
+            .args([&defaults, &other])
+            .output()
+            .unwrap();
+        assert!(difference.stderr.is_empty(), "{}", String::from_utf8_lossy(&difference.stderr));
+        assert_file(format!("tests/chart/rendered/{name}.diff"), &String::from_utf8(difference.stdout).unwrap());
     }
 }
 
@@ -68,6 +91,45 @@ fn every_file_of_values_is_a_case() {
     let mut cases: Vec<_> = CASES.iter().map(|(name, ..)| (*name).to_owned()).collect();
     cases.sort();
     assert_eq!(files, cases);
+}
+
+/// A blank value means the default, for every key: one file that has every key blank, and each key by itself below `--set`.
+#[test]
+fn blank_values_mean_the_defaults() {
+    let values: Value = serde_saphyr::from_str(&fs::read_to_string(format!("{CHART}/values.yaml")).unwrap()).unwrap();
+    let defaults = render("defaults", "windows", "1.36");
+    assert_eq!(render("blank", "windows", "1.36"), defaults);
+    let helm = Helm::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("values.yaml");
+    let paths = blanks(&values);
+    assert!(paths.len() > 140, "{}", paths.len());
+    // All leaves at once: one key may not hide another.
+    let mut all = json!({});
+    for path in &paths {
+        let mut at = &mut all;
+        for key in path {
+            if at.is_null() {
+                *at = json!({});
+            }
+            at = &mut at[key.as_str()];
+        }
+    }
+    fs::write(&file, all.to_string()).unwrap();
+    let template = ["template", "gmsa", CHART, "--namespace", "windows", "--kube-version", "1.36", "--values"];
+    let rendered = helm.prints(template.into_iter().chain([file.to_str().unwrap()]));
+    assert_eq!(rendered, defaults);
+}
+
+/// The path of every key that has no keys below it.
+fn blanks(value: &Value) -> Vec<Vec<String>> {
+    match value.as_object().filter(|map| !map.is_empty()) {
+        None => vec![Vec::new()],
+        Some(map) => map
+            .iter()
+            .flat_map(|(key, value)| blanks(value).into_iter().map(|path| [vec![key.clone()], path].concat()))
+            .collect(),
+    }
 }
 
 /// `--reuse-values` hides this chart's defaults: the templates must bring them back, to the letter.

@@ -208,7 +208,7 @@ async fn the_examples_work_as_they_are_told_to() {
     let api = SimulatedApi::start().await;
     let Standalone { rbac, .. } = Standalone::load(examples).unwrap();
     api.authorize_by(rbac);
-    for document in gmsa_webhook::manifests::load(examples).unwrap() {
+    for document in gmsa_webhook::manifests::load(examples, &gmsa_webhook::manifests::Bounds::SERVER).documents {
         if document.kind() == "GMSACredentialSpec" {
             api.apply(document.value().clone());
         }

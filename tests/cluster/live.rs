@@ -1,15 +1,12 @@
 //! Live reads: what the API server says of a credential spec, and the ways in which it may say nothing.
 
 use gmsa_core::admission::{Source, SpecFact};
-use gmsa_webhook::{
-    apiserver::MAX_IN_FLIGHT,
-    resolver::{Freshness, Resolved, Resolver as _, live::Live},
-};
+use gmsa_webhook::resolver::{Freshness, Resolved, Resolver as _, live::Live};
 use serde_json::json;
 
 use super::{
     Duration, SOON, SPECS, connect, failed, spec_name,
-    support::{Fault, Gate, PATIENCE, SimulatedApi, Verb, credential_spec},
+    support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec},
     timed_out, within,
 };
 
@@ -156,26 +153,4 @@ async fn an_unreachable_api_server_is_named_so_with_what_the_system_said() {
     let cause = "the API server cannot be reached: client error (Connect): tcp connect error: \
                  Connection refused (os error 111)";
     assert_eq!(read(&api, "web", SOON).await, SpecFact::Failed(failed(cause)));
-}
-
-#[tokio::test]
-async fn calls_in_flight_are_bounded_and_a_turn_that_does_not_come_is_a_time_out() {
-    let api = SimulatedApi::start().await;
-    let gate = Gate::new();
-    api.fault(Verb::Get, SPECS, usize::MAX, Fault::Hold(gate.clone()));
-    let live = std::sync::Arc::new(Live::new(connect(&api)));
-    let mut reads = tokio::task::JoinSet::new();
-    for n in 0..MAX_IN_FLIGHT + 5 {
-        let live = std::sync::Arc::clone(&live);
-        reads.spawn(async move {
-            live.resolve(&spec_name(&format!("web-{n}")), Freshness::Any, within(PATIENCE)).await.fact
-        });
-    }
-    api.wait_for(Verb::Get, SPECS, MAX_IN_FLIGHT).await;
-    let late = live.resolve(&spec_name("late"), Freshness::Any, within(Duration::from_millis(200))).await;
-    let cause = "64 other calls to the API server were under way for 0.2 s";
-    assert_eq!(late.fact, SpecFact::Failed(timed_out(cause)));
-    assert_eq!(api.count(Verb::Get, SPECS), MAX_IN_FLIGHT);
-    gate.open();
-    assert_eq!(reads.join_all().await, vec![SpecFact::Missing; MAX_IN_FLIGHT + 5]);
 }

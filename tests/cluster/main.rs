@@ -20,11 +20,13 @@ use tokio::time::Instant;
 mod access;
 mod cache;
 mod counted;
+mod limits;
 mod live;
 mod memory;
 mod pods;
 mod replica;
 mod scene;
+mod silence;
 #[path = "../support/mod.rs"]
 mod support;
 mod watch;

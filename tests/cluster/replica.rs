@@ -73,7 +73,9 @@ impl Replica {
     pub async fn denies(&self, webhook: Webhook, review: &Value, code: u16, message: &str) {
         match self.decide(webhook, review).await.verdict {
             Verdict::Denied(denial) => assert_eq!((denial.code(), denial.to_string()), (code, message.to_owned())),
-            Verdict::Allowed(_) => panic!("allowed, where this should be the denial: {message}"),
+            Verdict::Allowed(_) | Verdict::WouldDeny { .. } => {
+                panic!("allowed, where this should be the denial: {message}")
+            }
         }
     }
 
@@ -97,7 +99,7 @@ impl Replica {
 
 pub async fn decide(reviewer: &Reviewer, webhook: Webhook, review: &Value) -> Decision {
     let body = review.to_string();
-    let review = Review::parse(body.as_bytes()).unwrap();
+    let review = Review::parse(body.as_bytes(), webhook).unwrap();
     let now = Instant::now();
     reviewer.decide(webhook, &review, now, now + SOON).await
 }

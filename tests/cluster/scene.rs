@@ -37,7 +37,11 @@ impl Scene {
 
     /// A cache that knows these credential specs; the requests of its start are forgotten.
     pub async fn synced(names: &[&str]) -> Self {
-        let api = SimulatedApi::start().await;
+        Self::synced_on(SimulatedApi::start().await, names).await
+    }
+
+    /// The same, on a server that has been started.
+    pub async fn synced_on(api: SimulatedApi, names: &[&str]) -> Self {
         for name in names {
             api.apply(credential_spec(name, json!({"is": "first"})));
         }
@@ -58,6 +62,34 @@ impl Scene {
 
     pub fn shows(&self, line: &str) -> bool {
         (self.registry)().lines().any(|shown| shown == line)
+    }
+
+    /// How often a watch was found to withhold changes.
+    pub fn stuck(&self) -> u64 {
+        let text = (self.registry)();
+        let line = text.lines().find_map(|line| line.strip_prefix("gmsa_webhook_spec_watch_stuck_total "));
+        line.unwrap().parse().unwrap()
+    }
+
+    /// Moves the clock by `step` at a time until `condition` holds, and gives the time that this took. The clock stands
+    /// still while the API server has something to answer.
+    pub async fn elapse(&self, step: Duration, limit: Duration, mut condition: impl FnMut() -> bool) -> Duration {
+        let mut elapsed = Duration::ZERO;
+        loop {
+            // Both sides run on this thread: each round lets all that is ready go on.
+            let (mut quiet, mut sent) = (0, 0);
+            while quiet < 10 {
+                time::sleep(Duration::from_millis(1)).await;
+                let before = std::mem::replace(&mut sent, self.api.bytes_sent());
+                quiet = if self.api.is_idle() && before == sent { quiet + 1 } else { 0 };
+            }
+            if condition() {
+                return elapsed;
+            }
+            assert!(elapsed < limit, "nothing happened within {limit:?}");
+            pass(step).await;
+            elapsed += step;
+        }
     }
 
     pub async fn becomes(&self, state: &str) {

@@ -1,48 +1,15 @@
 //! The watch behind the cache: everything that can happen to it, and that no answer is wrong meanwhile.
 
 use gmsa_core::admission::{Source, SpecFact};
-use gmsa_webhook::resolver::{Freshness, Resolved, cache::SILENCE};
+use gmsa_webhook::resolver::{Freshness, Resolved};
 use serde_json::json;
 use tokio::time;
 
 use super::{
     Duration, SPECS, failed,
     scene::{Scene, is, pass},
-    support::{Fault, Gate, Kind, SimulatedApi, Verb, credential_spec, eventually},
+    support::{Fault, Gate, Kind, SimulatedApi, Verb, credential_spec},
 };
-
-#[tokio::test]
-async fn a_silent_watch_is_not_believed_for_longer_than_two_minutes() {
-    let scene = Scene::synced(&["web"]).await;
-    scene.hang_watch().await;
-    scene.api.apply(credential_spec("web", json!({"is": "second"})));
-    assert_eq!(scene.look_up("web").await, is("first", Source::Cache));
-    pass(SILENCE).await;
-    assert_eq!(scene.look_up("web").await, is("second", Source::Api));
-    scene.becomes("stale").await;
-    // It is connected anew, and as silent as before: that says nothing.
-    scene.api.wait_for(Verb::Watch, SPECS, 1).await;
-    assert_eq!(scene.look_up("web").await, is("second", Source::Api));
-    scene.api.heal();
-    scene.api.cut_watches();
-    scene.says("web", "second").await;
-    scene.becomes("synced").await;
-}
-
-#[tokio::test]
-async fn a_bookmark_is_as_good_as_an_event() {
-    let scene = Scene::synced(&["web"]).await;
-    pass(SILENCE).await;
-    scene.becomes("stale").await;
-    let synced = r#"gmsa_webhook_spec_watch_state{state="synced"} 1"#;
-    eventually("bookmarks are heard", || {
-        scene.api.bookmark();
-        scene.shows(synced)
-    })
-    .await;
-    assert_eq!(scene.look_up("web").await, is("first", Source::Cache));
-    assert_eq!(scene.reads(), 0);
-}
 
 #[tokio::test]
 async fn a_refused_watch_means_live_reads_and_readiness() {

@@ -14,7 +14,7 @@ use std::{
 };
 
 use futures::FutureExt as _;
-use gmsa_core::admission::{Facts, Needs, Plan, Review, Source, Webhook};
+use gmsa_core::admission::{Enforcement, Facts, Needs, Plan, Review, Source, Webhook};
 use gmsa_webhook::{authorizer::Authorizer as _, standalone::Standalone};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -43,11 +43,11 @@ fn facts(cluster: &Standalone, needs: &Needs) -> Facts {
 #[test]
 fn the_core_answers_every_case() {
     let mut clusters: HashMap<PathBuf, Standalone> = HashMap::new();
-    cases::check(|case, name| {
+    cases::check(|case, name, enforcement| {
         let cluster = clusters.entry(case.cluster.clone()).or_insert_with(|| Standalone::load(&case.cluster).unwrap());
-        let review = Review::parse(&case.review).unwrap();
-        let facts = facts(cluster, &Plan::new(webhook(name), &review).needs());
-        review.answer(&Plan::new(webhook(name), &review).decide(&facts))
+        let review = Review::parse(&case.review, webhook(name)).unwrap();
+        let plan = Plan::new(webhook(name), &review).with_enforcement(enforcement);
+        review.answer(&plan.decide(&facts(cluster, &plan.needs())))
     });
 }
 
@@ -67,11 +67,12 @@ async fn post(server: &https::Server, case: &cases::Case, name: &str) -> Vec<u8>
 #[test]
 fn the_server_answers_every_case_over_tls() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut servers: HashMap<PathBuf, https::Server> = HashMap::new();
-    cases::check(|case, name| {
+    let mut servers: HashMap<(PathBuf, Enforcement), https::Server> = HashMap::new();
+    cases::check(|case, name, enforcement| {
         runtime.block_on(async {
-            let server =
-                servers.entry(case.cluster.clone()).or_insert_with(|| https::Setup::standalone(&case.cluster).start());
+            let server = servers
+                .entry((case.cluster.clone(), enforcement))
+                .or_insert_with(|| https::Setup { enforcement, ..https::Setup::standalone(&case.cluster) }.start());
             post(server, case, name).await
         })
     });
@@ -87,11 +88,12 @@ struct Program {
 
 impl Program {
     /// Starts it and waits for the line that says where it listens.
-    fn start(cluster: &Path) -> Self {
+    fn start(cluster: &Path, enforcement: Enforcement) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"))
             .env("TMPDIR", folder.path())
             .args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json"])
+            .args(["--enforcement", if enforcement == Enforcement::Warn { "warn" } else { "Enforce" }])
             .arg("--standalone")
             .arg(cluster)
             .stderr(Stdio::piped())
@@ -124,10 +126,12 @@ impl Drop for Program {
 #[test]
 fn the_program_answers_every_case_in_standalone_mode() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut programs: HashMap<PathBuf, Program> = HashMap::new();
-    cases::check(|case, name| {
+    let mut programs: HashMap<(PathBuf, Enforcement), Program> = HashMap::new();
+    cases::check(|case, name, enforcement| {
         runtime.block_on(async {
-            let program = programs.entry(case.cluster.clone()).or_insert_with(|| Program::start(&case.cluster));
+            let program = programs
+                .entry((case.cluster.clone(), enforcement))
+                .or_insert_with(|| Program::start(&case.cluster, enforcement));
             post(&program.server, case, name).await
         })
     });

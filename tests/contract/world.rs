@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::{
-    admission::{Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
+    admission::{Enforcement, Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
     credspec::Contents,
 };
 use serde_json::{Value, json};
@@ -50,14 +50,32 @@ fn facts(world: &World, needs: &Needs) -> Facts {
     }
 }
 
-/// The `response` of the answer.
+/// The `response` of the answer. Without enforcement the answer differs in what the contract says and in nothing else.
 fn ask(webhook: Webhook, review: &Value, world: &World) -> Value {
     let body = review.to_string();
-    let review = Review::parse(body.as_bytes()).unwrap();
-    let facts = facts(world, &Plan::new(webhook, &review).needs());
-    let mut answer: Value =
-        serde_json::from_slice(&review.answer(&Plan::new(webhook, &review).decide(&facts))).unwrap();
-    answer["response"].take()
+    let review = Review::parse(body.as_bytes(), webhook).unwrap();
+    let response = |enforcement| {
+        let plan = Plan::new(webhook, &review).with_enforcement(enforcement);
+        let answer = review.answer(&plan.decide(&facts(world, &plan.needs())));
+        serde_json::from_slice::<Value>(&answer).unwrap()["response"].take()
+    };
+    let (enforced, mut warned) = (response(Enforcement::Enforce), response(Enforcement::Warn));
+    match enforced["status"]["code"].as_u64() {
+        Some(403 | 404 | 417 | 422) if warned["allowed"] == true => {
+            let message = enforced["status"]["message"].as_str().unwrap();
+            let text: String = format!("GMSA, not enforced: {message}").chars().take(255).collect();
+            assert!(warned["warnings"][0].as_str().unwrap().starts_with(&text), "{warned} {enforced}");
+            let mut audit = warned["auditAnnotations"].take().as_object_mut().unwrap().clone();
+            audit.retain(|key, _| key.ends_with("-decision"));
+            assert!(audit.values().next().unwrap().as_str().unwrap().starts_with("would-deny: "), "{audit:?}");
+        }
+        // Where the pod is not denied for the first thing that it asks for, a later failure may deny it.
+        Some(403 | 404 | 417 | 422) => {
+            assert!(webhook == MUTATE && warned["status"]["code"].as_u64() >= Some(500), "{warned} {enforced}");
+        }
+        _ => assert_eq!(warned, enforced),
+    }
+    enforced
 }
 
 fn outcome(response: &Value) -> Outcome {

@@ -20,6 +20,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("gmsa_webhook_access_reviews", "counter"),
     ("gmsa_webhook_build", "info"),
     ("gmsa_webhook_certificate_expiry_timestamp_seconds", "gauge"),
+    ("gmsa_webhook_certificate_refused", "gauge"),
     ("gmsa_webhook_certificate_reloads", "counter"),
     ("gmsa_webhook_connections", "gauge"),
     ("gmsa_webhook_requests_refused", "counter"),
@@ -29,6 +30,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("gmsa_webhook_spec_lookups", "counter"),
     ("gmsa_webhook_spec_watch_event_age_seconds", "gauge"),
     ("gmsa_webhook_spec_watch_state", "gauge"),
+    ("gmsa_webhook_spec_watch_stuck", "counter"),
     ("gmsa_webhook_specs_known", "gauge"),
     ("gmsa_webhook_tls_handshake_failures", "counter"),
     ("process_cpu_seconds", "counter"),
@@ -118,7 +120,9 @@ async fn of_sources(scrape: &Scrape, world: &World) {
     assert_eq!(scrape.sum("gmsa_webhook_specs_known", &[]), count(specs["items"].as_array().unwrap().len()));
     assert_eq!((state(&[]), state(&[r#"state="synced""#])), (1.0, 1.0));
     let age = scrape.sum("gmsa_webhook_spec_watch_event_age_seconds", &[]);
-    assert!((0.0..120.0).contains(&age), "{age} s");
+    // Nothing need have happened since the first scenario.
+    assert!((0.0..1200.0).contains(&age), "{age} s");
+    assert_eq!(scrape.sum("gmsa_webhook_spec_watch_stuck_total", &[]), 0.0);
 }
 
 fn of_the_server(scrape: &Scrape) {

@@ -96,7 +96,7 @@ warn  Windows nodes        there are none
     one_pod(&plane, &tool);
     let (report, code) = tool.gmsa("doctor");
     let used = "\
-pass  credential specs     1 linted clean
+pass  credential specs     no problems found in 1
 pass  pods                 1 uses GMSA, as its credential spec is now
 pass  Windows nodes        1 of 10.0.20348
 ";

@@ -87,9 +87,9 @@ rules: [{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], resource
 
 /// `helm test`, with this test for a kubelet: it runs what the pod says, as the pod's service account, and reports how that ended. Gives back
 /// what the pod printed, and what helm said.
-fn test_the_release(release: &Release<'_>) -> (String, Output) {
+pub fn test_the_release(release: &Release<'_>) -> (String, Output) {
     let (plane, helm) = (release.plane, release.helm());
-    // The pod of a test that failed stays, for people to look at; helm takes it away before the next one.
+    // Of a test that was interrupted: helm takes it away before the next one.
     let uid = || {
         plane.kubectl(["get", "pod", "gmsa-test", "--namespace", RELEASE_NAMESPACE, "-o", "jsonpath={.metadata.uid}"])
     };
@@ -124,9 +124,16 @@ fn the_test_of_the_release_passes(release: &Release<'_>) {
     assert_eq!(report.lines().collect::<Vec<_>>(), lines);
     let printed = printed(tested);
     assert!(printed.contains("Phase:          Succeeded"), "{printed}");
-    // What the test brought has gone with it.
-    let left = complaint(release.plane.kubectl(["get", "role/gmsa-test", "--namespace", RELEASE_NAMESPACE]));
-    assert!(left.is_some_and(|said| said.contains("NotFound")));
+    nothing_is_left_of_the_test(release);
+}
+
+fn nothing_is_left_of_the_test(release: &Release<'_>) {
+    for object in ["pod", "role", "rolebinding", "serviceaccount"] {
+        let get = ["get", &format!("{object}/gmsa-test"), "--namespace", RELEASE_NAMESPACE];
+        release.plane.until("helm has removed it", || {
+            complaint(release.plane.kubectl(get)).is_some_and(|said| said.contains("NotFound"))
+        });
+    }
 }
 
 /// A webhook that is down: the test fails, and says that the API server asks it in vain, and for pods that use GMSA only.
@@ -144,4 +151,5 @@ fn the_test_of_the_release_fails(release: &Release<'_>) {
     assert_eq!(with_gmsa.lines().count(), 3, "{report}");
     let said = complaint(tested).unwrap();
     assert!(said.contains("pod gmsa-test failed"), "{said}");
+    nothing_is_left_of_the_test(release);
 }

@@ -17,8 +17,11 @@ mod certificates;
 mod complaints;
 #[path = "../support/control_plane/mod.rs"]
 mod control_plane;
+mod crd;
+mod dependency;
 mod desk;
 mod doctor;
+mod gitops;
 mod guard;
 mod handover;
 #[path = "../support/helm.rs"]
@@ -30,7 +33,9 @@ mod plane;
 mod pods;
 mod release;
 mod script;
+mod system_namespaces;
 mod tool;
+mod trial;
 mod upgrade;
 mod walkthrough;
 mod warnings;

@@ -8,11 +8,12 @@ use crate::{
 };
 
 /// Kinds that other projects define, as far as the API server must know them: any content goes.
-const FOREIGN_KINDS: [(&str, &str, &str, &str); 5] = [
+const FOREIGN_KINDS: [(&str, &str, &str, &str); 6] = [
     ("cert-manager.io", "Certificate", "certificates", "Namespaced"),
     ("cert-manager.io", "Issuer", "issuers", "Namespaced"),
     ("cert-manager.io", "ClusterIssuer", "clusterissuers", "Cluster"),
     ("monitoring.coreos.com", "ServiceMonitor", "servicemonitors", "Namespaced"),
+    ("monitoring.coreos.com", "PodMonitor", "podmonitors", "Namespaced"),
     ("monitoring.coreos.com", "PrometheusRule", "prometheusrules", "Namespaced"),
 ];
 
@@ -48,10 +49,13 @@ spec:
 fn the_api_server_accepts_every_rendered_object() {
     let plane = Plane::start();
     define_kinds(&plane);
-    plane.kubectl_prints(["create", "namespace", "windows"]);
+    for namespace in ["windows", "identity", "monitoring"] {
+        plane.kubectl_prints(["create", "namespace", namespace]);
+    }
     let helm = Helm::of_cluster(&plane.kubeconfig());
     // Pods are only accepted where their service account is.
     plane.kubectl_prints(["create", "serviceaccount", "gmsa-test", "--namespace", "windows"]);
+    plane.kubectl_prints(["create", "serviceaccount", "gmsa-identity-test", "--namespace", "identity"]);
     let mut sets = 0;
     for entry in fs::read_dir("tests/chart/values").unwrap() {
         let values = entry.unwrap().path();

@@ -42,6 +42,13 @@ impl Plane {
         (&self.cluster, &self.runtime)
     }
 
+    /// Restarts the API server with this audit policy, and gives back the file that it writes its events to.
+    pub fn audit(&mut self, policy: &str) -> PathBuf {
+        let log = self.runtime.block_on(self.cluster.audit(policy));
+        self.until_pods_are_taken("default");
+        log
+    }
+
     /// The folder that it keeps everything in.
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -26,11 +26,18 @@ pub struct Release<'p> {
 impl<'p> Release<'p> {
     /// Installs it, on a port of loopback that is free. Nothing listens there yet.
     pub fn install(plane: &'p Plane) -> Self {
+        Self::install_with(plane, &[])
+    }
+
+    /// The same, with these values.
+    pub fn install_with(plane: &'p Plane, values: &[&str]) -> Self {
         let helm = Helm::of_cluster(&plane.kubeconfig());
         let [address] = free_addresses();
         let ports = format!("service.port={0},containerPort={0}", address.port());
         let release = Self { plane, helm, ports, replicas: RefCell::new(0) };
-        release.run(&["install", "gmsa", CHART, "--create-namespace", "--set", &release.ports]);
+        let values = values.iter().flat_map(|value| ["--set", value]);
+        let args = ["install", "gmsa", CHART, "--create-namespace", "--set", &release.ports];
+        release.run(&args.into_iter().chain(values).collect::<Vec<_>>());
         release
     }
 

@@ -42,7 +42,9 @@ impl<'p> Tool<'p> {
     }
 
     fn command(&self) -> Command {
-        let plugins = Path::new(env!("CARGO_BIN_EXE_kubectl-gmsa")).parent().unwrap().to_owned();
+        // Built beside the server: `just e2e-install` does that.
+        let plugins = Path::new(env!("CARGO_BIN_EXE_gmsa-webhook")).parent().unwrap().to_owned();
+        assert!(plugins.join("kubectl-gmsa").is_file(), "cargo build -p kubectl-gmsa must come first");
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([plugins].into_iter().chain(env::split_paths(&path))).unwrap();
         let mut command = self.plane.command("kubectl");

@@ -1,5 +1,7 @@
 //! From a release of the Go webhook's chart to this chart, in place, and back; and what an uninstall leaves.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -90,6 +92,7 @@ fn a_release_of_the_go_chart_is_upgraded_in_place() {
     define_foreign_kinds(&plane);
     with_cert_manager_and_reused_values(&plane);
     without_cert_manager_and_reset_values(&plane);
+    with_blank_values(&plane);
     the_crd_is_brought_up_to_date(&plane);
 }
 
@@ -100,7 +103,7 @@ fn with_cert_manager_and_reused_values(plane: &Plane) {
         ["issuers.cert-manager.io/gmsa", "certificates.cert-manager.io/gmsa", "certificates.cert-manager.io/gmsa-ca"]
             .map(str::to_owned),
     );
-    objects.extend(["clusterissuers.cert-manager.io/gmsa-ca", "gmsacredentialspec/web-app1"].map(str::to_owned));
+    objects.push("gmsacredentialspec/web-app1".to_owned());
     let before = release.identities(&objects);
     let spec = release.get("gmsacredentialspec/web-app1")["credspec"].clone();
     for kind in ["mutating", "validating"] {
@@ -115,6 +118,15 @@ fn with_cert_manager_and_reused_values(plane: &Plane) {
     release.upgrade(&["--reuse-values", IMAGE[0], IMAGE[1]]);
 
     assert_eq!(release.identities(&objects), before);
+    // An issuer in the namespace signs the same CA, whose key stays, from now on.
+    assert!(
+        !release.exists("clusterissuers.cert-manager.io/gmsa-ca") && release.exists("issuers.cert-manager.io/gmsa-ca")
+    );
+    let issuer = &release.get("certificates.cert-manager.io/gmsa-ca")["spec"];
+    assert_eq!(
+        (&issuer["issuerRef"]["kind"], &issuer["privateKey"]["rotationPolicy"]),
+        (&json!("Issuer"), &json!("Never"))
+    );
     assert_eq!(release.get("gmsacredentialspec/web-app1")["credspec"], spec);
     for kind in ["mutating", "validating"] {
         assert_eq!(release.ca_bundle(kind), json!(CA.trim()), "{kind}");
@@ -205,6 +217,31 @@ fn without_cert_manager_and_reset_values(plane: &Plane) {
         json!([{"port": 443, "protocol": "TCP", "targetPort": 8443}])
     );
     release.run(&["uninstall", "own"], &[]);
+}
+
+/// Values that the Go webhook's chart took with nothing behind them: they mean the defaults, whether they are reset or reused.
+fn with_blank_values(plane: &Plane) {
+    let file = plane.folder().join("blank.yaml");
+    let values = "replicaCount:\npodDisruptionBudget:\ntolerations:\nqps:\ncredential:\ncertificates: {certManager: {enabled: true}, secretName: }\n";
+    fs::write(&file, values).unwrap();
+    let blank = ["--values", file.to_str().unwrap()];
+    let release = Release::install(plane, "blank", &["--set", "replicaCount=1"]);
+    let before = release.identities(&kept("blank"));
+    let spec = || release.get("deployment/blank")["spec"].clone();
+    release.upgrade(&[&["--reset-values", "--set", "containerPort=443"], &blank[..], &IMAGE[..]].concat());
+    assert_eq!(release.identities(&kept("blank")), before);
+    assert_eq!(
+        (&spec()["replicas"], &spec()["template"]["spec"]["terminationGracePeriodSeconds"]),
+        (&json!(2), &json!(30))
+    );
+    let reset = spec();
+    release.upgrade(&[&["--reuse-values"], &blank[..]].concat());
+    assert_eq!(spec(), reset);
+    release.upgrade(&["--reuse-values", "--set", "replicaCount=null,resources=null"]);
+    assert_eq!(spec(), reset);
+    release.run(&["rollback", "blank", "1"], &[]);
+    assert_eq!(release.identities(&kept("blank")), before);
+    release.run(&["uninstall", "blank"], &[]);
 }
 
 /// Helm leaves a CRD as it found it; one command, from the documentation, brings the new one, and loses nothing.

@@ -56,8 +56,8 @@ const FIRST_CHECK: &str = "\
 OBJECT               SLOT          CREDENTIAL SPEC  RESULT
 Deployment shop/web  pod template  WebApp1          refused, 422: invalid-spec-name
 
-note[not-kubernetes] ./domain.json:1: document 1
-  passed over: no Kubernetes object, for it has neither apiVersion nor kind
+note[not-kubernetes] ./domain.json:1
+  skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object
 
 warning[linux-node] ./web.yaml:12: Deployment shop/web
   spec.template.spec: the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows
@@ -105,8 +105,8 @@ fn from_an_empty_folder_to_a_pod_with_its_identity() {
 OBJECT               SLOT          CREDENTIAL SPEC  RESULT
 Deployment shop/web  pod template  webapp1          gets its contents
 
-note[not-kubernetes] ./domain.json:1: document 1
-  passed over: no Kubernetes object, for it has neither apiVersion nor kind
+note[not-kubernetes] ./domain.json:1
+  skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object
 
 1 note in 4 objects
 ";
@@ -174,7 +174,7 @@ kubectl exec -n shop {name} -- whoami
     );
     assert_eq!(tool.gmsa(&format!("doctor --pod shop/{name}")), (explained, 0));
     let users = "\
-pass  credential specs     1 linted clean
+pass  credential specs     no problems found in 1
 pass  pods                 1 uses GMSA, as its credential spec is now
 pass  Windows nodes        1 of 10.0.20348
 ";

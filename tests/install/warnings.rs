@@ -60,17 +60,17 @@ Warning: service account "default" may not use GMSA cred spec "later": the pods 
 
 const WORKLOADS_MADE: &str = "deployment.apps/web\njob.batch/once\ncronjob.batch/nightly\n";
 
-/// The credential spec of `credential-spec.yaml` with the account's SID and a `$`.
+/// The credential spec of `credential-spec.yaml` with mistakes that take knowledge of domains, so the CRD takes it.
 fn mistaken() -> String {
     include_str!("credential-spec.yaml")
         .replace("name: webapp1", "name: mistaken")
-        .replace("    MachineAccountName: WebApp1", "    MachineAccountName: WebApp1$")
-        .replace("3094792973", "3094792973-1104")
+        .replace("    DnsName: corp.example.com", "    DnsName: corp")
+        .replace("    DnsTreeName: example.com", "    DnsTreeName: exa mple.com")
 }
 
 const SPEC_WARNINGS: &str = "\
-Warning: DomainJoinConfig.Sid: \"S-1-5-21-2126449477-2524075714-3094792973-1104\" is an account's SID: one number too many
-Warning: DomainJoinConfig.MachineAccountName: \"WebApp1$\" ends with $, which Windows adds itself
+Warning: DomainJoinConfig.DnsName: \"corp\" has no dot: it looks like the NetBIOS name
+Warning: DomainJoinConfig.DnsTreeName: \"exa mple.com\" is not a DNS name
 ";
 
 fn apply(plane: &Plane, objects: &str) -> Output {
@@ -171,11 +171,10 @@ fn strict(release: &Release<'_>) {
     let output = apply(plane, &refused);
     let refusal = "The request is invalid: error when creating \"STDIN\": admission webhook \
                    \"credentialspecs.windows-gmsa.sigs.k8s.io\" denied the request: the GMSA cred spec cannot work: \
-                   credspec.DomainJoinConfig.Sid: \"S-1-5-21-2126449477-2524075714-3094792973-1104\" is an account's SID: one \
-                   number too many (the container starts, but has no trust with the domain: every logon fails; right: \
-                   S-1-5-21-2126449477-2524075714-3094792973, to be compared with (Get-ADDomain).DomainSID.Value); \
-                   credspec.DomainJoinConfig.MachineAccountName: \"WebApp1$\" ends with $, which Windows adds itself (the host \
-                   asks the domain for an account of this name and finds none: the container does not start; right: WebApp1)\n";
+                   credspec.DomainJoinConfig.DnsName: \"corp\" has no dot: it looks like the NetBIOS name (the container starts, but has \
+                   no trust with the domain: every logon fails; right: (Get-ADDomain).DNSRoot); credspec.DomainJoinConfig.DnsTreeName: \
+                   \"exa mple.com\" is not a DNS name (the container starts, but has no trust with the domain: every logon fails; right: \
+                   (Get-ADDomain).Forest)\n";
     assert_eq!(told(&output), ("", refusal, false));
     plane.kubectl_prints(["delete", "gmsacredentialspec", "mistaken"]);
     let one_scope = include_str!("credential-spec.yaml")

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use futures::future::BoxFuture;
+use gmsa_cluster::authorizer::{Authorizer, Verdict};
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
     credspec::SpecName,
 };
-use gmsa_webhook::authorizer::{Authorizer, Verdict};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

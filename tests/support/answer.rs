@@ -1,8 +1,11 @@
 //! From a request to its answer.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{
+    convert::Infallible,
+    sync::{Arc, atomic::Ordering},
+};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -77,12 +80,13 @@ pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Res
     let path = head.uri.to_string();
     world.requests.lock().unwrap().push(Recorded { verb, path: path.clone(), body: body.clone() });
     world.changed();
+    let _answering = Answering::begin(&world);
     let fault = world.script.lock().unwrap().next(verb, &path);
     let proper = async || match &target {
         None => page_not_found(),
         Some(target) => route(&world, verb, &head, target, &body).await,
     };
-    Ok(match fault {
+    let answer = match fault {
         None => proper().await,
         Some(Fault::Delay(delay)) => {
             tokio::time::sleep(delay).await;
@@ -107,7 +111,37 @@ pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Res
         Some(Fault::Cut) => Response::new(watches::cut_body()),
         Some(Fault::Silence) if verb == Verb::Watch => Response::new(watches::silent_body(&world)),
         Some(Fault::Silence) => std::future::pending().await,
-    })
+    };
+    world.sent.fetch_add(answer.body().size_hint().exact().unwrap_or(0), Ordering::SeqCst);
+    Ok(answer)
+}
+
+/// Counts a request while its answer is made.
+struct Answering(Arc<World>);
+
+impl Answering {
+    fn begin(world: &Arc<World>) -> Self {
+        world.answering.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(world))
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.answering.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// How a client asks for a list of metadata.
+const METADATA_ONLY: &[u8] = b"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+fn metadata_only(list: &mut Value) {
+    list["apiVersion"] = json!("meta.k8s.io/v1");
+    list["kind"] = json!("PartialObjectMetadataList");
+    for item in list["items"].as_array_mut().unwrap() {
+        let metadata = item["metadata"].take();
+        *item = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata});
+    }
 }
 
 async fn route(
@@ -127,10 +161,13 @@ async fn route(
     if verb == Verb::List {
         let limit = parameter(&head.uri, "limit").map_or(usize::MAX, |limit| limit.parse().unwrap());
         let list = world.store().list(&kind, target.namespace.as_deref(), limit, parameter(&head.uri, "continue"));
-        return list.map_or_else(
-            || status(410, "Expired", "The provided continue parameter is too old", Value::Null),
-            |list| json_answer(200, &list),
-        );
+        let Some(mut list) = list else {
+            return status(410, "Expired", "The provided continue parameter is too old", Value::Null);
+        };
+        if head.headers.get(header::ACCEPT).is_some_and(|accept| accept.as_bytes().starts_with(METADATA_ONLY)) {
+            metadata_only(&mut list);
+        }
+        return json_answer(200, &list);
     }
     let outcome = change(world, verb, head, &target.key(), body);
     world.changed();

@@ -8,6 +8,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gmsa_core::admission::Enforcement;
 use serde_json::{Map, Value, json};
 
 /// A review, the cluster that it happens in, and what each webhook must answer.
@@ -18,7 +19,8 @@ pub struct Case {
     pub review: Vec<u8>,
     /// A file of manifests.
     pub cluster: PathBuf,
-    /// The webhooks' names, which are their paths without the `/`, and their answers, with the patch decoded.
+    /// The webhooks' names, which are their paths without the `/`, with `, Warn` where denials are not enforced, and their
+    /// answers, with the patch decoded.
     pub answers: Vec<(String, Value)>,
 }
 
@@ -35,7 +37,9 @@ const SLOT: &str = "slot";
 
 /// Where the cases stand.
 pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+    // Of the package that is tested, or of the workspace that it lies in.
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().map(|folder| folder.join("tests/golden")).find(|folder| folder.is_dir()).unwrap()
 }
 
 /// All cases, in the order of their folders' names.
@@ -46,16 +50,22 @@ pub fn cases() -> Vec<Case> {
     folders.iter().flat_map(|folder| read(folder)).collect()
 }
 
-/// Asks for the answer to every case and fails with all that differ. `ask` is given the case and the webhook's name.
-pub fn check(mut ask: impl FnMut(&Case, &str) -> Vec<u8>) {
+/// Asks for the answer to every case and fails with all that differ. `ask` is given the case, the webhook's name and
+/// whether denials are enforced.
+pub fn check(mut ask: impl FnMut(&Case, &str, Enforcement) -> Vec<u8>) {
     let cases = cases();
     assert!(cases.len() > 150, "only {} cases", cases.len());
     let mut faults = Vec::new();
     for case in &cases {
-        for (webhook, expected) in &case.answers {
-            let answered = readable(&ask(case, webhook), expected);
+        for (asked, expected) in &case.answers {
+            let (webhook, enforcement) = match asked.split_once(", ") {
+                None => (asked.as_str(), Enforcement::Enforce),
+                Some((webhook, "Warn")) => (webhook, Enforcement::Warn),
+                Some((_, other)) => panic!("no enforcement is called {other}"),
+            };
+            let answered = readable(&ask(case, webhook, enforcement), expected);
             if answered != *expected {
-                faults.push(format!("{}, {webhook}:\nexpected {expected:#}\nanswered {answered:#}", case.name));
+                faults.push(format!("{}, {asked}:\nexpected {expected:#}\nanswered {answered:#}", case.name));
             }
         }
     }

@@ -1,4 +1,5 @@
 //! `helm` for tests: no home, no cluster, no network.
+#![allow(dead_code, reason = "the tests and the benchmark each use their own part")]
 
 use std::{
     path::{Path, PathBuf},

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use gmsa_core::{
     admission::{
-        Facts, Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Plan, Review, Source, SpecFact, UseFact, Verdict, Webhook,
+        Enforcement, Facts, Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Plan, Review, Source, SpecFact, UseFact,
+        Webhook,
     },
     credspec::{Contents, compare::compare},
 };
@@ -13,10 +14,17 @@ use serde_json::{Map, Value};
 
 /// A request body: whatever it is, and whatever is found out for it, there is one whole answer, within its bounds.
 pub fn review(body: &[u8]) {
-    let Ok(review) = Review::parse(body) else { return };
     let seed = body.len();
-    for webhook in [Webhook::Mutate { random_hostname: true }, Webhook::Validate] {
-        let needs = Plan::new(webhook, &review).needs();
+    let enforcement = if seed.is_multiple_of(2) { Enforcement::Enforce } else { Enforcement::Warn };
+    for webhook in [
+        Webhook::Mutate { random_hostname: true },
+        Webhook::Validate,
+        Webhook::ValidateWorkload,
+        Webhook::ValidateCredspec { strict: true },
+    ] {
+        let Ok(review) = Review::parse(body, webhook) else { continue };
+        let plan = Plan::new(webhook, &review).with_enforcement(enforcement);
+        let needs = plan.needs();
         assert!(needs.specs.len() <= MAX_SPECS_PER_POD && needs.uses.len() <= MAX_SPECS_PER_POD);
         let specs = needs.specs.iter().enumerate();
         let uses = needs.uses.iter().enumerate();
@@ -25,18 +33,20 @@ pub fn review(body: &[u8]) {
             uses: uses.map(|(at, name)| (name.clone(), use_fact(seed / 4 + at), Source::Api)).collect(),
             hostname: needs.hostname.then(|| "host".to_owned()),
         };
-        let decision = Plan::new(webhook, &review).decide(&facts);
-        if let Verdict::Allowed(Some(patch)) = &decision.verdict {
+        let decision = plan.decide(&facts);
+        if let Some(patch) = decision.verdict.patch() {
             assert!(patch.as_bytes().len() <= MAX_PATCH_BYTES);
             let operations: Vec<Value> = serde_json::from_slice(patch.as_bytes()).unwrap();
             assert!(!operations.is_empty());
         }
         let answer: Value = serde_json::from_slice(&review.answer(&decision)).unwrap();
-        assert_eq!(answer["response"]["uid"], *review.uid);
+        assert_eq!(answer["response"]["uid"], review.uid);
+        assert!(decision.warnings.len() <= 40, "{decision:?}");
         assert_eq!(answer["response"]["allowed"], decision.is_allowed());
         // No facts, no approval of a pod that needs some.
-        if !needs.specs.is_empty() || !needs.uses.is_empty() {
-            assert!(!Plan::new(webhook, &review).decide(&Facts::default()).is_allowed());
+        let judges_pods = matches!(webhook, Webhook::Mutate { .. } | Webhook::Validate);
+        if judges_pods && !(needs.specs.is_empty() && needs.uses.is_empty()) {
+            assert!(!plan.decide(&Facts::default()).is_allowed());
         }
     }
 }

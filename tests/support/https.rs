@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     authorizer::Authorizer,
     config::Limits,
@@ -44,6 +45,7 @@ pub struct Setup {
     pub resolver: Arc<dyn Resolver>,
     pub authorizer: Arc<dyn Authorizer>,
     pub random_hostname: bool,
+    pub enforcement: Enforcement,
     pub limits: Limits,
     pub drain: Duration,
 }
@@ -56,6 +58,7 @@ impl Setup {
             resolver: Arc::new(specs),
             authorizer: Arc::new(rbac),
             random_hostname: false,
+            enforcement: Enforcement::Enforce,
             limits: Limits::default(),
             drain: Duration::from_secs(10),
         }
@@ -73,7 +76,8 @@ impl Setup {
 
     /// Serves with these TLS settings; `ca` is what a client should trust.
     pub fn serve(self, tls: Arc<ServerConfig>, ca: String) -> Server {
-        let reviewer = Reviewer::new(self.resolver, self.authorizer, self.random_hostname, Metrics::new("test").0);
+        let reviewer = Reviewer::new(self.resolver, self.authorizer, self.random_hostname, Metrics::new("test").0)
+            .enforcement(self.enforcement);
         let bound = Bound::bind("127.0.0.1:0".parse().unwrap(), tls, self.limits, reviewer).unwrap();
         let address = bound.address();
         let closing = CancellationToken::new();

@@ -17,14 +17,20 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
-use gmsa_webhook::authorizer::Authorizer;
+use gmsa_cluster::authorizer::Authorizer;
 use http::Request;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
 use serde_json::{Value, json};
 use tokio::{
     net::TcpListener,
@@ -35,7 +41,9 @@ use tokio::{
 mod access;
 mod answer;
 mod faults;
+mod freeze;
 mod store;
+mod tls;
 mod watches;
 
 pub use access::Table;
@@ -77,6 +85,12 @@ struct World {
     changes: watch::Sender<u64>,
     /// Rises whenever watches are to be cut.
     cuts: watch::Sender<u64>,
+    /// The open connections: true where nothing comes through any more.
+    connections: Mutex<Vec<Arc<AtomicBool>>>,
+    /// Requests that are being answered.
+    answering: AtomicUsize,
+    /// Bytes in the bodies of answers, but for those of watches.
+    sent: AtomicU64,
 }
 
 impl World {
@@ -94,6 +108,7 @@ pub struct SimulatedApi {
     address: SocketAddr,
     world: Arc<World>,
     server: Option<JoinHandle<()>>,
+    tls: Option<tls::Tls>,
 }
 
 impl Drop for SimulatedApi {
@@ -105,6 +120,15 @@ impl Drop for SimulatedApi {
 impl SimulatedApi {
     /// Starts a server without objects, which allows nobody anything, on a free port of the loopback address.
     pub async fn start() -> Self {
+        Self::start_with(None).await
+    }
+
+    /// Starts a server that speaks HTTP/2 over TLS, as a real one does.
+    pub async fn start_with_tls() -> Self {
+        Self::start_with(Some(tls::Tls::new())).await
+    }
+
+    async fn start_with(tls: Option<tls::Tls>) -> Self {
         let world = World {
             store: Mutex::default(),
             script: Mutex::default(),
@@ -112,8 +136,11 @@ impl SimulatedApi {
             access: Mutex::new(Arc::new(Table::default())),
             changes: watch::Sender::new(0),
             cuts: watch::Sender::new(0),
+            connections: Mutex::default(),
+            answering: AtomicUsize::new(0),
+            sent: AtomicU64::new(0),
         };
-        let mut api = Self { address: ([127, 0, 0, 1], 0).into(), world: Arc::new(world), server: None };
+        let mut api = Self { address: ([127, 0, 0, 1], 0).into(), world: Arc::new(world), server: None, tls };
         api.listen().await;
         api
     }
@@ -122,15 +149,26 @@ impl SimulatedApi {
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.address = listener.local_addr().unwrap();
         let world = Arc::clone(&self.world);
+        let acceptor = self.tls.as_ref().map(tls::Tls::acceptor);
         self.server = Some(tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 let world = Arc::clone(&world);
+                let frozen = Arc::default();
+                world.connections.lock().unwrap().push(Arc::clone(&frozen));
+                let stream = freeze::Freezable::new(stream, frozen);
+                let acceptor = acceptor.clone();
                 let answer = service_fn(move |request: Request<Incoming>| answer::answer(Arc::clone(&world), request));
                 // An error is a client that went away, or a scripted cut.
                 connections.spawn(async move {
-                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                    if let Some(acceptor) = acceptor {
+                        let Ok(stream) = acceptor.accept(stream).await else { return };
+                        let http = auto::Builder::new(TokioExecutor::new());
+                        let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+                    } else {
+                        let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                    }
                 });
             }
         }));
@@ -153,15 +191,32 @@ impl SimulatedApi {
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", if self.tls.is_some() { "https" } else { "http" }, self.address)
     }
 
     /// A client's configuration for this server.
     pub fn config(&self) -> kube::Config {
         let mut config = kube::Config::new(self.url().parse().unwrap());
         // The trust store of the machine is not read for a server without TLS.
-        config.root_cert = Some(Vec::new());
+        config.root_cert = Some(self.tls.iter().map(tls::Tls::authority).collect());
         config
+    }
+
+    /// Lets nothing through on the connections that are open now, in either direction, without closing them.
+    pub fn freeze_connections(&self) {
+        for frozen in self.world.connections.lock().unwrap().drain(..) {
+            frozen.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether no request is waiting for its answer to be made.
+    pub fn is_idle(&self) -> bool {
+        self.world.answering.load(Ordering::SeqCst) == 0
+    }
+
+    /// The bytes in the bodies of the answers so far, but for those of watches.
+    pub fn bytes_sent(&self) -> u64 {
+        self.world.sent.load(Ordering::SeqCst)
     }
 
     /// A kubeconfig for this server, for what runs in a process of its own.

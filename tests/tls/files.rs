@@ -11,10 +11,13 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gmsa_webhook::tls::{
-    Clock, KeyPair, Served,
-    files::Files,
-    issue::{Ca, Issued},
+use gmsa_webhook::{
+    metrics::{self, Metrics},
+    tls::{
+        Clock, KeyPair, Served,
+        files::Files,
+        issue::{Ca, Issued},
+    },
 };
 use tempfile::TempDir;
 use tokio::task::{JoinHandle, JoinSet};
@@ -203,6 +206,7 @@ async fn whatever_is_wrong_with_the_files_the_old_pair_serves_on() {
         mounted.swap(bad);
         eventually(reason, || served.status().refusal == Some(format!("{pair}{reason}"))).await;
         assert_eq!(served.status().refused, count as u64 + 1, "{reason}");
+        assert!(is_refused(&served), "{reason}");
         assert_eq!(client.serial(address).await.unwrap(), serial(&good), "{reason}");
         client.review(address).await.unwrap();
     }
@@ -216,7 +220,25 @@ async fn whatever_is_wrong_with_the_files_the_old_pair_serves_on() {
     mounted.swap(&next);
     until_served(&served, &serial(&next)).await;
     assert_eq!(served.status().refusal, None);
+    assert!(!is_refused(&served));
     assert_eq!(client.serial(address).await.unwrap(), serial(&next));
+
+    // The gauge falls too when the files hold again what is served.
+    mounted.swap(&cases[0].0);
+    eventually("it is refused", || is_refused(&served)).await;
+    mounted.swap(&next);
+    eventually("it is accepted again", || !is_refused(&served)).await;
+    assert_eq!((served.status().published, served.status().refused), (2, cases.len() as u64 + 2));
+}
+
+/// Whether the metrics say that the certificate that was offered last is refused.
+fn is_refused(served: &Served) -> bool {
+    let (metrics, registry) = Metrics::new("test");
+    served.record(&metrics);
+    let scrape = metrics::scrape(&registry).unwrap();
+    let gauge = |value| scrape.lines().any(|line| line == format!("gmsa_webhook_certificate_refused {value}"));
+    assert_ne!(gauge(0), gauge(1), "{scrape}");
+    gauge(1)
 }
 
 fn expiry(pair: &Issued) -> String {
@@ -271,7 +293,7 @@ async fn files_that_come_later_are_served_when_they_come() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("tls.crt"), &pair.cert).unwrap();
     fs::write(folder.join("tls.key"), &pair.key).unwrap();
-    served.until_serving().await;
+    until_served(&served, &serial(&pair)).await;
     assert_eq!(client.serial(address).await.unwrap(), serial(&pair));
 }
 

@@ -10,6 +10,7 @@ use futures::future::join_all;
 use gmsa_webhook::tls::{
     KeyPair, Served,
     client_auth::{ClientAuth, ClientAuthError},
+    files::FileError,
     issue::{Ca, Issued},
 };
 use rustls::HandshakeKind;
@@ -100,8 +101,8 @@ impl Guarded {
         fs::write(&file, trusted.cert_pem()).unwrap();
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         let auth = ClientAuth::load(file, names).unwrap();
-        let fresh = std::sync::Arc::clone(&auth).keep_fresh(Duration::from_secs(3600));
-        tokio::spawn(async move { match fresh.await {} });
+        let kept = std::sync::Arc::clone(&auth).keep_loaded(Duration::from_secs(3600));
+        tokio::spawn(async move { match kept.await {} });
         let server = webhook(&served(&serving), Some(auth));
         Self { folder, trusted, serving, server }
     }
@@ -113,8 +114,15 @@ impl Guarded {
 
 /// A client's certificate, as `openssl` would sign one.
 fn client_certificate(ca: &Ca, common_name: &str) -> Issued {
+    client_certificate_for(ca, common_name, &[])
+}
+
+/// A client's certificate with DNS names.
+fn client_certificate_for(ca: &Ca, common_name: &str, dns_names: &[&str]) -> Issued {
     let key = rcgen::KeyPair::generate().unwrap();
-    let mut params = rcgen::CertificateParams::default();
+    let dns_names: Vec<String> = dns_names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = rcgen::CertificateParams::new(dns_names).unwrap();
+    params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(rcgen::DnType::CommonName, common_name);
     params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
     let signing = rcgen::KeyPair::from_pem(&ca.key_pem()).unwrap();
@@ -159,6 +167,24 @@ async fn only_clients_with_one_of_the_names_get_in() {
 }
 
 #[tokio::test]
+async fn a_dns_name_counts_only_where_it_is_asked_for() {
+    let common = Guarded::start(&["kube-apiserver"]);
+    let impostor = client_certificate_for(&common.trusted, "workload", &["kube-apiserver"]);
+    let error = whole(&common.client(&impostor).review(common.server.address).await.unwrap_err());
+    assert!(error.contains("AccessDenied"), "{error}");
+
+    let dns = Guarded::start(&["dns:apiserver.example.com"]);
+    let address = dns.server.address;
+    let named = client_certificate_for(&dns.trusted, "anybody", &["other.example.com", "apiserver.example.com"]);
+    dns.client(&named).review(address).await.unwrap();
+    for common_name in ["apiserver.example.com", "dns:apiserver.example.com"] {
+        let error =
+            whole(&dns.client(&client_certificate(&dns.trusted, common_name)).review(address).await.unwrap_err());
+        assert!(error.contains("AccessDenied"), "{common_name}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn who_shows_a_certificate_shows_it_every_time() {
     let guarded = Guarded::start(&[]);
     let client = guarded.client(&client_certificate(&guarded.trusted, "kube-apiserver")).resuming();
@@ -194,8 +220,8 @@ fn a_file_without_authorities_is_refused_at_the_start() {
     assert_eq!(error.to_string(), format!("cannot read {}", file.display()));
     fs::write(&file, "nothing").unwrap();
     let error = ClientAuth::load(file.clone(), Vec::new()).unwrap_err();
-    assert_eq!(error.to_string(), format!("{} does not hold authorities", file.display()));
-    assert!(matches!(error, ClientAuthError::Invalid { .. }));
+    assert_eq!(error.to_string(), format!("{} does not hold certificate authorities", file.display()));
+    assert!(matches!(error, ClientAuthError::File(FileError::InvalidCas { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,7 @@
 )]
 
 mod client;
+mod cluster;
 mod files;
 mod handshakes;
 #[path = "../support/https.rs"]

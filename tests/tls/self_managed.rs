@@ -1,204 +1,31 @@
 //! Replicas that share a Secret, against the simulated API server; reviews are verified as an API server verifies them: by
 //! the bundle that stands in a configuration at that moment.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant, SystemTime},
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::{
     apiserver::ApiServer,
     tls::{
-        CaBundle, Clock, Publication, Served,
-        ca_file::CaFile,
+        Publication, ca_file,
         issue::Ca,
-        self_managed::{
-            Progress, ROTATE_ANNOTATION, RenewalPoint, SecretName, SelfManaged, Settings, Terms, service_names,
-        },
+        self_managed::{ROTATE_ANNOTATION, Settings},
     },
 };
-use serde_json::{Value, json};
-use tokio::{
-    sync::RwLock,
-    task::{JoinHandle, JoinSet},
-};
+use serde_json::json;
 
 use crate::{
     DAY, NAME, authority,
-    client::Client,
-    https::Server,
-    support::{Fault, SimulatedApi, Verb, eventually},
-    webhook,
+    cluster::{CONFIGURATIONS, Cluster, Load, SECRET, bundles, certificates, configuration, leaf_in, secret, settings},
+    support::{Fault, Verb, eventually},
 };
-
-const SECRET: &str = "/api/v1/namespaces/gmsa/secrets/gmsa-webhook-tls";
-const CONFIGURATIONS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
-
-/// How long a new authority must stand before it signs. The load below ignores what a client that knows an older bundle
-/// than that sees.
-const STANDING: Duration = Duration::from_millis(200);
-
-/// A cluster as the installation leaves it: an empty Secret, and two configurations without a bundle.
-struct Cluster {
-    api: SimulatedApi,
-    /// How far the cluster's clock is ahead, in seconds.
-    ahead: Arc<AtomicU64>,
-    /// Held for reading while a client shakes hands: days do not pass within a handshake.
-    handshakes: RwLock<()>,
-}
-
-impl Cluster {
-    async fn installed() -> Self {
-        let cluster = Self { api: SimulatedApi::start().await, ahead: Arc::default(), handshakes: RwLock::default() };
-        cluster.api.apply(secret(&json!({})));
-        for plural in CONFIGURATIONS {
-            cluster.api.apply(configuration(plural, ""));
-        }
-        cluster
-    }
-
-    fn clock(&self) -> Clock {
-        let ahead = Arc::clone(&self.ahead);
-        Clock::new(move || SystemTime::now() + Duration::from_secs(ahead.load(Ordering::Relaxed)))
-    }
-
-    /// Lets time pass.
-    async fn pass(&self, time: Duration) {
-        let _none_under_way = self.handshakes.write().await;
-        self.ahead.fetch_add(time.as_secs(), Ordering::Relaxed);
-    }
-
-    fn replica(&self) -> Replica {
-        self.replica_with(&settings())
-    }
-
-    fn replica_with(&self, settings: &Settings) -> Replica {
-        let served = Served::new();
-        let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
-        let managed = SelfManaged::new(api, settings.clone(), served.clone(), self.clock());
-        let progress = managed.progress();
-        let webhook = webhook(&served, None);
-        let task = tokio::spawn(async move { match managed.run().await {} });
-        Replica { served, progress, webhook, task }
-    }
-
-    /// The bundle of every webhook in a configuration, which must all be the same.
-    fn bundle(&self, plural: &str) -> CaBundle {
-        let object = self.api.object(plural, "", "gmsa-webhook").unwrap();
-        let bundles: BTreeSet<&str> = object["webhooks"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|webhook| webhook["clientConfig"]["caBundle"].as_str().unwrap())
-            .collect();
-        assert_eq!(bundles.len(), 1, "{object}");
-        CaBundle::salvage(&STANDARD.decode(bundles.first().unwrap()).unwrap())
-    }
-
-    fn secret(&self) -> Value {
-        self.api.object("secrets", "gmsa", "gmsa-webhook-tls").unwrap()
-    }
-
-    fn secret_value(&self, key: &str) -> String {
-        String::from_utf8(STANDARD.decode(self.secret()["data"][key].as_str().unwrap()).unwrap()).unwrap()
-    }
-
-    /// Edits the Secret as a person would.
-    fn edit_secret(&self, edit: impl FnOnce(&mut Value)) {
-        let mut secret = self.secret();
-        edit(&mut secret);
-        self.api.apply(secret);
-    }
-
-    /// The certificate of the authority that signs now.
-    fn signing(&self) -> String {
-        let authorities: Value = serde_json::from_str(&self.secret_value("authorities.json")).unwrap();
-        authorities["signing"]["certificate"].as_str().unwrap().to_owned()
-    }
-
-    fn client(&self, plural: &str) -> Client {
-        Client::at(&self.bundle(plural), self.clock())
-    }
-}
-
-struct Replica {
-    served: Served,
-    progress: Arc<Progress>,
-    webhook: Server,
-    task: JoinHandle<()>,
-}
-
-impl Replica {
-    fn serial(&self) -> Option<String> {
-        self.served.current().map(|current| current.serial)
-    }
-}
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-fn secret(data: &Value) -> Value {
-    let metadata = json!({"namespace": "gmsa", "name": "gmsa-webhook-tls"});
-    let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata});
-    if data.as_object().is_some_and(|data| !data.is_empty()) {
-        secret["data"] = data.clone();
-    }
-    secret
-}
-
-fn configuration(plural: &str, bundle: &str) -> Value {
-    let kind =
-        if plural == CONFIGURATIONS[0] { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
-    let webhook = |name: &str, path: &str| {
-        let service = json!({"namespace": "gmsa", "name": "gmsa-webhook", "path": path});
-        let mut webhook = json!({"name": name, "clientConfig": {"service": service}, "sideEffects": "None"});
-        if !bundle.is_empty() {
-            webhook["clientConfig"]["caBundle"] = json!(STANDARD.encode(bundle));
-        }
-        webhook
-    };
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": kind,
-        "metadata": {"name": "gmsa-webhook"},
-        "webhooks": [webhook("pods.gmsa.example", "/a"), webhook("workloads.gmsa.example", "/b")],
-    })
-}
-
-fn settings() -> Settings {
-    Settings {
-        secret: SecretName::new("gmsa", "gmsa-webhook-tls").unwrap(),
-        configurations: vec!["mutating/gmsa-webhook".parse().unwrap(), "validating/gmsa-webhook".parse().unwrap()],
-        terms: Terms {
-            names: service_names("gmsa-webhook", "gmsa"),
-            ca_lifetime: 30 * DAY,
-            leaf_lifetime: 25 * DAY,
-            renewal: RenewalPoint::default(),
-            bundle_standing: STANDING,
-        },
-        foreign_grace: 10 * DAY,
-        check_interval: Duration::from_millis(40),
-    }
-}
-
-fn certificates(pem: &str) -> CaBundle {
-    CaBundle::from_pem(pem.as_bytes()).unwrap()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_replicas_at_once_make_one_authority_and_one_leaf() {
     let cluster = Cluster::installed().await;
     let replicas = [cluster.replica(), cluster.replica(), cluster.replica()];
     for replica in &replicas {
-        tokio::time::timeout(crate::support::PATIENCE, replica.progress.until_ready()).await.unwrap();
+        tokio::time::timeout(crate::support::PATIENCE, replica.ready.wait()).await.unwrap();
     }
     let leaf = replicas[0].serial().unwrap();
     for replica in &replicas {
@@ -212,64 +39,11 @@ async fn three_replicas_at_once_make_one_authority_and_one_leaf() {
         }
     }
     assert_eq!(certificates(&cluster.secret_value("ca.crt")), authority);
-    let filled: u64 = replicas.iter().map(|replica| replica.progress.counts().filled).sum();
-    let written: u64 = replicas.iter().map(|replica| replica.progress.counts().bundles_written).sum();
+    let filled: u64 = replicas.iter().map(|replica| replica.count("filled")).sum();
+    let written: u64 = replicas.iter().map(|replica| replica.count("bundle-written")).sum();
     assert_eq!((filled, written), (1, 2));
     assert_eq!(replicas[0].served.current().unwrap().names, [NAME, "gmsa-webhook.gmsa", "gmsa-webhook"]);
     assert_eq!(cluster.api.count(Verb::Create, ""), 0);
-}
-
-/// Posts reviews to replicas for as long as it lives, each verified by the bundle of that moment.
-struct Load {
-    stop: Arc<AtomicBool>,
-    answered: Arc<AtomicUsize>,
-    failures: Arc<Mutex<Vec<String>>>,
-    lanes: JoinSet<()>,
-}
-
-impl Load {
-    fn start(cluster: &Arc<Cluster>, replicas: &[Replica]) -> Self {
-        let mut load =
-            Self { stop: Arc::default(), answered: Arc::default(), failures: Arc::default(), lanes: JoinSet::new() };
-        for (lane, replica) in replicas.iter().enumerate() {
-            let (cluster, address) = (Arc::clone(cluster), replica.webhook.address);
-            let (stop, answered, failures) =
-                (Arc::clone(&load.stop), Arc::clone(&load.answered), Arc::clone(&load.failures));
-            load.lanes.spawn(async move {
-                while !stop.load(Ordering::Relaxed) {
-                    let plural = CONFIGURATIONS[(lane + answered.load(Ordering::Relaxed)) % 2];
-                    let moment = cluster.handshakes.read().await;
-                    let read = Instant::now();
-                    let client = cluster.client(plural);
-                    let connected = client.keep_alive(address).await;
-                    drop(moment);
-                    // An API server whose bundle is older than the standing time is not promised anything.
-                    if read.elapsed() > STANDING {
-                        continue;
-                    }
-                    let reviewed = match connected {
-                        Ok(mut connection) => connection.review().await,
-                        Err(error) => Err(error),
-                    };
-                    match reviewed {
-                        Ok(()) => _ = answered.fetch_add(1, Ordering::Relaxed),
-                        Err(error) => failures.lock().unwrap().push(format!("replica {lane}, {plural}: {error}")),
-                    }
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
-            });
-        }
-        load
-    }
-
-    async fn finish(mut self) -> usize {
-        self.stop.store(true, Ordering::Relaxed);
-        while let Some(ended) = self.lanes.join_next().await {
-            ended.unwrap();
-        }
-        assert_eq!(*self.failures.lock().unwrap(), Vec::<String>::new());
-        self.answered.load(Ordering::Relaxed)
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -277,7 +51,7 @@ async fn fifty_rotations_under_load_fail_no_verification() {
     let cluster = Arc::new(Cluster::installed().await);
     let replicas = [cluster.replica(), cluster.replica(), cluster.replica()];
     for replica in &replicas {
-        replica.progress.until_ready().await;
+        replica.ready.wait().await;
     }
     let load = Load::start(&cluster, &replicas);
     let mut authorities = BTreeSet::from([cluster.signing()]);
@@ -304,24 +78,12 @@ async fn fifty_rotations_under_load_fail_no_verification() {
     let answered = load.finish().await;
     assert!(answered > 100, "only {answered} reviews");
     assert_eq!((authorities.len(), leaves.len()), (51, 51));
-    let count = |what: fn(gmsa_webhook::tls::self_managed::Counts) -> u64| -> u64 {
-        replicas.iter().map(|replica| what(replica.progress.counts())).sum()
-    };
-    assert_eq!(count(|counts| counts.rotated), 50);
-    assert_eq!(count(|counts| counts.rebuilt), 0);
-    assert_eq!(count(|counts| counts.failed), 0);
+    let count = |step| -> u64 { replicas.iter().map(|replica| replica.count(step)).sum() };
+    assert_eq!(["rotated", "rebuilt", "failed"].map(count), [50, 0, 0]);
     // Of the fifty old ones only those are left whose certificates may still be served.
     for plural in CONFIGURATIONS {
         assert!(cluster.bundle(plural).len() <= 3, "{:?}", cluster.bundle(plural));
     }
-}
-
-/// The serial number of the leaf in the Secret.
-fn leaf_in(cluster: &Cluster) -> String {
-    let (_, pem) = x509_parser::pem::parse_x509_pem(cluster.secret_value("tls.crt").as_bytes())
-        .map(|(rest, pem)| (rest.to_vec(), pem))
-        .unwrap();
-    gmsa_webhook::tls::Summary::of(&pem.parse_x509().unwrap()).serial
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -329,7 +91,7 @@ async fn a_rotation_can_be_asked_for_and_drops_nothing_that_is_served() {
     let cluster = Arc::new(Cluster::installed().await);
     let replicas = [cluster.replica(), cluster.replica()];
     for replica in &replicas {
-        replica.progress.until_ready().await;
+        replica.ready.wait().await;
     }
     let load = Load::start(&cluster, &replicas);
     let old = cluster.signing();
@@ -342,7 +104,7 @@ async fn a_rotation_can_be_asked_for_and_drops_nothing_that_is_served() {
     }
     // Replicas that start now, one after the other, begin with the new one.
     let late = cluster.replica();
-    late.progress.until_ready().await;
+    late.ready.wait().await;
     assert_eq!(late.serial(), Some(leaf_in(&cluster)));
     cluster.client(CONFIGURATIONS[0]).review(late.webhook.address).await.unwrap();
     load.finish().await;
@@ -352,18 +114,18 @@ async fn a_rotation_can_be_asked_for_and_drops_nothing_that_is_served() {
 async fn while_the_api_server_is_away_memory_serves_and_the_renewal_comes_after() {
     let mut cluster = Cluster::installed().await;
     let replica = cluster.replica();
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     let (client, serial) = (cluster.client(CONFIGURATIONS[0]), replica.serial());
     cluster.api.stop().await;
     cluster.pass(20 * DAY).await;
-    let failed = replica.progress.counts().failed;
-    eventually("it is noticed", || replica.progress.counts().failed > failed + 1).await;
+    let failed = replica.count("failed");
+    eventually("it is noticed", || replica.count("failed") > failed + 1).await;
     assert_eq!(replica.serial(), serial);
     client.review(replica.webhook.address).await.unwrap();
-    assert!(replica.progress.is_ready());
+    assert!(replica.ready.initialized());
     cluster.api.resume().await;
     eventually("it is renewed", || replica.serial().is_some() && replica.serial() != serial).await;
-    eventually("the authority is renewed as well", || replica.progress.counts().rotated == 1).await;
+    eventually("the authority is renewed as well", || replica.count("rotated") == 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -371,11 +133,11 @@ async fn a_damaged_secret_is_rebuilt_while_reviews_go_on() {
     let cluster = Arc::new(Cluster::installed().await);
     let replicas = [cluster.replica(), cluster.replica()];
     for replica in &replicas {
-        replica.progress.until_ready().await;
+        replica.ready.wait().await;
     }
     let load = Load::start(&cluster, &replicas);
     let old = cluster.signing();
-    let rebuilt = || replicas.iter().map(|replica| replica.progress.counts().rebuilt).sum::<u64>();
+    let rebuilt = || replicas.iter().map(|replica| replica.count("rebuilt")).sum::<u64>();
 
     cluster.edit_secret(|secret| secret["data"]["tls.crt"] = json!(STANDARD.encode("oops")));
     eventually("the leaf is made anew", || rebuilt() == 1).await;
@@ -399,11 +161,11 @@ async fn a_damaged_secret_is_rebuilt_while_reviews_go_on() {
 async fn a_deleted_secret_is_reported_and_not_created() {
     let cluster = Cluster::installed().await;
     let replica = cluster.replica();
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     let (client, serial) = (cluster.client(CONFIGURATIONS[0]), replica.serial());
     cluster.api.delete("secrets", "gmsa", "gmsa-webhook-tls");
-    let failed = replica.progress.counts().failed;
-    eventually("it is counted", || replica.progress.counts().failed > failed + 1).await;
+    let failed = replica.count("failed");
+    eventually("it is counted", || replica.count("failed") > failed + 1).await;
     assert_eq!(cluster.api.count(Verb::Create, "/secrets"), 0);
     client.review(replica.webhook.address).await.unwrap();
     // Somebody installs it again, empty: a new authority, which is served once everybody trusts it.
@@ -420,7 +182,7 @@ async fn a_bundle_that_is_there_is_appended_to_and_kept_for_the_grace() {
         cluster.api.apply(configuration(plural, &theirs));
     }
     let replica = cluster.replica();
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     let both = certificates(&(theirs + &cluster.signing()));
     for plural in CONFIGURATIONS {
         assert_eq!(cluster.bundle(plural), both);
@@ -445,15 +207,6 @@ async fn a_bundle_that_is_there_is_appended_to_and_kept_for_the_grace() {
     eventually("theirs goes", || bundles(&cluster).iter().all(|bundle| *bundle == Some(ours.clone()))).await;
 }
 
-fn bundles(cluster: &Cluster) -> Vec<Option<CaBundle>> {
-    let bundle = |plural: &&str| {
-        let object = cluster.api.object(plural, "", "gmsa-webhook")?;
-        let text = object["webhooks"][1]["clientConfig"]["caBundle"].as_str()?.to_owned();
-        Some(CaBundle::salvage(&STANDARD.decode(text).unwrap()))
-    };
-    CONFIGURATIONS.iter().map(bundle).collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_is_ready_when_the_configurations_carry_its_authority_and_stays_ready() {
     let cluster = Cluster::installed().await;
@@ -462,17 +215,17 @@ async fn a_replica_is_ready_when_the_configurations_carry_its_authority_and_stay
     let replica = cluster.replica();
     eventually("the one that is there carries it", || bundles(&cluster)[0].is_some()).await;
     cluster.api.wait_for(Verb::Get, CONFIGURATIONS[1], 5).await;
-    assert!(replica.served.is_serving());
-    assert!(!replica.progress.is_ready(), "a configuration is missing");
+    assert!(replica.served.current().is_some());
+    assert!(!replica.ready.initialized(), "a configuration is missing");
     cluster.api.apply(configuration(CONFIGURATIONS[1], ""));
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     for plural in CONFIGURATIONS {
         cluster.api.delete(plural, "", "gmsa-webhook");
     }
     let seen = cluster.api.count(Verb::Get, CONFIGURATIONS[1]);
     cluster.api.wait_for(Verb::Get, CONFIGURATIONS[1], seen + 3).await;
-    assert!(replica.progress.is_ready());
-    assert!(replica.progress.counts().failed >= 1);
+    assert!(replica.ready.initialized());
+    assert!(replica.count("failed") >= 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -480,7 +233,7 @@ async fn without_the_right_to_watch_a_timer_does() {
     let cluster = Cluster::installed().await;
     cluster.api.fault(Verb::List, "/secrets", usize::MAX, Fault::forbidden());
     let replica = cluster.replica();
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     assert_eq!(cluster.api.count(Verb::Watch, "/secrets"), 0);
     let serial = replica.serial();
     cluster.edit_secret(|secret| _ = secret.as_object_mut().unwrap().remove("data"));
@@ -491,10 +244,10 @@ async fn without_the_right_to_watch_a_timer_does() {
 async fn a_change_of_the_secret_is_seen_by_the_watch_at_once() {
     let cluster = Cluster::installed().await;
     let replica = cluster.replica_with(&Settings { check_interval: 100 * DAY, ..settings() });
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     cluster.api.wait_for(Verb::Watch, "/secrets", 1).await;
     cluster.edit_secret(|secret| secret["data"]["ca.crt"] = json!(""));
-    eventually("it is rebuilt", || replica.progress.counts().rebuilt == 1).await;
+    eventually("it is rebuilt", || replica.count("rebuilt") == 1).await;
     assert_eq!(cluster.secret_value("ca.crt"), certificates(&cluster.signing()).to_pem());
 }
 
@@ -502,7 +255,7 @@ async fn a_change_of_the_secret_is_seen_by_the_watch_at_once() {
 async fn every_request_is_one_that_the_role_allows() {
     let cluster = Cluster::installed().await;
     let replica = cluster.replica();
-    replica.progress.until_ready().await;
+    replica.ready.wait().await;
     cluster.api.wait_for(Verb::Watch, "/secrets", 1).await;
     let names = |verb| -> BTreeSet<String> {
         let path = |request: &crate::support::Recorded| request.path.split('?').next().unwrap().to_owned();
@@ -532,7 +285,7 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     std::fs::write(&file, &first).unwrap();
     let api = Arc::new(ApiServer::new(cluster.api.config()).unwrap());
     let publication = Publication::new(api, settings().configurations, 10 * DAY);
-    let kept = CaFile::new(file.clone(), publication).keep_published(Duration::from_millis(50), cluster.clock());
+    let kept = ca_file::keep_published(file.clone(), publication, Duration::from_millis(50), cluster.clock());
     let task = tokio::spawn(async move { match kept.await {} });
     let carry = |pem: &str| {
         let expected = Some(certificates(pem));

@@ -22,6 +22,12 @@ all four kinds of slots: the pod, its containers, init containers and ephemeral 
   {{- include "gmsa-webhook.cel.usesGmsa" "pod.spec" | nindent 2 }})
 {{- end -}}
 
+{{/* A pod with a name. */}}
+{{- define "gmsa-webhook.cel.named" -}}
+{{ include "gmsa-webhook.cel.slots" "object.spec" }}
+  .exists(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue())
+{{- end -}}
+
 {{/* A pod with a name that nothing has filled in. */}}
 {{- define "gmsa-webhook.cel.unexpanded" -}}
 {{ include "gmsa-webhook.cel.slots" "object.spec" }}

@@ -7,25 +7,84 @@ the values and the way out.
 {{- include "gmsa-webhook.checkImage" . -}}
 {{- include "gmsa-webhook.checkPorts" . -}}
 {{- include "gmsa-webhook.checkCertificates" . -}}
-{{- if gt (len .Release.Name) 50 -}}
-{{- fail (printf "the release name %q has more than 50 characters: names made from it would be longer than Kubernetes allows" .Release.Name) -}}
+{{- include "gmsa-webhook.checkReplicas" . -}}
+{{- include "gmsa-webhook.checkPod" . -}}
+{{- include "gmsa-webhook.checkWebhooks" . -}}
+{{- end -}}
+
+{{/* Pods that are evicted, scaled and ended one after the other. */}}
+{{- define "gmsa-webhook.checkReplicas" -}}
+{{- $scaling := .Values.autoscaling -}}
+{{- if and $scaling.enabled (gt (int $scaling.minReplicas) (int $scaling.maxReplicas)) -}}
+{{- fail (printf "autoscaling.minReplicas (%d) is greater than autoscaling.maxReplicas (%d)" (int $scaling.minReplicas) (int $scaling.maxReplicas)) -}}
+{{- end -}}
+{{- $resources := include "gmsa-webhook.resources" . | fromYaml -}}
+{{- if and $scaling.enabled (not (dig "requests" "cpu" "" $resources)) (not (dig "limits" "cpu" "" $resources)) -}}
+{{- fail "autoscaling.enabled needs resources.requests.cpu, because it scales by the share of it that is used" -}}
 {{- end -}}
 {{- with .Values.podDisruptionBudget -}}
 {{- if and .enabled (not (kindIs "invalid" .minAvailable)) (not (kindIs "invalid" .maxUnavailable)) -}}
-{{- fail "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable are both set: set one of them to null" -}}
+{{- fail "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable are both set: leave one of them blank" -}}
+{{- end -}}
+{{- $key := ternary "autoscaling.minReplicas" "replicaCount" $scaling.enabled -}}
+{{- $replicas := int (ternary $scaling.minReplicas $.Values.replicaCount $scaling.enabled) -}}
+{{- $all := or (eq (toString .minAvailable) "100%") (and (regexMatch "^[0-9]+$" (toString .minAvailable)) (ge (int .minAvailable) $replicas)) -}}
+{{- if and .enabled (gt $replicas 0) (not (kindIs "invalid" .minAvailable)) $all -}}
+{{- fail (printf "podDisruptionBudget.minAvailable (%s) leaves none of the %d pods (%s) to evict, so no node that runs one can be drained: set it lower, or leave it blank" (toString .minAvailable) $replicas $key) -}}
+{{- end -}}
+{{- if and .enabled (regexMatch "^0%?$" (toString .maxUnavailable)) -}}
+{{- fail (printf "podDisruptionBudget.maxUnavailable (%s) lets no pod be evicted, so no node that runs one can be drained: set it higher, or leave it blank" (toString .maxUnavailable)) -}}
 {{- end -}}
 {{- end -}}
-{{- if and .Values.autoscaling.enabled (gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) -}}
-{{- fail (printf "autoscaling.minReplicas (%d) is greater than autoscaling.maxReplicas (%d)" (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) -}}
 {{- end -}}
-{{- if and .Values.guard.enabled (not (include "gmsa-webhook.hasMatchConditions" .)) -}}
+
+{{/* Settings of the pod that would contradict the chart's own. */}}
+{{- define "gmsa-webhook.checkPod" -}}
+{{- range $key := list "podLabels" "commonLabels" -}}
+{{- if hasKey (get $.Values $key) "app" -}}
+{{- fail (printf "%s.app would replace the label by which the Service finds the pods: choose another key" $key) -}}
+{{- end -}}
+{{- end -}}
+{{- $own := dict "HTTPS_PORT" "containerPort" "ADMIN_LISTEN" "adminPort" "LOG_LEVEL" "logLevel" "LOG_FORMAT" "logFormat" "RANDOM_HOSTNAME" "randomHostname"
+  "TLS_CRT" "certificates.secretName" "TLS_KEY" "certificates.secretName" "QPS" "qps" "BURST" "burst" "ENFORCEMENT" "webhooks.enforcement" -}}
+{{- $names := list -}}
+{{- range $variable := .Values.extraEnv -}}
+{{- with get $own $variable.name -}}
+{{- fail (printf "extraEnv sets %s, which the chart sets from %s: use that value" $variable.name .) -}}
+{{- end -}}
+{{- if has $variable.name $names -}}
+{{- fail (printf "extraEnv sets %s twice" $variable.name) -}}
+{{- end -}}
+{{- $names = append $names $variable.name -}}
+{{- end -}}
+{{- $drain := 20 -}}
+{{- if and (lt (int .Values.terminationGracePeriodSeconds) $drain) (not (regexMatch "--(shutdown-delay|drain-timeout)" (join " " .Values.extraArgs))) -}}
+{{- fail (printf "terminationGracePeriodSeconds (%d) is less than the %d seconds that the webhook takes to stop: 5 until its endpoints are forgotten, 15 for what is in flight" (int .Values.terminationGracePeriodSeconds) $drain) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Webhooks and the guard. */}}
+{{- define "gmsa-webhook.checkWebhooks" -}}
+{{- $guard := .Values.guard -}}
+{{- $webhooks := .Values.webhooks -}}
+{{- $hasMatchConditions := include "gmsa-webhook.hasMatchConditions" . -}}
+{{- if and $guard.enabled (not $hasMatchConditions) -}}
 {{- fail (printf "guard.enabled needs Kubernetes 1.30 or later, and this is %s: set guard.enabled=false" .Capabilities.KubeVersion.Version) -}}
 {{- end -}}
-{{- if and (has "Deny" .Values.guard.validationActions) (has "Warn" .Values.guard.validationActions) -}}
+{{- if and (has "Deny" $guard.validationActions) (has "Warn" $guard.validationActions) -}}
 {{- fail "guard.validationActions has Deny and Warn, which Kubernetes does not take together: a denial is a warning already" -}}
 {{- end -}}
-{{- if and .Values.webhooks.credentialSpecs.strict (not .Values.webhooks.credentialSpecs.enabled) -}}
+{{- if and $guard.enabled (has "Deny" $guard.validationActions) (eq $webhooks.enforcement "Warn") -}}
+{{- fail "webhooks.enforcement=Warn admits what the guard denies: set guard.validationActions={Warn,Audit} too, or guard.enabled=false" -}}
+{{- end -}}
+{{- if and $hasMatchConditions (not $webhooks.first.enabled) (not $webhooks.last.enabled) -}}
+{{- fail "webhooks.first.enabled and webhooks.last.enabled are both false: no pod would get its contents" -}}
+{{- end -}}
+{{- if and $webhooks.credentialSpecs.strict (not $webhooks.credentialSpecs.enabled) -}}
 {{- fail "webhooks.credentialSpecs.strict needs webhooks.credentialSpecs.enabled=true" -}}
+{{- end -}}
+{{- if and $webhooks.credentialSpecs.strict .Values.credential.enabled (not $hasMatchConditions) -}}
+{{- fail (printf "webhooks.credentialSpecs.strict and credential.enabled go together from Kubernetes 1.30 on, and this is %s: Helm creates the credential spec before the webhook can judge it. Create the credential spec yourself, or set webhooks.credentialSpecs.strict=false" .Capabilities.KubeVersion.Version) -}}
 {{- end -}}
 {{- end -}}
 
@@ -36,7 +95,15 @@ the values and the way out.
 {{- $dnsName := "^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" -}}
 {{- $dnsDomain := "^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$" -}}
 {{- $count := "^[0-9]+%?$" -}}
+{{- $duration := "^([0-9]+(\\.[0-9]+)?(h|m|s|ms))+$" -}}
+{{- $label := "^[a-z]([a-z0-9-]*[a-z0-9])?$" -}}
+{{- $monitors := dict "serviceMonitor" $v.serviceMonitor "podMonitor" $v.podMonitor -}}
 {{- $forms := list
+  (list "the name of all objects" (include "gmsa-webhook.fullname" .) $label "a DNS label, which starts with a letter and has no dots: set fullnameOverride")
+  (list "namespaceOverride" $v.namespaceOverride "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" "a namespace's name")
+  (list "serviceAccount.name" $v.serviceAccount.name $dnsName "a service account's name")
+  (list "certificates.certManager.duration" $v.certificates.certManager.duration $duration "a duration with units, such as 2160h")
+  (list "certificates.certManager.renewBefore" $v.certificates.certManager.renewBefore $duration "a duration with units, such as 720h")
   (list "containerPort" $v.containerPort "^[0-9]+$" "a port: a number from 1 to 65535")
   (list "image.repository" $v.image.repository "^([^/@\\s]+/)*[^/:@\\s]+$" "an image without tag and digest, such as registry.example.com/gmsa-webhook")
   (list "image.tag" $v.image.tag "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$" "an image's tag")
@@ -51,12 +118,19 @@ the values and the way out.
   (list "credential.hostAccountConfig.portableCcgVersion" $v.credential.hostAccountConfig.portableCcgVersion "^1$" "\"1\"")
   (list "webhooks.optOutLabel" $v.webhooks.optOutLabel "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's key, such as windows.k8s.io/disabled")
   (list "logLevel" $v.logLevel "^(?i)(error|warn|warning|info|debug|trace|\\S+=\\S+)$" "a level: error, warn, info, debug or trace")
-  (list "authorizationCacheTtl" $v.authorizationCacheTtl "^([0-9]+(\\.[0-9]+)?(h|m|s|ms))+$" "a duration with units, such as 10s or 1m30s")
+  (list "authorizationCacheTtl" $v.authorizationCacheTtl $duration "a duration with units, such as 10s or 1m30s")
   (list "podDisruptionBudget.minAvailable" $v.podDisruptionBudget.minAvailable $count "a number or a percentage")
   (list "podDisruptionBudget.maxUnavailable" $v.podDisruptionBudget.maxUnavailable $count "a number or a percentage")
   (list "clientCa.configMapName" $v.clientCa.configMapName $dnsName "a ConfigMap's name")
-  (list "serviceMonitor.interval" $v.serviceMonitor.interval "^([0-9]+(h|m|s|ms))+$" "a duration with units, such as 30s")
 -}}
+{{- range $name, $monitor := $monitors -}}
+{{- range $key := list "interval" "scrapeTimeout" -}}
+{{- $forms = append $forms (list (printf "%s.%s" $name $key) (get $monitor $key) "^([0-9]+(h|m|s|ms))+$" "a duration with units, such as 30s") -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $threshold := $v.prometheusRule.thresholds -}}
+{{- $forms = append $forms (list (printf "prometheusRule.thresholds.%s" $name) $threshold "^[0-9]+(\\.[0-9]+)?$" "a number") -}}
+{{- end -}}
 {{- range $cidr := $v.networkPolicy.apiServerCidrs -}}
 {{- $forms = append $forms (list "networkPolicy.apiServerCidrs" $cidr "^[0-9A-Fa-f.:]+/[0-9]{1,3}$" "a CIDR, such as 10.0.0.1/32") -}}
 {{- end -}}
@@ -104,10 +178,10 @@ the values and the way out.
 {{- if and (eq $mode "self-managed") .Values.certificates.caBundle -}}
 {{- fail "certificates.caBundle is set, but in mode self-managed the webhook makes its own CA: set certificates.mode=secret to serve your certificate, or remove certificates.caBundle" -}}
 {{- end -}}
-{{- if and (ne $mode "self-managed") (not .Values.certificates.secretName) -}}
-{{- fail (printf "certificates.secretName is empty, but mode %s serves the certificate of that Secret" $mode) -}}
+{{- if and .Values.certificates.certManager.issuerRef (not .Values.certificates.certManager.issuerRef.name) -}}
+{{- fail "certificates.certManager.issuerRef has no name: name the Issuer or ClusterIssuer" -}}
 {{- end -}}
-{{- if and (ne $mode "self-managed") (eq .Values.certificates.secretName (printf "%s-tls" .Release.Name)) -}}
+{{- if and (ne $mode "self-managed") (eq .Values.certificates.secretName (include "gmsa-webhook.ownSecret" .)) -}}
 {{- fail (printf "certificates.secretName %q is the Secret of mode self-managed: choose another one" .Values.certificates.secretName) -}}
 {{- end -}}
 {{- with include "gmsa-webhook.caBundle" . -}}

@@ -1,39 +1,112 @@
 {{/*
-What several templates need: the values in their final form, names, labels, the image.
+What several templates need: the values in their final form, names, metadata, the image.
 Every template starts with "gmsa-webhook.init"; nothing reads .Values before it.
 */}}
 
-{{/* Completes .Values where they are not this chart's (`--reuse-values` brings the defaults of the chart before), then checks them. */}}
+{{/* Completes .Values, then checks them; once for all templates, because they share .Values. */}}
 {{- define "gmsa-webhook.init" -}}
-{{- if ne (toString .Values.defaultsOf) .Chart.Version -}}
+{{- if not (hasKey .Values "complete") -}}
 {{- include "gmsa-webhook.complete" (dict "values" .Values "defaults" (.Files.Get "files/values.yaml" | fromYaml)) -}}
-{{- end -}}
 {{- include "gmsa-webhook.check" . -}}
+{{- $_ := set .Values "complete" true -}}
+{{- end -}}
 {{- end -}}
 
-{{/* Adds the keys of "defaults" that "values" lacks, at every level. Sprig's merge takes a false for a missing value. */}}
+{{/*
+Gives the keys of "values" that are missing or blank their defaults, at every level, and removes blank ones that have none. Helm takes a default away
+where a values file has the key with nothing behind it, and with --reuse-values it brings the defaults of the chart before.
+*/}}
 {{- define "gmsa-webhook.complete" -}}
 {{- $values := .values -}}
-{{- range $key, $default := .defaults -}}
-{{- if not (hasKey $values $key) -}}
+{{- $defaults := .defaults -}}
+{{- range $key, $default := $defaults -}}
+{{- if kindIs "invalid" (index $values $key) -}}
 {{- $_ := set $values $key $default -}}
-{{- else if and (kindIs "map" $default) (kindIs "map" (get $values $key)) -}}
-{{- include "gmsa-webhook.complete" (dict "values" (get $values $key) "defaults" $default) -}}
 {{- end -}}
 {{- end -}}
+{{- range $key := keys $values -}}
+{{- $value := index $values $key -}}
+{{- if and (kindIs "invalid" $value) (not (hasKey $defaults $key)) -}}
+{{- $_ := unset $values $key -}}
+{{- else if kindIs "map" $value -}}
+{{- $default := index $defaults $key -}}
+{{- include "gmsa-webhook.complete" (dict "values" $value "defaults" (kindIs "map" $default | ternary $default dict)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The name of all objects. At most 53 characters, as Helm allows a release: names that are made from it fit everywhere then. */}}
+{{- define "gmsa-webhook.fullname" -}}
+{{- $name := .Values.fullnameOverride -}}
+{{- if not $name -}}
+{{- $suffix := .Values.nameOverride | default (ternary "" .Chart.Name .Chart.IsRoot) -}}
+{{- $name = list .Release.Name $suffix | compact | join "-" -}}
+{{- end -}}
+{{- if gt (len $name) 53 -}}
+{{ $name | trunc 44 | trimSuffix "-" }}-{{ $name | sha256sum | trunc 8 }}
+{{- else -}}
+{{ $name }}
+{{- end -}}
+{{- end -}}
+
+{{- define "gmsa-webhook.namespace" -}}
+{{ .Values.namespaceOverride | default .Release.Namespace }}
 {{- end -}}
 
 {{/* The label that selects the pods; a Deployment's selector never changes, so neither may this. */}}
 {{- define "gmsa-webhook.selector" -}}
-app: {{ .Release.Name }}
+app: {{ include "gmsa-webhook.fullname" . }}
+{{- end -}}
+
+{{/* What Services and monitors know the release by. Two of this chart in one parent differ by their alias, which is the chart's name. */}}
+{{- define "gmsa-webhook.identity" -}}
+app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "gmsa-webhook.labels" -}}
-app.kubernetes.io/name: gmsa-webhook
-app.kubernetes.io/instance: {{ .Release.Name }}
+{{ include "gmsa-webhook.identity" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/*
+The metadata of an object, of dict: "root" CONTEXT, and where needed "name" (else that of all objects), "cluster" true (for an object in no namespace),
+"namespace" (for one in another), "labels" and "annotations". The chart's own labels and annotations win over commonLabels and commonAnnotations.
+*/}}
+{{- define "gmsa-webhook.metadata" -}}
+{{- $root := .root -}}
+{{- $labels := merge (include "gmsa-webhook.labels" $root | fromYaml) (.labels | default dict) $root.Values.commonLabels -}}
+{{- $annotations := merge dict (.annotations | default dict) $root.Values.commonAnnotations -}}
+name: {{ .name | default (include "gmsa-webhook.fullname" $root) }}
+{{- if not .cluster }}
+namespace: {{ .namespace | default (include "gmsa-webhook.namespace" $root) }}
+{{- end }}
+labels:
+  {{- toYaml $labels | nindent 2 }}
+{{- with $annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "gmsa-webhook.serviceAccount" -}}
+{{- with .Values.serviceAccount -}}
+{{ .name | default (ternary (include "gmsa-webhook.fullname" $) "default" .create) }}
+{{- end -}}
+{{- end -}}
+
+{{/* Secrets with which images are pulled, as the pod has them: those of the chart, then those of all charts. */}}
+{{- define "gmsa-webhook.pullSecrets" -}}
+{{- $secrets := .Values.imagePullSecrets -}}
+{{- range .Values.global.imagePullSecrets -}}
+{{- $secrets = append $secrets (kindIs "string" . | ternary (dict "name" .) .) -}}
+{{- end -}}
+{{- with uniq $secrets -}}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end -}}
 {{- end -}}
 
 {{- define "gmsa-webhook.image" -}}
@@ -69,12 +142,28 @@ self-managed
 
 {{/* The second mutating configuration: mutating configurations are called in the order of their names. */}}
 {{- define "gmsa-webhook.last" -}}
-zz-{{ .Release.Name }}
+zz-{{ include "gmsa-webhook.fullname" . }}
 {{- end -}}
 
 {{/* "true" where the API server evaluates match conditions (since 1.30). */}}
 {{- define "gmsa-webhook.hasMatchConditions" -}}
 {{- if semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version }}true{{ end -}}
+{{- end -}}
+
+{{/* The Secret with the certificate, in the modes cert-manager and secret. */}}
+{{- define "gmsa-webhook.certificateSecret" -}}
+{{- $own := printf "%s-cert" (include "gmsa-webhook.fullname" .) -}}
+{{ .Values.certificates.secretName | default (ternary $own "gmsa-server-cert" (eq (include "gmsa-webhook.mode" .) "cert-manager")) }}
+{{- end -}}
+
+{{/* The Secret of mode self-managed. */}}
+{{- define "gmsa-webhook.ownSecret" -}}
+{{ include "gmsa-webhook.fullname" . }}-tls
+{{- end -}}
+
+{{/* "true" where the first mutating configuration is there: without match conditions it is the only one. */}}
+{{- define "gmsa-webhook.hasFirst" -}}
+{{- if or .Values.webhooks.first.enabled (not (include "gmsa-webhook.hasMatchConditions" .)) }}true{{ end -}}
 {{- end -}}
 
 {{- define "gmsa-webhook.hasLast" -}}
@@ -84,4 +173,14 @@ zz-{{ .Release.Name }}
 {{/* The name of the chart's own credential spec: that of the account, as far as a name may be so. */}}
 {{- define "gmsa-webhook.credentialSpec" -}}
 {{ lower .Values.credential.domainJoinConfig.machineAccountName | replace "_" "-" }}
+{{- end -}}
+
+{{/* "true" where the webhook has a name to look up: that of a collector of traces, unless it is an address. */}}
+{{- define "gmsa-webhook.looksUpNames" -}}
+{{- range .Values.extraEnv -}}
+{{- if and (hasPrefix "OTEL_EXPORTER_OTLP_" .name) (hasSuffix "ENDPOINT" .name) -}}
+{{- $host := regexReplaceAll "^[a-z]+://" (.value | default "name") "" -}}
+{{- if not (regexMatch "^([0-9.]+|\\[[0-9A-Fa-f:.]+\\])(:|/|$)" $host) }}true{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}

@@ -7,18 +7,23 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 - --authorization-cache-ttl={{ .Values.authorizationCacheTtl }}
 {{- $mode := include "gmsa-webhook.mode" . }}
 {{- if eq $mode "self-managed" }}
-- --self-managed-secret={{ .Release.Namespace }}/{{ .Release.Name }}-tls
-- --self-managed-service={{ .Release.Name }}.{{ .Release.Namespace }}
+- --self-managed-secret={{ include "gmsa-webhook.namespace" . }}/{{ include "gmsa-webhook.ownSecret" . }}
+- --self-managed-service={{ include "gmsa-webhook.fullname" . }}.{{ include "gmsa-webhook.namespace" . }}
 {{- end }}
 {{- if include "gmsa-webhook.publishesCa" . }}
 {{- if eq $mode "secret" }}
 - --publish-ca=/tls/ca.crt
 {{- end }}
-- --webhook-configuration=mutating/{{ .Release.Name }}
-- --webhook-configuration=validating/{{ .Release.Name }}
+{{- if include "gmsa-webhook.hasFirst" . }}
+- --webhook-configuration=mutating/{{ include "gmsa-webhook.fullname" . }}
+{{- end }}
+- --webhook-configuration=validating/{{ include "gmsa-webhook.fullname" . }}
 {{- if include "gmsa-webhook.hasLast" . }}
 - --webhook-configuration=mutating/{{ include "gmsa-webhook.last" . }}
 {{- end }}
+{{- end }}
+{{- if eq .Values.webhooks.enforcement "Warn" }}
+- --enforcement=Warn
 {{- end }}
 {{- if .Values.webhooks.credentialSpecs.strict }}
 - --strict-credential-specs
@@ -66,7 +71,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 {{- if ne (include "gmsa-webhook.mode" .) "self-managed" }}
 - name: tls
   secret:
-    secretName: {{ .Values.certificates.secretName }}
+    secretName: {{ include "gmsa-webhook.certificateSecret" . }}
     items:
       {{- if include "gmsa-webhook.publishesCa" . }}
       - key: ca.crt
@@ -82,6 +87,9 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
   configMap:
     name: {{ .Values.clientCa.configMapName }}
 {{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "gmsa-webhook.volumeMounts" -}}
@@ -95,6 +103,59 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
   mountPath: /client-ca
   readOnly: true
 {{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The container's resources, without what a quantity of 0 takes away. */}}
+{{- define "gmsa-webhook.resources" -}}
+{{- $resources := deepCopy .Values.resources -}}
+{{- range $kind := list "requests" "limits" -}}
+{{- $quantities := get $resources $kind | default dict -}}
+{{- range $name, $quantity := deepCopy $quantities -}}
+{{- if eq (toString $quantity) "0" }}{{ $_ := unset $quantities $name }}{{ end -}}
+{{- end -}}
+{{- if not $quantities }}{{ $_ := unset $resources $kind }}{{ end -}}
+{{- end -}}
+{{- with $resources }}{{ toYaml . }}{{ end -}}
+{{- end -}}
+
+{{/*
+The pod of a hook, of dict "root" CONTEXT "serviceAccount" NAME "container" NAME "args" LIST: the webhook's own image, under the same restrictions.
+*/}}
+{{- define "gmsa-webhook.hookPod" -}}
+{{- $values := .root.Values -}}
+serviceAccountName: {{ .serviceAccount }}
+automountServiceAccountToken: true
+enableServiceLinks: false
+restartPolicy: Never
+{{- with include "gmsa-webhook.pullSecrets" .root }}
+{{ . }}
+{{- end }}
+nodeSelector:
+  {{- merge (dict "kubernetes.io/os" "linux") $values.nodeSelector | toYaml | nindent 2 }}
+{{- with $values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.podSecurityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+containers:
+  - name: {{ .container }}
+    image: {{ include "gmsa-webhook.image" .root | quote }}
+    imagePullPolicy: {{ $values.image.imagePullPolicy }}
+    args: {{ toJson .args }}
+    {{- with include "gmsa-webhook.resources" .root }}
+    resources:
+      {{- . | nindent 6 }}
+    {{- end }}
+    {{- with $values.securityContext }}
+    securityContext:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
 {{- end -}}
 
 {{/* Over zones and nodes, but never at the price of a pod that does not start. */}}

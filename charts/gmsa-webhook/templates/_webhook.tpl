@@ -1,22 +1,27 @@
 {{/*
-What all webhooks share: where the API server finds the webhook, whom it trusts there, and which namespaces it asks about.
+What all webhooks share: where the API server finds the webhook, whom it trusts there, and which namespaces and objects it asks about.
 */}}
 
+{{/* Of dict "root" CONTEXT, and "name" where it is not that of all objects. */}}
 {{- define "gmsa-webhook.configurationMetadata" -}}
-labels:
-  {{- include "gmsa-webhook.labels" . | nindent 2 }}
-{{- if eq (include "gmsa-webhook.mode" .) "cert-manager" }}
-annotations:
-  cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ .Release.Name }}-ca
-{{- end }}
+{{- $annotations := deepCopy .root.Values.webhooks.annotations -}}
+{{- if eq (include "gmsa-webhook.mode" .root) "cert-manager" -}}
+{{- $_ := set $annotations "cert-manager.io/inject-ca-from" (printf "%s/%s" (include "gmsa-webhook.namespace" .root) (include "gmsa-webhook.caCertificate" .root)) -}}
+{{- end -}}
+{{ include "gmsa-webhook.metadata" (dict "root" .root "name" .name "cluster" true "annotations" $annotations) }}
+{{- end -}}
+
+{{/* The Certificate whose Secret has the CA that the API server must trust. */}}
+{{- define "gmsa-webhook.caCertificate" -}}
+{{ include "gmsa-webhook.fullname" . }}{{ if not .Values.certificates.certManager.issuerRef }}-ca{{ end }}
 {{- end -}}
 
 {{/* Of dict "root" CONTEXT "path" PATH. There is no key caBundle where somebody else writes it: applying this must not take it away. */}}
 {{- define "gmsa-webhook.clientConfig" -}}
 clientConfig:
   service:
-    name: {{ .root.Release.Name }}
-    namespace: {{ .root.Release.Namespace }}
+    name: {{ include "gmsa-webhook.fullname" .root }}
+    namespace: {{ include "gmsa-webhook.namespace" .root }}
     port: {{ int .root.Values.service.port }}
     path: {{ .path }}
   {{- with include "gmsa-webhook.caBundle" .root }}
@@ -24,22 +29,34 @@ clientConfig:
   {{- end }}
 {{- end -}}
 
-{{/* Without match conditions the API server asks about every pod: the webhook's own and the cluster's must not wait for it. */}}
-{{- define "gmsa-webhook.namespaceSelector" -}}
-{{- if or .Values.webhooks.optOutLabel (not (include "gmsa-webhook.hasMatchConditions" .)) -}}
-namespaceSelector:
-  matchExpressions:
-    {{- if not (include "gmsa-webhook.hasMatchConditions" .) }}
-    - key: kubernetes.io/metadata.name
-      operator: NotIn
-      values: {{ list "kube-system" .Release.Namespace | uniq | toJson }}
-    {{- end }}
-    {{- with .Values.webhooks.optOutLabel }}
-    - key: {{ . }}
-      operator: NotIn
-      values: ["true"]
-    {{- end }}
+{{/* The namespaces that must not wait for the webhook where the API server asks about every pod: the cluster's and the webhook's own. */}}
+{{- define "gmsa-webhook.systemNamespaces" -}}
+{{ list "kube-system" (include "gmsa-webhook.namespace" .) | uniq | toJson }}
 {{- end -}}
+
+{{/* Of dict "root" CONTEXT, and "operator" In for the system namespaces alone, where there are no match conditions. */}}
+{{- define "gmsa-webhook.selectors" -}}
+{{- $webhooks := .root.Values.webhooks -}}
+{{- $expressions := list -}}
+{{- if not (include "gmsa-webhook.hasMatchConditions" .root) -}}
+{{- $system := include "gmsa-webhook.systemNamespaces" .root | fromJsonArray -}}
+{{- $expressions = append $expressions (dict "key" "kubernetes.io/metadata.name" "operator" (.operator | default "NotIn") "values" $system) -}}
+{{- end -}}
+{{- with $webhooks.optOutLabel -}}
+{{- $expressions = append $expressions (dict "key" . "operator" "NotIn" "values" (list "true")) -}}
+{{- end -}}
+{{- $selector := deepCopy $webhooks.namespaceSelector -}}
+{{- with concat $expressions (get $selector "matchExpressions" | default list) -}}
+{{- $_ := set $selector "matchExpressions" . -}}
+{{- end -}}
+{{- with $selector }}
+namespaceSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $webhooks.objectSelector }}
+objectSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}
 
 {{/* Of dict "root" CONTEXT "conditions" LIST of dict "name" "expression". */}}

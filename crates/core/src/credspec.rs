@@ -2,15 +2,26 @@
 //!
 //! Pure: no runtime, no client, no files, no clock. What always holds: a [`SpecName`] is a DNS-1123 subdomain, so it may
 //! stand in a URL, a log line or a cache key; a [`Contents`] is the text that Go's `encoding/json` would print.
+//!
+//! | module | what it decides or holds |
+//! |---|---|
+//! | [`text`] | the contents text, as Go prints it |
+//! | [`compare`] | whether a pod's contents are a credential spec's |
+//! | [`manifest`] | an object that somebody sends, read within bounds |
+//! | [`lint`] | what is wrong with a credential spec |
+//! | [`generate`] | a credential spec from facts about the domain |
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::{Map, Value};
+
+use crate::json::null_is_default;
 
 pub mod compare;
 pub mod generate;
 pub mod lint;
+pub mod manifest;
 pub mod text;
 
 /// The API group of `GMSACredentialSpec`.
@@ -24,6 +35,9 @@ pub const PLURAL: &str = "gmsacredentialspecs";
 /// The verb that a pod's service account must hold on a credential spec.
 pub const USE_VERB: &str = "use";
 
+/// The longest contents text that the API server takes in `gmsaCredentialSpec`, in bytes.
+pub const MAX_CONTENTS_BYTES: usize = 64 * 1024;
+
 /// The longest DNS-1123 subdomain, in bytes (RFC 1123; Kubernetes' `IsDNS1123Subdomain`).
 const MAX_SUBDOMAIN: usize = 253;
 /// The longest DNS-1123 label, in bytes. Kubernetes does not apply it to the parts of a subdomain.
@@ -34,7 +48,7 @@ const MAX_LABEL: usize = 63;
 pub struct SpecName(Arc<str>);
 
 impl SpecName {
-    /// Takes a name from a pod, which is hostile input, and gives it back as one that can be trusted; `None` where it is
+    /// Checks a name from a pod, which is hostile input, before it is used in a URL or a cache key; `None` where it is
     /// not a lower-case DNS subdomain.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
@@ -104,10 +118,6 @@ pub struct Metadata {
     pub resource_version: String,
 }
 
-fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(input: D) -> Result<T, D::Error> {
-    Option::<T>::deserialize(input).map(Option::unwrap_or_default)
-}
-
 impl CredentialSpec {
     /// The contents text, or `None` where `credspec` is missing or is not a JSON object (`{}` is one).
     #[must_use]
@@ -138,7 +148,7 @@ impl Contents {
         &self.text
     }
 
-    /// The text as a JSON string, quotes included: what stands in a JSON Patch.
+    /// The text as a JSON string, quotes included, as a JSON Patch holds it.
     #[must_use]
     pub fn quoted(&self) -> &str {
         &self.quoted

@@ -16,7 +16,7 @@ struct Scripted {
     calls: AtomicUsize,
 }
 
-impl Authorizer for Arc<Scripted> {
+impl Authorizer for Scripted {
     fn may_use<'a>(&'a self, _: &'a Subject, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Verdict> {
         async move {
             self.calls.fetch_add(1, Ordering::SeqCst);

@@ -11,24 +11,25 @@ use std::{process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::Context as _;
 use clap::Parser as _;
+use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
     apiserver::ApiServer,
-    cli::{Outcome, certs, install_test},
+    command::{Outcome, certs, crd, install_test},
     config::{Args, Backend, Config, Run},
-    metrics::{CertificateStep, Metrics},
+    metrics::Metrics,
     server::{Bound, Reviewer, listener::Listener},
     shutdown::{Shutdown, Signals},
     telemetry::{self, Traces},
-    tls::{
-        self, Served,
-        self_managed::{Counts, Progress},
-    },
+    tls::{self, Served},
 };
 use tokio::{runtime::Runtime, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use certificates::Serving;
+/// Returns memory to the system soon after a peak: the system's own allocator keeps most of what thousands of connections or
+/// large reviews needed, until the memory limit is the next thing that they meet.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let run = match Args::parse().resolve() {
@@ -40,9 +41,10 @@ fn main() -> ExitCode {
     };
     let ended = match run {
         Run::Serve(config) => observed(&config).inspect_err(|error| eprintln!("error: {error:#}")),
-        Run::Test { namespace } => told(on_runtime(test(&namespace))),
+        Run::Test { namespace, enforcement } => told(on_runtime(test(&namespace, enforcement))),
+        Run::UpgradeCrd => told(on_runtime(upgrade_crd())),
         Run::Inspect(request) => told(on_runtime(certs::inspect(request, SystemTime::now()))),
-        Run::Issue(request) => told(certs::issue(request, SystemTime::now())),
+        Run::Issue(request) => told(certs::issue(&request, SystemTime::now())),
     };
     ended.unwrap_or(ExitCode::from(2))
 }
@@ -59,9 +61,17 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
 fn observed(config: &Config) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let start = |endpoint| Traces::start(endpoint, runtime.handle().clone());
-    let traces = config.otlp_endpoint.as_ref().map(start).transpose()?;
+    // Traces are no part of the work: a collector that cannot be used is logged, once there is a log.
+    let (traces, useless) = match config.otlp_endpoint.as_ref().map(start).transpose() {
+        Ok(traces) => (traces, None),
+        Err(error) => (None, Some(error)),
+    };
     let _log = telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref())
         .context("cannot start the log")?;
+    if let Some(error) = useless {
+        let error = anyhow::Error::new(error);
+        tracing::error!("no traces are exported: {error:#}");
+    }
     let code = match runtime.block_on(serve(config)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -82,9 +92,14 @@ fn told(result: anyhow::Result<(String, Outcome)>) -> anyhow::Result<ExitCode> {
     Ok(outcome.into())
 }
 
-async fn test(namespace: &str) -> anyhow::Result<(String, Outcome)> {
+async fn test(namespace: &str, enforcement: Enforcement) -> anyhow::Result<(String, Outcome)> {
     let api = ApiServer::from_environment().await.context("no cluster to test")?;
-    install_test::run(&api, namespace).await
+    install_test::run(&api, namespace, enforcement).await
+}
+
+async fn upgrade_crd() -> anyhow::Result<(String, Outcome)> {
+    let api = ApiServer::from_environment().await.context("no cluster with a CRD")?;
+    crd::upgrade(&api).await
 }
 
 /// The tasks of the process. None of them ends on its own.
@@ -116,11 +131,17 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         }
     };
     let served = Served::new();
-    let Serving { anchor, progress } = certificates::serve(config, api.as_ref(), &served, trusted, &mut tasks)?;
+    let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
     let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set TLS up")?;
 
     let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone())
-        .strict_credential_specs(config.strict_credential_specs);
+        .strict_credential_specs(config.strict_credential_specs)
+        .enforcement(config.enforcement);
+    if config.enforcement == Enforcement::Warn {
+        tracing::warn!(
+            "denials are not enforced: pods that would be denied are admitted with a warning (--enforcement)"
+        );
+    }
     let webhook = Bound::bind(config.listen, tls, config.limits, reviewer)
         .with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS, admin::IDLE_TIMEOUT)
@@ -130,7 +151,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, anchor.path()));
     }
 
-    let scrape = Scrape::new(registry, move || record(&metrics, &served, progress.as_deref()));
+    let scrape = Scrape::new(registry, move || served.record(&metrics));
     let drain = config.drain_timeout;
     // Probes are answered until the process ends.
     let probes = probes.serve(admin::router(readiness, scrape), CancellationToken::new(), drain);
@@ -153,18 +174,4 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
     }
     Ok(())
-}
-
-/// Brings the metrics of the certificates up to date.
-fn record(metrics: &Metrics, served: &Served, progress: Option<&Progress>) {
-    let status = served.status();
-    metrics.certificate(status.current.map(|current| current.not_after), status.published, status.refused);
-    let Some(progress) = progress else { return };
-    let Counts { filled, rebuilt, renewed, rotated, bundles_written, failed } = progress.counts();
-    metrics.certificate_step(CertificateStep::Filled, filled);
-    metrics.certificate_step(CertificateStep::Rebuilt, rebuilt);
-    metrics.certificate_step(CertificateStep::Renewed, renewed);
-    metrics.certificate_step(CertificateStep::Rotated, rotated);
-    metrics.certificate_step(CertificateStep::BundleWritten, bundles_written);
-    metrics.certificate_step(CertificateStep::Failed, failed);
 }

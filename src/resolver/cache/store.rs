@@ -1,14 +1,18 @@
 //! The credential specs in memory, and the rules by which they change.
 //!
 //! What always holds: nothing older replaces what is newer, by resource version, which kube-apiserver counts upwards; what
-//! a read brings stays out where an object was deleted, or a list began anew, since the read began: the read may have
-//! seen what is gone; nothing is given out while the watch is not connected, or has been silent for too long.
+//! a read brings stays out where an object was deleted, or a new list was read, since the read began: the read may have
+//! seen what is gone; nothing is given out while the watch is not connected, or memory has not been confirmed within
+//! [`TRUST`].
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use tokio::time::Instant;
 
-use super::SILENCE;
+use super::TRUST;
 use crate::resolver::live::Read;
 use gmsa_core::credspec::{Contents, SpecName};
 
@@ -50,8 +54,13 @@ pub(super) struct Store {
     /// Whether a list has been read, and has not been given up since.
     listed: bool,
     connected: bool,
-    /// When the watch, or a list, last said something.
-    heard: Option<Instant>,
+    /// When memory was last known to be right: by a list, an event or a verification.
+    confirmed: Option<Instant>,
+    /// When that was last known of each object by itself, not only of their number.
+    compared: Option<Instant>,
+    /// Names of objects that reads found while there was no list. Only an administrator creates such objects, which bounds
+    /// their number.
+    found: HashSet<SpecName>,
 }
 
 impl Store {
@@ -71,12 +80,42 @@ impl Store {
 
     /// Whether memory can be believed.
     pub fn is_trusted(&self) -> bool {
-        self.connected && self.heard.is_some_and(|heard| heard.elapsed() < SILENCE)
+        self.connected && self.confirmed.is_some_and(|confirmed| confirmed.elapsed() < TRUST)
     }
 
-    /// The watch said something.
-    pub fn heard(&mut self) {
-        self.heard = Some(Instant::now());
+    /// Whether an object of this name exists, as far as is known, be memory right or not.
+    pub fn is_known(&self, name: &SpecName) -> bool {
+        self.specs.contains_key(name) || self.found.contains(name)
+    }
+
+    pub fn confirmed_at(&self) -> Option<Instant> {
+        self.confirmed
+    }
+
+    pub fn compared_at(&self) -> Option<Instant> {
+        self.compared
+    }
+
+    /// There are as many objects as are known.
+    pub fn confirm_number(&mut self) {
+        self.confirmed = Some(Instant::now());
+    }
+
+    /// Everything is as it is known: an event came, so that the watch works, or each object was compared.
+    pub fn confirm(&mut self) {
+        self.confirmed = Some(Instant::now());
+        self.compared = self.confirmed;
+    }
+
+    /// The API server has something else than memory.
+    pub fn doubt(&mut self) {
+        self.confirmed = None;
+    }
+
+    /// Whether memory has the object in this version, or has heard of a later one.
+    pub fn has(&self, name: &str, version: Version) -> bool {
+        let known = self.specs.get(name).map(|entry| entry.version);
+        known.is_some_and(|known| known == version || known.is_newer_than(version))
     }
 
     /// The watch is connected, or not any more.
@@ -94,7 +133,7 @@ impl Store {
     /// An object was deleted; `version` is that of its deletion.
     pub fn remove(&mut self, name: &SpecName, version: Version) {
         self.removals += 1;
-        // It may have been created anew, and read, before the event came.
+        // It may have been created again, and read, before the event came.
         if !self.specs.get(name).is_some_and(|known| known.version.is_newer_than(version)) {
             self.specs.remove(name);
         }
@@ -110,12 +149,15 @@ impl Store {
         }
         self.specs.shrink_to_fit();
         self.listed = true;
-        self.heard();
+        self.found = HashSet::new();
+        self.confirm();
     }
 
     /// There will be no events: nothing is kept that could not be brought up to date.
     pub fn give_up(&mut self) {
-        *self = Self { removals: self.removals + 1, ..Self::default() };
+        let mut found = std::mem::take(&mut self.found);
+        found.extend(std::mem::take(&mut self.specs).into_keys());
+        *self = Self { removals: self.removals + 1, found, ..Self::default() };
     }
 
     pub fn before_read(&self, name: &SpecName) -> BeforeRead {
@@ -125,6 +167,10 @@ impl Store {
     /// What a read of `name` brought that began when `before` was the case.
     pub fn after_read(&mut self, name: &SpecName, before: BeforeRead, read: &Read) {
         if !self.listed {
+            match read {
+                Read::Found { .. } => self.found.insert(name.clone()),
+                Read::Missing => self.found.remove(name),
+            };
             return;
         }
         let known = self.specs.get(name).map(|entry| entry.version);

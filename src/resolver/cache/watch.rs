@@ -1,10 +1,17 @@
 //! The watch: lists the credential specs, then follows their events for ever.
 //!
-//! It speaks the list-and-watch protocol itself, since what it stands on are the bookmarks, which kube's own watcher keeps
-//! to itself: in a cluster where nothing happens they alone tell a quiet watch from a dead one.
+//! It speaks the list-and-watch protocol itself, because `kube::runtime::watcher` (5.0) does not give what it needs:
+//! - it does not say when a watch is connected again after an error: in a quiet cluster memory would never be believed
+//!   again, or always;
+//! - it does not say the resource version of a list, without which what a live read brought meanwhile cannot be told from
+//!   what the list has already seen deleted;
+//! - a request to watch that is answered with 410 is repeated with the same version for ever, without a new list;
+//! - its requests have no deadline, and the size of an answer no bound.
 //!
 //! What always holds: whatever fails, memory is not believed until the watch is connected again, and each try waits longer
-//! than the one before; objects are turned into contents as they come, and nothing else of them is kept.
+//! than the one before; a silent watch is verified, and nothing depends on bookmarks: they only move the version from which
+//! the next watch goes on; where the API server ends a watch, as it does after some minutes, memory stays believed while
+//! the next one begins; objects are turned into contents as they come, and nothing else of them is kept.
 
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
@@ -19,8 +26,9 @@ use tokio::{
 };
 
 use super::{
-    Memory, SILENCE,
+    Memory,
     store::{Entry, Store, Version},
+    verify::Verifier,
     wire::{Object, Page, PageMetadata, WatchError},
 };
 use crate::{
@@ -36,7 +44,7 @@ const PAGE: u32 = 250;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the events that were missed may take to come in when a watch goes on where an earlier one ended.
 const CATCHING_UP: Duration = Duration::from_millis(500);
-/// A watch that lasted so long has worked, even if nothing happened.
+/// A watch that ends sooner has failed: the API server ends a watch after minutes.
 const WORKED: Duration = Duration::from_secs(30);
 /// The first pause after a failure, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
@@ -48,7 +56,7 @@ pub(super) struct Watch {
     api: Arc<ApiServer>,
     memory: Arc<Memory>,
     ready: readiness::Sender<bool>,
-    /// The resource version to go on from; `None` where there must be a list first.
+    /// The resource version to go on from; `None` where a list must come first.
     version: Option<String>,
     state: WatchState,
     backoff: Backoff,
@@ -74,10 +82,11 @@ impl Watch {
     pub async fn run(mut self) -> Infallible {
         self.memory.metrics.watch_state(self.state);
         loop {
-            let ended = self.follow().await;
-            self.memory.change(|store| store.connected(false));
-            let pause = self.judge(ended);
-            sleep(pause).await;
+            if let Err(error) = self.follow().await {
+                self.memory.change(|store| store.connected(false));
+                let pause = self.judge(error);
+                sleep(pause).await;
+            }
         }
     }
 
@@ -99,10 +108,10 @@ impl Watch {
             let request =
                 Request::new(collection()).list(&params).map_err(|error| WatchError::Failed(error.to_string()))?;
             let body = self.api.call(request, Instant::now() + PATIENCE).await?;
-            let page: Page = serde_json::from_slice(&body)
+            let page: Page<Object> = serde_json::from_slice(&body)
                 .map_err(|_| WatchError::Failed("the answer is not a list of credential specs".to_owned()))?;
             specs.extend(page.items.into_iter().flatten().filter_map(|object| self.keep(object)));
-            let PageMetadata { resource_version, r#continue } = page.metadata;
+            let PageMetadata { resource_version, r#continue, .. } = page.metadata;
             if !r#continue.is_empty() {
                 params = params.continue_token(&r#continue);
             } else if resource_version.is_empty() {
@@ -139,21 +148,35 @@ impl Watch {
         }
         self.memory.change(|store| store.connected(true));
         self.synced();
+        let verifier = Verifier::new(Arc::clone(&self.api), Arc::clone(&self.memory));
+        let mut silence = pin!(verifier.silence());
         loop {
-            let Ok(event) = timeout(SILENCE, events.next()).await else {
-                return Err(WatchError::Failed(format!("no event and no bookmark for {} s", SILENCE.as_secs())));
-            };
-            let Some(event) = event else {
-                if began.elapsed() >= WORKED {
-                    self.backoff.reset();
+            tokio::select! {
+                biased;
+                event = events.next() => match event {
+                    Some(event) => {
+                        if self.take(event?)? {
+                            silence.set(verifier.silence());
+                        }
+                    }
+                    None if began.elapsed() >= WORKED => {
+                        self.backoff.reset();
+                        return Ok(());
+                    }
+                    None => return Err(WatchError::Failed("the watch ended early".to_owned())),
+                },
+                outcome = &mut silence => {
+                    outcome?;
+                    self.synced();
+                    silence.set(verifier.silence());
                 }
-                return Ok(());
-            };
-            self.take(event?)?;
+            }
         }
     }
 
-    fn take(&mut self, event: WatchEvent<Object>) -> Result<(), WatchError> {
+    /// Says whether something has happened: a bookmark does not end the silence.
+    fn take(&mut self, event: WatchEvent<Object>) -> Result<bool, WatchError> {
+        let is_change = !matches!(event, WatchEvent::Bookmark(_));
         let version = match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 let version = object.resource_version.clone();
@@ -176,14 +199,16 @@ impl Watch {
             return Err(WatchError::Failed("an event has no resource version".to_owned()));
         }
         self.version = Some(version);
-        self.memory.change(Store::heard);
+        if is_change {
+            self.memory.change(Store::confirm);
+        }
         self.memory.metrics.watch_event(std::time::SystemTime::now());
         self.backoff.reset();
         self.synced();
-        Ok(())
+        Ok(is_change)
     }
 
-    /// The watch is connected, or said something. One that was silent for too long must be heard first.
+    /// The watch is connected, said something, or was verified. After a long interruption it must be verified first.
     fn synced(&mut self) {
         if !self.memory.store().is_trusted() {
             return;
@@ -196,10 +221,8 @@ impl Watch {
         self.ready.send_replace(true);
     }
 
-    /// What the end of a list or a watch means, and how long to wait before the next.
-    fn judge(&mut self, ended: Result<(), WatchError>) -> Duration {
-        // The API server ends every watch after some minutes.
-        let Err(error) = ended else { return self.backoff.pause() };
+    /// What the failure of a list or a watch means, and how long to wait before the next.
+    fn judge(&mut self, error: WatchError) -> Duration {
         let is_news = !std::mem::replace(&mut self.failing, true);
         match error {
             WatchError::Refused(cause) => {
@@ -219,7 +242,14 @@ impl Watch {
             WatchError::Expired => {
                 self.stale();
                 self.version = None;
-                tracing::debug!("the watch of credential specs has expired: they are listed anew");
+                tracing::debug!("the watch of credential specs has expired: they are listed again");
+            }
+            WatchError::Stuck(difference) => {
+                self.stale();
+                self.version = None;
+                self.memory.metrics.watch_stuck();
+                tracing::warn!(difference, "the watch of credential specs withheld changes: they are listed again");
+                return Duration::ZERO;
             }
             WatchError::Failed(cause) => {
                 self.stale();

@@ -27,11 +27,26 @@ impl From<CredentialSpec> for Object {
     }
 }
 
-/// A page of a list.
+/// A page of a list, of whole objects or of their metadata alone.
 #[derive(Deserialize)]
-pub(super) struct Page {
+#[serde(bound = "T: Deserialize<'de>")]
+pub(super) struct Page<T> {
     pub metadata: PageMetadata,
-    pub items: Option<Vec<Object>>,
+    pub items: Option<Vec<T>>,
+}
+
+/// A `PartialObjectMetadata`.
+#[derive(Deserialize)]
+pub(super) struct Metadata {
+    pub metadata: NameAndVersion,
+}
+
+/// What a comparison needs of an object's metadata.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NameAndVersion {
+    pub name: String,
+    pub resource_version: String,
 }
 
 /// The part of a list's metadata that says where it stands.
@@ -42,6 +57,7 @@ pub(super) struct PageMetadata {
     pub resource_version: String,
     #[serde(default)]
     pub r#continue: String,
+    pub remaining_item_count: Option<usize>,
 }
 
 /// Why there is no watch.
@@ -56,6 +72,9 @@ pub(super) enum WatchError {
     /// The past that the watch is to go on from is forgotten: there must be a new list.
     #[error("the resource version is too old")]
     Expired,
+    /// The watch is connected, and does not say what has changed.
+    #[error("{0}")]
+    Stuck(String),
     /// Anything else.
     #[error("{0}")]
     Failed(String),

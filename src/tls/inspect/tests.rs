@@ -1,4 +1,4 @@
-//! What is said of good and bad exhibits, line by line.
+//! What is said of good and bad certificates, line by line.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::tls::{
-    configurations::{self, Configuration},
+    configurations::Object,
     issue::{Ca, Issued},
 };
 
@@ -21,32 +21,32 @@ fn authority(name: &str) -> Ca {
     Ca::generate(name, now(), 100 * DAY).unwrap()
 }
 
-fn exhibit(ca: &Ca) -> Exhibit {
+fn input(ca: &Ca) -> Input {
     let Issued { cert, key } = ca.issue(&[HOST.to_owned()], now(), 10 * DAY).unwrap();
     let (cert, key, ca) = (cert.into_bytes(), Some(key.into_bytes()), Some(ca.cert_pem().as_bytes().to_vec()));
-    Exhibit { cert, key, ca, configurations: Vec::new() }
+    Input { cert, key, ca, configurations: Vec::new() }
 }
 
-fn configuration(ca: &str, service: &str) -> (Configuration, Option<configurations::Found>) {
+fn configuration(ca: &str, service: &str) -> (Configuration, Option<Found>) {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let client = json!({"caBundle": STANDARD.encode(ca), "service": {"namespace": "gmsa", "name": service}});
     let object = json!({
         "metadata": {"resourceVersion": "1"},
         "webhooks": [{"name": "pods", "clientConfig": client}],
     });
-    ("mutating/gmsa".parse().unwrap(), configurations::parse(object.to_string().as_bytes()))
+    ("mutating/gmsa".parse().unwrap(), serde_json::from_value::<Object>(object).ok().map(Found::from))
 }
 
-fn lines(report: &Report) -> Vec<String> {
+fn lines(report: &Inspection) -> Vec<String> {
     report.to_string().lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn a_good_certificate_passes_every_check() {
     let ca = authority("test CA");
-    let mut exhibit = exhibit(&ca);
-    exhibit.configurations.push(configuration(ca.cert_pem(), "gmsa-webhook"));
-    let report = inspect(&exhibit, now());
+    let mut input = input(&ca);
+    input.configurations.push(configuration(ca.cert_pem(), "gmsa-webhook"));
+    let report = inspect(&input, now());
     let serial = &report.chain[0].serial;
     assert_eq!(
         lines(&report),
@@ -61,39 +61,36 @@ fn a_good_certificate_passes_every_check() {
             "ok    mutating/gmsa, webhook pods, accepts the certificate for gmsa-webhook.gmsa.svc",
         ]
     );
-    assert_eq!(report.verdict(), Verdict::Good);
+    assert_eq!(report.result(), CheckResult::Passed);
 }
 
 #[test]
 fn dates_are_told() {
     let ca = authority("test CA");
-    for (time, verdict, expected) in [
-        (now() + 9 * DAY, Verdict::Late, "warn  the certificate expires at 2024-10-14T00:00:00Z (1 d left)"),
-        (now() + 10 * DAY, Verdict::Bad, "FAIL  the certificate expired at 2024-10-14T00:00:00Z"),
-        (now() - DAY, Verdict::Bad, "FAIL  the certificate is not valid before 2024-10-03T23:50:00Z"),
+    for (time, result, expected) in [
+        (now() + 9 * DAY, CheckResult::ExpiresSoon, "warn  the certificate expires at 2024-10-14T00:00:00Z (1 d left)"),
+        (now() + 10 * DAY, CheckResult::Failed, "FAIL  the certificate expired at 2024-10-14T00:00:00Z"),
+        (now() - DAY, CheckResult::Failed, "FAIL  the certificate is not valid before 2024-10-03T23:50:00Z"),
     ] {
-        let report = inspect(&Exhibit { ca: None, ..exhibit(&ca) }, time);
+        let report = inspect(&Input { ca: None, ..input(&ca) }, time);
         assert_eq!(lines(&report)[1], expected);
-        assert_eq!(report.verdict(), verdict);
+        assert_eq!(report.result(), result);
     }
 }
 
 #[test]
 fn what_does_not_belong_together_is_told() {
     let (ca, other) = (authority("test CA"), authority("other CA"));
-    let good = exhibit(&ca);
-    let check = |exhibit: Exhibit| lines(&inspect(&exhibit, now())).pop().unwrap();
-    let swapped = Exhibit { key: exhibit(&ca).key, ca: None, ..good.clone() };
-    assert_eq!(
-        check(swapped),
-        "FAIL  not so: the private key is the key of the certificate: the private key is not the key of the certificate"
-    );
-    let elsewhere = Exhibit { ca: Some(other.cert_pem().as_bytes().to_vec()), ..good.clone() };
+    let good = input(&ca);
+    let check = |input: Input| lines(&inspect(&input, now())).pop().unwrap();
+    let swapped = Input { key: input(&ca).key, ca: None, ..good.clone() };
+    assert_eq!(check(swapped), "FAIL  the private key is not the key of the certificate");
+    let elsewhere = Input { ca: Some(other.cert_pem().as_bytes().to_vec()), ..good.clone() };
     assert_eq!(
         check(elsewhere),
-        "FAIL  not so: the certificate authority accepts the certificate: invalid peer certificate: UnknownIssuer"
+        "FAIL  the certificate authority does not accept the certificate: invalid peer certificate: UnknownIssuer"
     );
-    let what = "FAIL  not so: mutating/gmsa, webhook pods, accepts the certificate for";
+    let what = "FAIL  mutating/gmsa, webhook pods, does not accept the certificate for";
     for (found, expected) in [
         (
             configuration(other.cert_pem(), "gmsa-webhook"),
@@ -102,14 +99,14 @@ fn what_does_not_belong_together_is_told() {
         (configuration("", "gmsa-webhook"), format!("{what} {HOST}: there is no certificate authority to trust")),
         (("validating/gmsa".parse().unwrap(), None), "FAIL  validating/gmsa does not exist".to_owned()),
     ] {
-        assert_eq!(check(Exhibit { configurations: vec![found], ..good.clone() }), expected);
+        assert_eq!(check(Input { configurations: vec![found], ..good.clone() }), expected);
     }
-    let named = check(Exhibit { configurations: vec![configuration(ca.cert_pem(), "other")], ..good.clone() });
+    let named = check(Input { configurations: vec![configuration(ca.cert_pem(), "other")], ..good.clone() });
     assert!(
         named.starts_with(&format!("{what} other.gmsa.svc: invalid peer certificate: certificate not valid for name")),
         "{named}"
     );
-    let empty = Exhibit { cert: b"\n".to_vec(), ..good };
+    let empty = Input { cert: b"\n".to_vec(), ..good };
     assert_eq!(lines(&inspect(&empty, now())), ["FAIL  there is no serving certificate"]);
 }
 
@@ -117,15 +114,15 @@ fn what_does_not_belong_together_is_told() {
 fn a_certificate_that_is_in_the_bundle_itself_is_accepted_as_go_does() {
     // What `openssl req -x509` makes: its own authority, which strict verifiers refuse to see served.
     let pem = include_bytes!("../../../tests/tls/pairs/p256-sec1.pem").to_vec();
-    let exhibit = Exhibit { cert: pem.clone(), key: Some(pem.clone()), ca: Some(pem), configurations: Vec::new() };
-    let report = inspect(&exhibit, SystemTime::UNIX_EPOCH + 22_000 * DAY);
-    assert_eq!(report.verdict(), Verdict::Good, "{report}");
+    let input = Input { cert: pem.clone(), key: Some(pem.clone()), ca: Some(pem), configurations: Vec::new() };
+    let report = inspect(&input, SystemTime::UNIX_EPOCH + 22_000 * DAY);
+    assert_eq!(report.result(), CheckResult::Passed, "{report}");
 }
 
 #[test]
 fn the_report_of_a_key_in_the_wrong_place_does_not_quote_it() {
-    let good = exhibit(&authority("test CA"));
-    let mistaken = Exhibit { cert: good.key.clone().unwrap(), key: Some(good.cert.clone()), ..good };
+    let good = input(&authority("test CA"));
+    let mistaken = Input { cert: good.key.clone().unwrap(), key: Some(good.cert.clone()), ..good };
     let report = inspect(&mistaken, now());
     assert_eq!(report.to_string(), "FAIL  there is no serving certificate\n");
 }

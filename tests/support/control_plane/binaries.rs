@@ -6,6 +6,7 @@ use std::{
 };
 
 /// The programs of a control plane.
+#[derive(Clone)]
 pub struct Binaries {
     /// etcd.
     pub etcd: PathBuf,

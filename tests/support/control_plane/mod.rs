@@ -128,6 +128,14 @@ impl ControlPlane {
         caller::authority(&self.folder)
     }
 
+    /// Restarts the API server, which from then on records events by this audit policy. Gives back the file with the events.
+    pub async fn audit(&mut self, policy: &str) -> PathBuf {
+        fs::write(self.folder.join(AUDIT_POLICY), policy).unwrap();
+        self.kill_api_server();
+        self.restart_api_server().await;
+        self.folder.join(AUDIT_LOG)
+    }
+
     /// The CPU time that the API server took so far.
     pub fn api_server_cpu(&self) -> Duration {
         self.api_server.cpu()
@@ -198,6 +206,10 @@ impl ControlPlane {
     }
 }
 
+/// The audit policy, where there is one, and the events that it has recorded.
+const AUDIT_POLICY: &str = "audit-policy.yaml";
+const AUDIT_LOG: &str = "audit.log";
+
 /// The files with the certificate of who signs for the cluster, and its key.
 const AUTHORITY: [&str; 2] = ["authority.crt", "authority.key"];
 
@@ -236,6 +248,10 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
     }
     command.args(["--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24"]);
     command.args(["--authorization-mode=RBAC", "--endpoint-reconciler-type=none"]);
+    if folder.join(AUDIT_POLICY).exists() {
+        command.arg("--audit-policy-file").arg(folder.join(AUDIT_POLICY));
+        command.arg("--audit-log-path").arg(folder.join(AUDIT_LOG)).arg("--audit-log-mode=blocking");
+    }
     // A benchmark must not wait for limits that are meant for a whole cluster.
     command.args(["--max-requests-inflight=4000", "--max-mutating-requests-inflight=2000"]);
     Process::start("kube-apiserver", folder, &mut command)

@@ -79,6 +79,11 @@ fn addresses(log: &str) -> Option<(SocketAddr, SocketAddr)> {
 pub struct Scrape(String);
 
 impl Scrape {
+    /// What another program's scrape brought.
+    pub fn of(text: String) -> Self {
+        Self(text)
+    }
+
     /// The families, each with its type, in their order.
     pub fn families(&self) -> Vec<(&str, &str)> {
         self.0.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect()

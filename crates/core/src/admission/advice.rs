@@ -7,12 +7,13 @@ use super::{
     pod::{Pod, Slot},
     warning::{Warnings, line},
 };
+use crate::diagnostic::rules::{self, Rule};
 
 /// One thing to be said about a pod.
 #[derive(Clone, Debug)]
 pub struct Advice<'p> {
-    /// A static word for machines.
-    pub rule: &'static str,
+    /// The rule that is broken.
+    pub rule: &'static Rule,
     /// The slot that it is about; `None` where it is about the pod.
     pub slot: Option<Slot<'p>>,
     /// The line for the user, of at most [`super::warning::MAX_CHARS`] characters.
@@ -20,22 +21,22 @@ pub struct Advice<'p> {
 }
 
 /// What is to be said about the pod of a review.
-pub(super) fn on_pod(review: &Review<'_>) -> Vec<String> {
+pub(super) fn on_pod(review: &Review) -> Vec<String> {
     let mut warnings = Warnings::default();
-    review.object.iter().flat_map(|pod| advise(pod)).for_each(|advice| warnings.push(advice.text));
+    review.object.iter().flat_map(advise).for_each(|advice| warnings.push(advice.text));
     warnings.into_lines()
 }
 
 /// What is to be said about a pod, or a pod template; nothing where it does not use GMSA.
 #[must_use]
-pub fn advise<'p>(pod: &'p Pod<'_>) -> Vec<Advice<'p>> {
+pub fn advise(pod: &Pod) -> Vec<Advice<'_>> {
     let mut advice = Vec::new();
     if pod.is_linux() || !pod.slots().any(|slot| uses_gmsa(&slot)) {
         return advice;
     }
     if !pod.keeps_to_windows() {
         let text = "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows";
-        advice.push(Advice { rule: "linux-node", slot: None, text: line(text, &[]) });
+        advice.push(Advice { rule: &rules::LINUX_NODE, slot: None, text: line(text, &[]) });
     }
     let mut slots = pod.slots();
     let Some(pod_slot) = slots.next() else { return advice };
@@ -43,10 +44,14 @@ pub fn advise<'p>(pod: &'p Pod<'_>) -> Vec<Advice<'p>> {
         let kind = slot.kind;
         if slot.host_process.or(pod_slot.host_process) == Some(true) {
             let sentence = format!("{kind} {{}} is a hostProcess: it acts as the host's account, not as the gMSA");
-            advice.push(Advice { rule: "host-process", slot: Some(slot), text: line(&sentence, &[slot.owner]) });
+            advice.push(Advice { rule: &rules::HOST_PROCESS, slot: Some(slot), text: line(&sentence, &[slot.owner]) });
         } else if let Some(user) = slot.run_as_user.or(pod_slot.run_as_user).filter(|user| !acts_as_the_account(user)) {
             let sentence = format!("{kind} {{}} runs as {{}}: only SYSTEM and NETWORK SERVICE act as the gMSA");
-            advice.push(Advice { rule: "run-as-user", slot: Some(slot), text: line(&sentence, &[slot.owner, user]) });
+            advice.push(Advice {
+                rule: &rules::RUN_AS_USER,
+                slot: Some(slot),
+                text: line(&sentence, &[slot.owner, user]),
+            });
         }
     }
     advice

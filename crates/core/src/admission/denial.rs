@@ -5,10 +5,13 @@
 
 use super::{
     Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
-    pod::{Quoted, SlotRef},
-    review::Operation,
+    operation::Operation,
+    pod::{MAX_SLOTS, SlotRef},
 };
-use crate::credspec::{SpecName, compare::Difference};
+use crate::{
+    credspec::{SpecName, compare::Difference},
+    quote::Quoted,
+};
 
 /// What an update changed in a slot that must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +43,10 @@ pub enum Denial {
     /// The webhook for credential specs is registered for something else.
     #[error("expected a GMSACredentialSpec object, got a {0}")]
     NotACredentialSpec(Quoted),
-    /// A credential spec that cannot work, where the operator asked for such to be refused.
+    /// A credential spec that cannot work, where strict validation is on.
     #[error("the GMSA cred spec cannot work: {0}")]
     CredentialSpecWrong(String),
-    /// The webhook is registered for an operation that it does not judge.
+    /// The webhook is registered for an operation that it does not decide about.
     #[error("expected a CREATE or UPDATE operation, got {}", .0.as_str())]
     UnexpectedOperation(Operation),
     /// A review that lacks the object it is about.
@@ -68,6 +71,9 @@ pub enum Denial {
     /// A name that cannot be one of a service account.
     #[error("service account name {0} is not a lower-case DNS subdomain")]
     InvalidServiceAccount(Quoted),
+    /// More slots than [`MAX_SLOTS`].
+    #[error("a pod may have at most {} containers, init containers and ephemeral containers together", MAX_SLOTS - 1)]
+    TooManySlots,
     /// More distinct names than [`MAX_SPECS_PER_POD`].
     #[error("a pod may name at most {} distinct GMSA cred specs", MAX_SPECS_PER_POD)]
     TooManySpecs,
@@ -91,7 +97,7 @@ pub enum Denial {
         /// What went wrong.
         failure: Failure,
     },
-    /// Contents that nobody can check.
+    /// Contents without a name to check them against.
     #[error("{0} has a GMSA cred spec set, but does not define the name of the corresponding resource")]
     ContentsWithoutName(SlotRef),
     /// The service account does not hold `use`.
@@ -104,7 +110,7 @@ pub enum Denial {
         /// The API server's reason, where it gave one.
         reason: Option<String>,
     },
-    /// Nobody could say whether the service account holds `use`.
+    /// The access review failed.
     #[error("unable to check whether service account {service_account:?} is authorized to `use` GMSA cred spec {:?}: {}", spec.as_str(), failure.cause)]
     AuthorizationFailed {
         /// The service account's name.
@@ -124,7 +130,7 @@ pub enum Denial {
         /// In what way they differ.
         difference: Difference,
     },
-    /// A name that nobody expanded.
+    /// A name without contents.
     #[error("{slot} names GMSA cred spec {:?} but does not carry its contents, so it would start without its identity: either the mutating webhook did not run, or a mutating webhook that is sorted after it added the name", spec.as_str())]
     NameWithoutContents {
         /// Where it stands.
@@ -162,6 +168,7 @@ impl Denial {
             Self::CredentialSpecWrong(_)
             | Self::InvalidSpecName { .. }
             | Self::InvalidServiceAccount(_)
+            | Self::TooManySlots
             | Self::TooManySpecs
             | Self::PatchTooLarge
             | Self::ContentsWithoutName(_)
@@ -175,6 +182,13 @@ impl Denial {
                 }
             }
         }
+    }
+
+    /// Whether the pod asks for something that it cannot have. The other denials are failures, or requests that are not
+    /// reviews of pods.
+    #[must_use]
+    pub fn concerns_the_pod(&self) -> bool {
+        matches!(self.code(), 403 | 404 | 417 | 422)
     }
 
     /// The `meta/v1.StatusReason` that goes with the code. A time-out has none: controllers read the reason `Timeout` as
@@ -201,6 +215,7 @@ impl Denial {
             Self::InvalidNamespace(_) => "invalid-namespace",
             Self::InvalidSpecName { .. } => "invalid-spec-name",
             Self::InvalidServiceAccount(_) => "invalid-service-account",
+            Self::TooManySlots => "too-many-slots",
             Self::TooManySpecs => "too-many-specs",
             Self::PatchTooLarge => "patch-too-large",
             Self::SpecMissing(_) => "spec-missing",

@@ -4,31 +4,8 @@
 
 use std::sync::Arc;
 
-use super::Denial;
+use super::{Denial, Failure, Subject};
 use crate::credspec::{Contents, SpecName};
-
-/// Who a pod runs as: a service account in the namespace of the review.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Subject {
-    /// The namespace: a DNS label.
-    pub namespace: Arc<str>,
-    /// The service account's name: a DNS subdomain.
-    pub service_account: Arc<str>,
-}
-
-impl Subject {
-    /// The user name under which the API server knows the service account.
-    #[must_use]
-    pub fn user(&self) -> String {
-        ["system:serviceaccount:", &self.namespace, ":", &self.service_account].concat()
-    }
-
-    /// The groups that an access review names: exactly these two.
-    #[must_use]
-    pub fn groups(&self) -> [String; 2] {
-        ["system:serviceaccounts".to_owned(), ["system:serviceaccounts:", &self.namespace].concat()]
-    }
-}
 
 /// What must be known before a review can be decided, each distinct question once.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -78,15 +55,6 @@ impl Source {
             Self::Joined => "joined",
         }
     }
-}
-
-/// Why something could not be found out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// Whether it took too long.
-    pub timed_out: bool,
-    /// The cause, for the person who reads the denial.
-    pub cause: String,
 }
 
 /// What is known about a credential spec.
@@ -151,13 +119,6 @@ impl Facts {
             }
             None => Err(Denial::SpecUnreadable { spec: name.clone(), failure: Failure::not_asked() }),
         }
-    }
-}
-
-impl Failure {
-    /// The fact was not looked for: a mistake in this program, which must end as a denial.
-    pub(super) fn not_asked() -> Self {
-        Self { timed_out: false, cause: "it was not looked up (this is a bug in the webhook)".to_owned() }
     }
 }
 

@@ -5,123 +5,106 @@
 use std::{borrow::Cow, collections::HashSet};
 
 use super::{
-    Denial, Facts, Grounds, MAX_PATCH_BYTES, Needs, Review, bound_names, expect_pod,
+    AllowReason, Denial, Enforcement, Facts, Needs, Review,
+    decision::Admitted,
+    operation::Operation,
+    patch::PatchWriter,
     pod::{Pod, Slot, SlotKind},
-    review::Operation,
-    trusted,
+    preconditions::{bound_names, expect_pod, spec_name},
 };
 use crate::credspec::{SpecName, text};
 
-/// A JSON Patch, as it is written into the answer.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Patch(Vec<u8>);
-
-impl Patch {
-    /// The patch as JSON text.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
 /// What is to be done for one review.
 #[derive(Debug, Default)]
-pub(super) struct Plan<'p> {
+pub(super) struct Expansion<'p> {
     /// The slots to expand, with the credential specs that they name.
-    expand: Vec<(Slot<'p>, SpecName)>,
+    slots: Vec<(Slot<'p>, SpecName)>,
+    /// What is refused whatever the facts are, in the order of the slots.
+    refused: Vec<Denial>,
     hostname: bool,
-    grounds: Option<Grounds>,
+    reason: Option<AllowReason>,
 }
 
-pub(super) fn plan<'r>(review: &'r Review<'_>, random_hostname: bool) -> Result<Plan<'r>, Denial> {
+pub(super) fn plan(review: &Review, random_hostname: bool) -> Result<Expansion<'_>, Denial> {
     let pod = expect_pod(review)?;
     if pod.is_linux() {
-        return Ok(Plan::nothing(Grounds::Linux));
+        return Ok(Expansion::nothing(AllowReason::Linux));
     }
     let on_create = review.operation == Operation::Create;
     if !on_create && review.sub_resource != "ephemeralcontainers" {
-        return Ok(Plan::nothing(Grounds::NothingToMutate));
+        return Ok(Expansion::nothing(AllowReason::NothingToMutate));
     }
     let slots: Vec<Slot<'_>> = if on_create { pod.slots().collect() } else { added(review, pod)? };
     if slots.iter().all(|slot| slot.name.is_none()) {
-        return Ok(Plan::nothing(Grounds::NoGmsa));
+        return Ok(Expansion::nothing(AllowReason::NoGmsa));
     }
     bound_names(pod)?;
-    let mut plan = Plan { hostname: random_hostname && on_create && !pod.has_hostname(), ..Plan::default() };
-    let mut smallest_patch = 0;
+    let hostname = random_hostname && on_create && !pod.has_hostname();
+    let mut expansion = Expansion { hostname, ..Expansion::default() };
     for slot in slots {
         let Some(name) = slot.name else { continue };
-        let name = trusted(name, &slot)?;
-        if slot.contents.is_none() {
-            smallest_patch += smallest_operation(&slot);
-            plan.expand.push((slot, name));
+        match spec_name(name, &slot) {
+            Err(denial) => expansion.refused.push(denial),
+            Ok(name) if slot.contents.is_none() => {
+                expansion.slots.push((slot, name));
+            }
+            Ok(_) => {}
         }
     }
-    if smallest_patch > MAX_PATCH_BYTES {
-        return Err(Denial::PatchTooLarge);
-    }
-    Ok(plan)
+    Ok(expansion)
 }
 
 /// The ephemeral containers that the old object does not have.
-fn added<'r>(review: &'r Review<'_>, pod: &'r Pod<'_>) -> Result<Vec<Slot<'r>>, Denial> {
+fn added<'r>(review: &'r Review, pod: &'r Pod) -> Result<Vec<Slot<'r>>, Denial> {
     let old = review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })?;
     let ephemeral = |slot: &Slot<'_>| slot.kind == SlotKind::EphemeralContainer;
     let known: HashSet<&str> = old.slots().filter(ephemeral).map(|slot| slot.owner).collect();
     Ok(pod.slots().filter(ephemeral).filter(|slot| !known.contains(slot.owner)).collect())
 }
 
-impl Plan<'_> {
-    fn nothing(grounds: Grounds) -> Self {
-        Self { grounds: Some(grounds), ..Self::default() }
+impl Expansion<'_> {
+    fn nothing(reason: AllowReason) -> Self {
+        Self { reason: Some(reason), ..Self::default() }
     }
 
-    pub(super) fn needs(&self) -> Needs {
-        let mut needs = Needs { hostname: self.hostname, ..Needs::default() };
-        for (_, name) in &self.expand {
+    pub(super) fn needs(&self, enforcement: Enforcement) -> Needs {
+        let mut needs = Needs::default();
+        if enforcement == Enforcement::Enforce && !self.refused.is_empty() {
+            return needs;
+        }
+        needs.hostname = self.hostname;
+        for (_, name) in &self.slots {
             Needs::add(&mut needs.specs, name);
         }
         needs
     }
 
-    pub(super) fn decide(&self, facts: &Facts) -> Result<(Grounds, Option<Patch>), Denial> {
-        if let Some(grounds) = self.grounds {
-            return Ok((grounds, None));
+    pub(super) fn decide(&self, facts: &Facts, enforcement: Enforcement) -> Result<Admitted, Denial> {
+        if let Some(reason) = self.reason {
+            return Ok(reason.into());
         }
-        let mut patch = Vec::new();
-        for (slot, name) in &self.expand {
-            write_add(&mut patch, &path(slot), facts.contents(name)?.quoted())?;
+        let mut not_enforced = Vec::new();
+        let mut pass = |denial: Denial| {
+            if !enforcement.allows(&denial) {
+                return Err(denial);
+            }
+            not_enforced.push(denial);
+            Ok(())
+        };
+        for denial in &self.refused {
+            pass(denial.clone())?;
+        }
+        let mut patch = PatchWriter::default();
+        for (slot, name) in &self.slots {
+            let added = facts.contents(name).and_then(|contents| patch.add(&path(slot), contents.quoted()));
+            added.or_else(&mut pass)?;
         }
         if let Some(hostname) = facts.hostname.as_deref().filter(|_| self.hostname) {
-            write_add(&mut patch, "/spec/hostname", &text::string(hostname))?;
+            patch.add("/spec/hostname", &text::string(hostname)).or_else(&mut pass)?;
         }
-        let grounds = if self.expand.is_empty() { Grounds::AlreadyExpanded } else { Grounds::Expanded };
-        if patch.is_empty() {
-            return Ok((grounds, None));
-        }
-        patch.push(b']');
-        Ok((grounds, Some(Patch(patch))))
+        let reason = if self.slots.is_empty() { AllowReason::AlreadyExpanded } else { AllowReason::Expanded };
+        Ok(Admitted { reason, patch: patch.finish(), not_enforced })
     }
-}
-
-const HEAD: &[u8] = br#"{"op":"add","path":""#;
-const MIDDLE: &[u8] = br#"","value":"#;
-
-/// The fewest bytes that the operation for a slot takes, its separator included.
-fn smallest_operation(slot: &Slot<'_>) -> usize {
-    HEAD.len() + path(slot).len() + MIDDLE.len() + "\"{}\"},".len()
-}
-
-/// Adds one operation. The path holds only field names and numbers: nothing in it needs an escape.
-fn write_add(patch: &mut Vec<u8>, at: &str, quoted_value: &str) -> Result<(), Denial> {
-    let separator = if patch.is_empty() { b"[" } else { b"," };
-    let parts = [separator, HEAD, at.as_bytes(), MIDDLE, quoted_value.as_bytes(), b"}"];
-    // The closing bracket is still to come.
-    patch.reserve(parts.iter().map(|part| part.len()).sum::<usize>() + 1);
-    for part in parts {
-        patch.extend_from_slice(part);
-    }
-    if patch.len() < MAX_PATCH_BYTES { Ok(()) } else { Err(Denial::PatchTooLarge) }
 }
 
 /// Where a slot's contents go. The slot has a name, so its `windowsOptions` is there.

@@ -1,11 +1,14 @@
 //! The decision, rule by rule of the contract. The whole answers stand in tests/golden.
 
+mod bounds;
+mod enforcement;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::{pod::SlotKind, *};
-use crate::credspec::Contents;
+use crate::credspec::{Contents, SpecName};
 
 const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
 const RANDOM: Webhook = Webhook::Mutate { random_hostname: true };
@@ -39,17 +42,17 @@ fn create(spec: &Value) -> Value {
 }
 
 fn needed(webhook: Webhook, review: &Value) -> Needs {
-    Plan::new(webhook, &Review::parse(review.to_string().as_bytes()).unwrap()).needs()
+    Plan::new(webhook, &Review::parse(review.to_string().as_bytes(), webhook).unwrap()).needs()
 }
 
 fn decided(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
-    Plan::new(webhook, &Review::parse(review.to_string().as_bytes()).unwrap()).decide(facts)
+    Plan::new(webhook, &Review::parse(review.to_string().as_bytes(), webhook).unwrap()).decide(facts)
 }
 
 fn denial(webhook: Webhook, review: &Value, facts: &Facts) -> (u16, String) {
     match decided(webhook, review, facts).verdict {
         Verdict::Denied(denial) => (denial.code(), denial.to_string()),
-        Verdict::Allowed(patch) => panic!("allowed: {patch:?}"),
+        allowed => panic!("{allowed:?}"),
     }
 }
 
@@ -155,47 +158,6 @@ fn nothing_is_asked_where_the_review_says_enough() {
 }
 
 #[test]
-fn at_most_24_distinct_names() {
-    let pod = |distinct: usize| {
-        let slot = |n: usize| json!({"name": "c", "securityContext": named(&format!("s{}", n % distinct))});
-        create(&json!({"containers": (0..60).map(slot).collect::<Vec<_>>()}))
-    };
-    let refused = (422, "a pod may name at most 24 distinct GMSA cred specs".to_owned());
-    assert_eq!(needed(MUTATE, &pod(24)).specs.len(), 24);
-    assert_eq!(needed(Webhook::Validate, &pod(24)).uses, [name("s0")]);
-    for webhook in [MUTATE, Webhook::Validate] {
-        assert_eq!(denial(webhook, &pod(25), &Facts::default()), refused);
-    }
-}
-
-#[test]
-fn a_patch_is_at_most_2_mib() {
-    // Thirty slots whose contents are large, and one whose contents make the patch as long as it is to be.
-    let slots = |spec: &str, count: usize| vec![json!({"name": "c", "securityContext": named(spec)}); count];
-    let pod = create(&json!({"securityContext": named("b"), "containers": slots("a", 30)}));
-    let of_length = |length: usize| contents(&json!({"a": "x".repeat(length)}));
-    let large = of_length(65_000);
-    let facts = |length: usize| Facts {
-        specs: vec![(name("a"), large.clone(), Source::Files), (name("b"), of_length(length), Source::Files)],
-        ..Facts::default()
-    };
-    let written = |length: usize| match decided(MUTATE, &pod, &facts(length)).verdict {
-        Verdict::Allowed(Some(patch)) => patch.as_bytes().len(),
-        other => panic!("{other:?}"),
-    };
-    let fits = MAX_PATCH_BYTES - written(0);
-    assert_eq!(written(fits), 2 * 1024 * 1024);
-    let refused = "the GMSA cred spec contents of this pod would take more than 2097152 bytes: use fewer containers or name the GMSA cred spec on the pod";
-    assert_eq!(denial(MUTATE, &pod, &facts(fits + 1)), (422, refused.to_owned()));
-
-    // Where not even empty contents would fit, nobody is asked.
-    let pod = |count: usize| create(&json!({"containers": slots("a", count)}));
-    assert_eq!(needed(MUTATE, &pod(19_000)).specs, [name("a")]);
-    assert_eq!(needed(MUTATE, &pod(20_000)), Needs::default());
-    assert_eq!(denial(MUTATE, &pod(20_000), &Facts::default()), (422, refused.to_owned()));
-}
-
-#[test]
 fn a_name_from_a_pod_is_escaped_and_cut_in_messages() {
     let long = "é".repeat(300);
     for (hostile, quoted) in [
@@ -281,19 +243,19 @@ fn a_reason_is_given_where_there_is_one() {
 }
 
 #[test]
-fn a_cached_spec_is_doubted_before_its_contents_deny() {
+fn a_cached_spec_is_read_live_before_its_contents_deny() {
     let pod = |contents: &str| create(&json!({"securityContext": options("a", contents)}));
-    let doubted = |review: &Value, facts: &Facts| decided(Webhook::Validate, review, facts).doubted;
+    let recheck = |review: &Value, facts: &Facts| decided(Webhook::Validate, review, facts).recheck_live;
     let cached = facts("a", UseFact::Allowed, Source::Cache);
-    assert_eq!(doubted(&pod("{\"a\":2}"), &cached), Some(name("a")));
-    assert_eq!(doubted(&pod("{\"a\":1}"), &cached), None);
-    assert_eq!(doubted(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
-    assert_eq!(doubted(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
+    assert_eq!(recheck(&pod("{\"a\":2}"), &cached), Some(name("a")));
+    assert_eq!(recheck(&pod("{\"a\":1}"), &cached), None);
+    assert_eq!(recheck(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
+    assert_eq!(recheck(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
 
     let unusable = |source| Facts { specs: vec![(name("a"), SpecFact::Unusable, source)], ..Facts::default() };
     let unexpanded = create(&json!({"securityContext": named("a")}));
-    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Cache)).doubted, Some(name("a")));
-    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Joined)).doubted, None);
+    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Cache)).recheck_live, Some(name("a")));
+    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Joined)).recheck_live, None);
 }
 
 #[test]
@@ -329,18 +291,18 @@ fn slots_are_walked_in_order_and_named() {
         "containers": [{"name": "c1", "securityContext": {"windowsOptions": {}}}, {"securityContext": named("n")}],
     }))
     .to_string();
-    let review = Review::parse(body.as_bytes()).unwrap();
+    let review = Review::parse(body.as_bytes(), MUTATE).unwrap();
     let slots: Vec<_> = review
         .object
         .as_ref()
         .unwrap()
         .slots()
-        .map(|s| (s.kind, s.index, s.owner, s.name, s.contents.map(pod::Carried::text)))
+        .map(|s| (s.kind, s.index, s.owner, s.name, s.contents.map(pod::PodContents::text)))
         .collect();
     assert_eq!(
         slots,
         [
-            (SlotKind::Pod, 0, "web", Some("p"), Some("".into())),
+            (SlotKind::Pod, 0, "web", Some("p"), Some("")),
             (SlotKind::Container, 0, "c1", None, None),
             (SlotKind::Container, 1, "", Some("n"), None),
             (SlotKind::InitContainer, 0, "i", None, None),

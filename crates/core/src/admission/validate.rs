@@ -1,92 +1,77 @@
 //! `/validate`: a new slot is authorised and carries its credential spec's contents; an old one is as it was.
 //!
-//! What always holds: slots are judged in the order in which [`Pod::slots`] gives them, and the first fault decides; a slot
+//! What always holds: slots are checked in the order in which [`Pod::slots`] gives them, and the first fault decides; a slot
 //! is allowed only by a fact that says so.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
 
 use super::{
-    Denial, Facts, Failure, Grounds, Needs, Review, Subject, UseFact, bound_names,
+    AllowReason, Denial, Facts, Failure, Needs, Review, Subject, UseFact,
     denial::Modified,
-    expect_pod,
-    pod::{Carried, Pod, Quoted, Slot, SlotKind, SlotRef},
-    review::Operation,
-    trusted,
+    operation::Operation,
+    pod::{Pod, Slot, SlotKind, SlotRef},
+    preconditions::{bound_names, expect_pod, spec_name},
 };
-use crate::credspec::{SpecName, is_dns_label, is_dns_subdomain};
+use crate::{credspec::SpecName, json::MAX_TEXT};
 
 /// What a review asks for.
 #[derive(Debug)]
-pub(super) struct Plan<'r> {
+pub(super) struct Checks<'r> {
     /// Set where there is a slot to check.
     subject: Option<Subject>,
     /// The slots with a name, up to and including the first that is refused whatever the facts are.
     named: Vec<(Slot<'r>, SpecName)>,
     /// The denial that stands if all of `named` pass.
-    then: Result<Grounds, Denial>,
+    then: Result<AllowReason, Denial>,
 }
 
-pub(super) fn plan<'r>(review: &'r Review<'_>) -> Result<Plan<'r>, Denial> {
+pub(super) fn plan(review: &Review) -> Result<Checks<'_>, Denial> {
     let pod = expect_pod(review)?;
-    let (slots, grounds): (Vec<Slot<'_>>, _) = if review.operation == Operation::Create {
-        (pod.slots().collect(), Grounds::NoGmsa)
+    let (slots, reason): (Vec<Slot<'_>>, _) = if review.operation == Operation::Create {
+        (pod.slots().collect(), AllowReason::NoGmsa)
     } else {
         let old =
             review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })?;
-        (unchanged(old, pod)?, Grounds::Unchanged)
+        (unchanged(old, pod)?, AllowReason::Unchanged)
     };
-    let mut plan = Plan { subject: None, named: Vec::new(), then: Ok(grounds) };
+    let mut checks = Checks { subject: None, named: Vec::new(), then: Ok(reason) };
     if slots.iter().all(|slot| slot.name.is_none() && slot.contents.is_none()) {
-        return Ok(plan);
+        return Ok(checks);
     }
     bound_names(pod)?;
-    plan.then = Ok(Grounds::Authorized);
+    checks.then = Ok(AllowReason::Authorized);
     for slot in slots {
         let name = match (slot.name, slot.contents) {
             (None, None) => continue,
             (None, Some(_)) => {
-                plan.then = Err(Denial::ContentsWithoutName(SlotRef::from(&slot)));
+                checks.then = Err(Denial::ContentsWithoutName(SlotRef::from(&slot)));
                 break;
             }
-            (Some(name), _) => trusted(name, &slot),
+            (Some(name), _) => spec_name(name, &slot),
         };
         match name {
             Err(denial) => {
-                plan.then = Err(denial);
+                checks.then = Err(denial);
                 break;
             }
             Ok(name) => {
                 let expanded = slot.contents.is_some();
-                plan.named.push((slot, name));
+                checks.named.push((slot, name));
                 if !expanded {
                     break;
                 }
             }
         }
     }
-    if !plan.named.is_empty() {
-        plan.subject = Some(subject(review, pod)?);
+    if !checks.named.is_empty() {
+        checks.subject = Some(Subject::of(review, pod)?);
     }
-    Ok(plan)
-}
-
-pub(super) fn subject(review: &Review<'_>, pod: &Pod<'_>) -> Result<Subject, Denial> {
-    if !is_dns_label(&review.namespace) {
-        return Err(Denial::InvalidNamespace(Quoted::new(&review.namespace)));
-    }
-    let service_account = pod.service_account();
-    if !is_dns_subdomain(service_account) {
-        return Err(Denial::InvalidServiceAccount(Quoted::new(service_account)));
-    }
-    Ok(Subject { namespace: Arc::from(&*review.namespace), service_account: Arc::from(service_account) })
+    Ok(checks)
 }
 
 /// Refuses a change to any slot of the old object, and gives back the slots that the old object does not have. Slots pair
 /// by kind and name: an index shifts when a container is put in front.
-fn unchanged<'r>(old: &Pod<'_>, new: &'r Pod<'_>) -> Result<Vec<Slot<'r>>, Denial> {
+fn unchanged<'r>(old: &Pod, new: &'r Pod) -> Result<Vec<Slot<'r>>, Denial> {
     // The pod itself is one slot, whatever it is called.
     let key = |kind: SlotKind, owner| if kind == SlotKind::Pod { (kind, "") } else { (kind, owner) };
     let before: HashMap<_, Slot<'_>> = old.slots().map(|slot| (key(slot.kind, slot.owner), slot)).collect();
@@ -97,27 +82,35 @@ fn unchanged<'r>(old: &Pod<'_>, new: &'r Pod<'_>) -> Result<Vec<Slot<'r>>, Denia
             None => added.push(slot),
             Some(was) => {
                 seen.insert(key(was.kind, was.owner));
-                refuse_change(was, slot.name, slot.contents)?;
+                refuse_change(was, Some(&slot))?;
             }
         }
     }
     for was in old.slots().filter(|was| !seen.contains(&key(was.kind, was.owner))) {
-        refuse_change(&was, None, None)?;
+        refuse_change(&was, None)?;
     }
     Ok(added)
 }
 
-fn refuse_change(was: &Slot<'_>, name: Option<&str>, contents: Option<Carried<'_>>) -> Result<(), Denial> {
-    let what = match (was.name != name, was.contents != contents) {
-        (false, false) => return Ok(()),
-        (true, false) => Modified::Name,
-        (false, true) => Modified::Contents,
-        (true, true) => Modified::NameAndContents,
+/// Refuses a slot that is not as it was. What is longer than the API server stores counts as changed.
+fn refuse_change(was: &Slot<'_>, now: Option<&Slot<'_>>) -> Result<(), Denial> {
+    let (name, contents) = now.map_or((None, None), |now| (now.name, now.contents));
+    let same_name = was.name == name && was.name.is_none_or(|name| name.len() <= MAX_TEXT);
+    let same_contents = match (was.contents, contents) {
+        (None, None) => true,
+        (Some(was), Some(now)) => was.is_same(now),
+        _ => false,
+    };
+    let what = match (same_name, same_contents) {
+        (true, true) => return Ok(()),
+        (false, true) => Modified::Name,
+        (true, false) => Modified::Contents,
+        (false, false) => Modified::NameAndContents,
     };
     Err(Denial::Modified { what, slot: SlotRef::from(was) })
 }
 
-impl Plan<'_> {
+impl Checks<'_> {
     pub(super) fn needs(&self) -> Needs {
         let mut needs = Needs { subject: self.subject.clone(), ..Needs::default() };
         for (slot, name) in &self.named {
@@ -129,7 +122,7 @@ impl Plan<'_> {
         needs
     }
 
-    pub(super) fn decide(&self, facts: &Facts) -> Result<Grounds, Denial> {
+    pub(super) fn decide(&self, facts: &Facts) -> Result<AllowReason, Denial> {
         if let Some(subject) = &self.subject {
             for (slot, name) in &self.named {
                 check(slot, name, subject, facts)?;
@@ -162,11 +155,11 @@ fn check(slot: &Slot<'_>, spec: &SpecName, subject: &Subject, facts: &Facts) -> 
             });
         }
     }
-    let Some(carried) = slot.contents else {
+    let Some(own) = slot.contents else {
         return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() });
     };
     let contents = facts.contents(spec)?;
-    carried.compare(contents).map_err(|difference| Denial::ContentsDiffer {
+    own.compare(contents).map_err(|difference| Denial::ContentsDiffer {
         slot: SlotRef::from(slot),
         spec: spec.clone(),
         difference,

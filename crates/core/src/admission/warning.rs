@@ -1,11 +1,16 @@
-//! The lines that `kubectl` shows to whoever sent a request.
+//! The warnings that `kubectl` shows to the user who sent a request.
 //!
-//! What always holds: a line has at most 120 characters, for the API server and its clients cut longer ones; names from a
-//! request are quoted, escaped, and cut rather than the sentence around them; the number of lines is bounded, and no line
-//! stands twice.
+//! What always holds: a line has at most 120 characters, for the API server and its clients cut longer ones, or 256 where
+//! it carries the text of a denial; names from a request are quoted, escaped, and cut rather than the sentence around
+//! them; the number of lines is bounded, and no line is given twice.
+
+use super::Denial;
 
 /// The most characters of a warning that clients are asked to show (`k8s.io/api/admission/v1`).
 pub const MAX_CHARS: usize = 120;
+
+/// The most characters of a warning that the API server keeps where there are many (`k8s.io/apiserver/pkg/warning`).
+const MAX_CHARS_KEPT: usize = 256;
 
 /// The most lines for one request.
 const MAX_LINES: usize = 16;
@@ -41,6 +46,15 @@ impl Warnings {
         }
         self.lines
     }
+}
+
+/// The lines for denials that are not enforced.
+pub(super) fn not_enforced(denials: &[Denial]) -> Vec<String> {
+    let mut warnings = Warnings::default();
+    for denial in denials {
+        warnings.push(cut(&format!("GMSA, not enforced: {denial}"), MAX_CHARS_KEPT));
+    }
+    warnings.into_lines()
 }
 
 /// Makes a line: `sentence`, in which each `{}` stands for the next of `names`.

@@ -14,6 +14,8 @@ use super::{Contents, text};
 /// In what way a contents text is not its credential spec's. It never carries a part of either text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
+    /// The text is longer than [`MAX_CONTENTS_BYTES`](super::MAX_CONTENTS_BYTES).
+    TooLong,
     /// The text is not JSON, or is nested deeper than 128 levels.
     NotJson,
     /// The text is JSON, but a key stands twice in one object.
@@ -29,6 +31,7 @@ pub enum Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::TooLong => "they are longer than the 64 KiB that the API server accepts",
             Self::NotJson => "they are not valid JSON",
             Self::DuplicateKey => "a key stands twice in them",
             Self::Value { as_injected: false } => "they hold other values",

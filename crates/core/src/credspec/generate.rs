@@ -47,9 +47,9 @@ pub struct Plugin {
     pub input: String,
 }
 
-/// Everything that a credential spec says.
+/// A credential spec that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct Draft {
     /// The object's name.
     pub name: String,
     /// The account that the container logs on with.
@@ -110,7 +110,7 @@ fn sid<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
     }
 }
 
-impl Plan {
+impl Draft {
     /// A credential spec for one account of a domain, and others that the host may fetch too.
     #[must_use]
     pub fn new(name: String, account: String, domain: Domain, additional: &[String], plugin: Option<Plugin>) -> Self {

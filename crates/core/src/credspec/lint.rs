@@ -7,7 +7,14 @@
 
 use serde_json::{Map, Value};
 
-use super::{Contents, GROUP, is_dns_subdomain};
+use super::{
+    Contents, GROUP, MAX_CONTENTS_BYTES, is_dns_subdomain,
+    manifest::{MAX_BYTES, MAX_VALUES},
+};
+use crate::diagnostic::{
+    Diagnostic, Severity,
+    rules::{self, Rule},
+};
 
 mod accounts;
 mod domain;
@@ -15,55 +22,15 @@ mod plugin;
 
 pub use plugin::KNOWN_PLUGINS;
 
-/// The longest contents text that the API server takes in `gmsaCredentialSpec`, in bytes.
-pub const MAX_CONTENTS_BYTES: usize = 64 * 1024;
-
 /// The most findings on one credential spec: enough for any honest mistake, a bound for a hostile object.
 const MAX_FINDINGS: usize = 64;
 
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// It may be meant so, but rarely is.
-    Warning,
-    /// It cannot work.
-    Error,
-}
-
-impl Severity {
-    /// The word for output.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
-
-/// One thing that is wrong with a credential spec.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// The rule's name: a static word, fit for a machine.
-    pub rule: &'static str,
-    /// The field, from the object's root, as `kubectl explain` writes it: `credspec.DomainJoinConfig.Sid`.
-    pub field: String,
-    /// What is wrong with it.
-    pub problem: String,
-    /// What happens because of it.
-    pub consequence: &'static str,
-    /// How to get the right value.
-    pub remedy: String,
-}
-
 /// Checks a whole `GMSACredentialSpec` object. The findings come in the order of the fields that they are about.
 #[must_use]
-pub fn object(object: &Value) -> Vec<Finding> {
+pub fn object(object: &Value) -> Vec<Diagnostic> {
     let mut report = Report::default();
     let Some(object) = object.as_object() else {
-        report.add(Severity::Error, "object", "", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
+        report.add(Severity::Error, &rules::OBJECT, "", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
         return report.findings;
     };
     api_version(&mut report, object);
@@ -71,16 +38,33 @@ pub fn object(object: &Value) -> Vec<Finding> {
     report.unknown_keys("", object, &["apiVersion", "kind", "metadata", "credspec"]);
     match object.get("credspec") {
         None | Some(Value::Null) => {
-            report.add(Severity::Error, "credspec", "credspec", "is missing", NOTHING_TO_EXPAND, WRITE_NEW);
+            report.add(Severity::Error, &rules::CREDSPEC, "credspec", "is missing", NOTHING_TO_EXPAND, WRITE_NEW);
         }
         Some(Value::Object(credspec)) => contents(&mut report, credspec),
         Some(_) => {
-            report.add(Severity::Error, "credspec", "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
+            report.add(Severity::Error, &rules::CREDSPEC, "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
         }
     }
     report.findings
 }
 
+/// What is wrong with an object whose `credspec` is too large to be read.
+#[must_use]
+pub fn too_large() -> Vec<Diagnostic> {
+    let mut report = Report::default();
+    let problem = format!("is longer than {} KiB or holds more than {MAX_VALUES} values", MAX_BYTES / 1024);
+    report.add(
+        Severity::Error,
+        &rules::SIZE,
+        "credspec",
+        problem,
+        NOT_ACCEPTED,
+        "fewer accounts, a shorter PluginInput",
+    );
+    report.findings
+}
+
+const NOT_ACCEPTED: &str = "the API server refuses every pod that carries it";
 const NOTHING_TO_EXPAND: &str = "pods that name this credential spec are refused, for it has nothing to give them";
 const WRITE_NEW: &str =
     "kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json";
@@ -88,7 +72,14 @@ const WRITE_NEW: &str =
 fn api_version(report: &mut Report, object: &Map<String, Value>) {
     if object.get("apiVersion").and_then(Value::as_str) == Some("windows.k8s.io/v1alpha1") {
         let (problem, why) = ("is deprecated", "a later version of the custom resource may no longer serve it");
-        report.add(Severity::Warning, "api-version", "apiVersion", problem, why, format!("apiVersion: {GROUP}/v1"));
+        report.add(
+            Severity::Warning,
+            &rules::API_VERSION,
+            "apiVersion",
+            problem,
+            why,
+            format!("apiVersion: {GROUP}/v1"),
+        );
     }
 }
 
@@ -104,7 +95,7 @@ fn name(report: &mut Report, metadata: Option<&Value>) {
         (format!("{} is not a lower-case DNS subdomain", quote(name)), format!("name: {}", suggest_name(name)))
     };
     let why = "the API server refuses to create an object of this name";
-    report.add(Severity::Error, "name", "metadata.name", problem, why, remedy);
+    report.add(Severity::Error, &rules::NAME, "metadata.name", problem, why, remedy);
 }
 
 /// The nearest name that Kubernetes takes: what the generator calls a credential spec after its account.
@@ -121,8 +112,7 @@ fn contents(report: &mut Report, credspec: &Map<String, Value>) {
     const ROOT: &str = "credspec";
     if Contents::of(credspec).text().len() > MAX_CONTENTS_BYTES {
         let problem = format!("is longer than {} KiB when printed as JSON", MAX_CONTENTS_BYTES / 1024);
-        let why = "the API server refuses every pod that carries it";
-        report.add(Severity::Error, "size", ROOT, problem, why, "fewer accounts, a shorter PluginInput");
+        report.add(Severity::Error, &rules::SIZE, ROOT, problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
     }
     report.unknown_keys(ROOT, credspec, &["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig"]);
     cms_plugins(report, credspec.get("CmsPlugins"));
@@ -148,13 +138,20 @@ fn cms_plugins(report: &mut Report, plugins: Option<&Value>) {
         Some(_) => "is not a list",
     };
     let why = "Windows ignores the rest of the credential spec and the container starts without the account";
-    report.add(Severity::Error, "cms-plugins", "credspec.CmsPlugins", problem, why, "CmsPlugins: [ActiveDirectory]");
+    report.add(
+        Severity::Error,
+        &rules::CMS_PLUGINS,
+        "credspec.CmsPlugins",
+        problem,
+        why,
+        "CmsPlugins: [ActiveDirectory]",
+    );
 }
 
 /// The findings so far.
 #[derive(Default)]
 struct Report {
-    findings: Vec<Finding>,
+    findings: Vec<Diagnostic>,
 }
 
 const CANNOT_START: &str = "Windows cannot read the credential spec: the container does not start";
@@ -164,20 +161,19 @@ impl Report {
     fn add(
         &mut self,
         severity: Severity,
-        rule: &'static str,
+        rule: &'static Rule,
         field: &str,
         problem: impl Into<String>,
         consequence: &'static str,
         remedy: impl Into<String>,
     ) {
         if self.findings.len() < MAX_FINDINGS {
-            self.findings.push(Finding {
+            self.findings.push(Diagnostic {
                 severity,
-                rule,
                 field: field.to_owned(),
-                problem: problem.into(),
-                consequence,
-                remedy: remedy.into(),
+                consequence: Some(consequence),
+                fix: Some(remedy.into()),
+                ..Diagnostic::new(rule, problem)
             });
         }
     }
@@ -189,14 +185,14 @@ impl Report {
             None | Some(Value::Null) => "is missing",
             Some(_) => "is not an object",
         };
-        self.add(Severity::Error, "section", field, problem, CANNOT_START, WRITE_NEW);
+        self.add(Severity::Error, &rules::SECTION, field, problem, CANNOT_START, WRITE_NEW);
         None
     }
 
     /// A text that must be there; the finding says what it should have been.
     fn text<'v>(
         &mut self,
-        rule: &'static str,
+        rule: &'static Rule,
         field: &str,
         value: Option<&'v Value>,
         consequence: &'static str,
@@ -218,7 +214,14 @@ impl Report {
             let meant = known.iter().find(|known| is_typo(key, known));
             let remedy =
                 meant.map_or_else(|| format!("remove it; known are: {}", known.join(", ")), |k| format!("{k}:"));
-            self.add(Severity::Warning, "unknown-key", &field, "is not a field of a credential spec", PRUNED, remedy);
+            self.add(
+                Severity::Warning,
+                &rules::UNKNOWN_KEY,
+                &field,
+                "is not a field of a credential spec",
+                PRUNED,
+                remedy,
+            );
         }
     }
 }

@@ -41,24 +41,55 @@ fn version(store: &Store, spec: &str) -> Option<u64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn memory_is_believed_only_while_the_watch_is_connected_and_not_silent() {
+async fn memory_is_believed_only_while_the_watch_is_connected_and_it_was_confirmed_in_time() {
     let mut store = Store::default();
     assert!(!store.is_trusted());
     store.replace(at(10), [(name("web"), entry(5))]);
     assert!(!store.is_trusted());
     store.connected(true);
     assert_eq!(version(&store, "web"), Some(5));
-    advance(SILENCE.saturating_sub(Duration::from_millis(1))).await;
+    advance(TRUST.saturating_sub(Duration::from_millis(1))).await;
     assert_eq!(version(&store, "web"), Some(5));
     advance(Duration::from_millis(1)).await;
     assert_eq!(version(&store, "web"), None);
     store.connected(false);
     store.connected(true);
     assert_eq!(version(&store, "web"), None, "a new connection says nothing of what happened");
-    store.heard();
+    store.confirm_number();
     assert_eq!(version(&store, "web"), Some(5));
+    store.doubt();
+    assert_eq!(version(&store, "web"), None);
+    store.confirm();
     store.connected(false);
     assert_eq!(version(&store, "web"), None);
+}
+
+#[test]
+fn an_object_is_compared_by_name_and_version() {
+    let store = listed();
+    assert!(store.has("web", at(5)));
+    assert!(store.has("web", at(4)), "memory has heard of a later version");
+    assert!(!store.has("web", at(6)));
+    assert!(!store.has("other", at(5)));
+}
+
+#[test]
+fn names_stay_known_where_nothing_is_kept_of_the_objects() {
+    let mut store = listed();
+    assert!(store.is_known(&name("web")));
+    assert!(!store.is_known(&name("found")));
+    store.give_up();
+    assert!(store.is_known(&name("web")));
+    let before = store.before_read(&name("found"));
+    store.after_read(&name("found"), before, &found(11));
+    assert!(store.is_known(&name("found")));
+    assert_eq!(store.len(), 0);
+    let before = store.before_read(&name("web"));
+    store.after_read(&name("web"), before, &Read::Missing);
+    assert!(!store.is_known(&name("web")));
+    store.replace(at(12), [(name("web"), entry(12))]);
+    assert!(store.is_known(&name("web")));
+    assert!(!store.is_known(&name("found")));
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,7 +20,7 @@ fn warnings(operation: &str, pod: &Value) -> Vec<String> {
         },
     })
     .to_string();
-    let review = Review::parse(body.as_bytes()).unwrap();
+    let review = Review::parse(body.as_bytes(), Webhook::Validate).unwrap();
     let spec: CredentialSpec = serde_json::from_value(json!({"credspec": {}})).unwrap();
     let contents = std::sync::Arc::new(spec.contents().unwrap());
     let needs = Plan::new(Webhook::Validate, &review).needs();

@@ -1,97 +1,193 @@
 //! Where a pod may land, as far as its own spec says: the fields that keep it on Windows nodes.
 //!
-//! Only what the scheduler must honour counts: a preference is no placement.
+//! Only what the scheduler must honour counts: a preference is no placement. What always holds: lists become flags while
+//! they are read, so that none of them takes memory.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
-use super::super::review::{Text, null_is_default};
+use crate::json::{Object, Text, fold, null_is_default, string};
 
-const OS: &str = "kubernetes.io/os";
-const BUILD: &str = "node.kubernetes.io/windows-build";
-
-/// The parts of a pod's `nodeSelector` that say something about Windows.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct NodeSelector<'a> {
-    #[serde(borrow, rename = "kubernetes.io/os")]
-    os: Option<Text<'a>>,
-    #[serde(borrow, rename = "node.kubernetes.io/windows-build")]
-    build: Option<Text<'a>>,
+/// What the fields say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Placement {
+    /// The pod stays on Windows nodes.
+    pub on_windows: bool,
+    /// The pod stays on nodes of certain builds of Windows.
+    pub on_a_build: bool,
+    /// A runtime class decides.
+    pub by_runtime_class: bool,
 }
 
-/// The parts of a pod's `affinity` that the scheduler must honour.
-#[derive(Debug, Default, Deserialize)]
+/// Reads the placement of a Pod.
+pub(super) fn read(json: &str) -> Result<Placement, serde_json::Error> {
+    let Object(Pod { spec: Object(spec) }) = serde_json::from_str(json)?;
+    let required = &spec.affinity.node_affinity.required;
+    Ok(Placement {
+        on_windows: spec.node_selector.os == Some(OsName { is_windows: true }) || required.on_windows(),
+        on_a_build: spec.node_selector.build.is_some() || required.on_a_build(),
+        by_runtime_class: spec.runtime_class_name.is_some_and(|class| !class.is_empty()),
+    })
+}
+
+#[derive(Deserialize)]
+struct Pod {
+    #[serde(default, deserialize_with = "null_is_default")]
+    spec: Object<Spec>,
+}
+
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Affinity<'a> {
-    #[serde(borrow, default, deserialize_with = "null_is_default")]
-    node_affinity: NodeAffinity<'a>,
+struct Spec {
+    #[serde(default, deserialize_with = "null_is_default")]
+    node_selector: Object<NodeSelector>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    affinity: Object<Affinity>,
+    runtime_class_name: Option<Text>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct NodeAffinity<'a> {
-    #[serde(
-        borrow,
-        rename = "requiredDuringSchedulingIgnoredDuringExecution",
-        default,
-        deserialize_with = "null_is_default"
-    )]
-    required: Required<'a>,
+#[derive(Default, Deserialize)]
+struct NodeSelector {
+    #[serde(rename = "kubernetes.io/os")]
+    os: Option<OsName>,
+    #[serde(rename = "node.kubernetes.io/windows-build")]
+    build: Option<Text>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Required<'a> {
-    /// Alternatives: one of them must hold.
-    #[serde(borrow, default, deserialize_with = "null_is_default")]
-    node_selector_terms: Vec<Term<'a>>,
+struct Affinity {
+    #[serde(default, deserialize_with = "null_is_default")]
+    node_affinity: Object<NodeAffinity>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Default, Deserialize)]
+struct NodeAffinity {
+    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", default, deserialize_with = "null_is_default")]
+    required: Object<Required>,
+}
+
+#[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Term<'a> {
-    #[serde(borrow, default, deserialize_with = "null_is_default")]
-    match_expressions: Vec<Expression<'a>>,
+struct Required {
+    #[serde(default)]
+    node_selector_terms: Terms,
 }
 
-#[derive(Debug, Deserialize)]
-struct Expression<'a> {
-    #[serde(borrow)]
-    key: Option<Text<'a>>,
-    #[serde(borrow)]
-    operator: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "null_is_default")]
-    values: Vec<Text<'a>>,
-}
-
-impl NodeSelector<'_> {
-    pub(super) fn is_windows(&self) -> bool {
-        self.os.as_ref().is_some_and(|os| os.0 == "windows")
+impl Required {
+    fn on_windows(&self) -> bool {
+        self.node_selector_terms.any && !self.node_selector_terms.one_not_on_windows
     }
 
-    pub(super) fn has_build(&self) -> bool {
-        self.build.is_some()
+    fn on_a_build(&self) -> bool {
+        self.node_selector_terms.any && !self.node_selector_terms.one_not_on_a_build
     }
 }
 
-impl Affinity<'_> {
-    pub(super) fn is_windows(&self) -> bool {
-        self.every_term(|expression| expression.selects(OS) && expression.values.iter().all(|os| os.0 == "windows"))
-    }
+/// Alternatives: one of them must hold, so each of them must keep the pod on Windows.
+#[derive(Default)]
+struct Terms {
+    any: bool,
+    one_not_on_windows: bool,
+    one_not_on_a_build: bool,
+}
 
-    pub(super) fn has_build(&self) -> bool {
-        self.every_term(|expression| expression.selects(BUILD))
-    }
-
-    fn every_term(&self, mut holds: impl FnMut(&Expression<'_>) -> bool) -> bool {
-        let terms = &self.node_affinity.required.node_selector_terms;
-        !terms.is_empty() && terms.iter().all(|term| term.match_expressions.iter().any(&mut holds))
+impl<'de> Deserialize<'de> for Terms {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        fold(input, Self::default(), |terms: &mut Self, Object(Term { match_expressions: all })| {
+            terms.any = true;
+            terms.one_not_on_windows |= !all.on_windows;
+            terms.one_not_on_a_build |= !all.on_a_build;
+        })
     }
 }
 
-impl Expression<'_> {
-    /// Whether the expression names the values that the label may have.
-    fn selects(&self, label: &str) -> bool {
-        self.key.as_ref().is_some_and(|key| key.0 == label)
-            && self.operator.as_ref().is_some_and(|operator| operator.0 == "In")
-            && !self.values.is_empty()
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Term {
+    #[serde(default)]
+    match_expressions: Expressions,
+}
+
+/// Conditions that hold together, so one of them is enough.
+#[derive(Default)]
+struct Expressions {
+    on_windows: bool,
+    on_a_build: bool,
+}
+
+impl<'de> Deserialize<'de> for Expressions {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        fold(input, Self::default(), |all: &mut Self, Object(expression): Object<Expression>| {
+            // Only `In` names the values that the label may have.
+            if expression.operator == Some(Operator::In) && expression.values.any {
+                all.on_windows |= expression.key == Some(Label::Os) && !expression.values.another_os;
+                all.on_a_build |= expression.key == Some(Label::Build);
+            }
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Expression {
+    key: Option<Label>,
+    operator: Option<Operator>,
+    #[serde(default)]
+    values: Values,
+}
+
+#[derive(Default)]
+struct Values {
+    any: bool,
+    another_os: bool,
+}
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        fold(input, Self::default(), |values: &mut Self, OsName { is_windows }| {
+            values.any = true;
+            values.another_os |= !is_windows;
+        })
+    }
+}
+
+#[derive(PartialEq, Eq)]
+struct OsName {
+    is_windows: bool,
+}
+
+impl<'de> Deserialize<'de> for OsName {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        string(input, "a string", |text| Some(Self { is_windows: text == "windows" }))
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Label {
+    Os,
+    Build,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Label {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        string(input, "a string", |text| {
+            Some(match text {
+                "kubernetes.io/os" => Self::Os,
+                "node.kubernetes.io/windows-build" => Self::Build,
+                _ => Self::Other,
+            })
+        })
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Operator {
+    In,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Operator {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        string(input, "a string", |text| Some(if text == "In" { Self::In } else { Self::Other }))
     }
 }

@@ -1,6 +1,6 @@
 //! From what administrators have at hand to manifests. That these read back is tested with the tool's YAML reader.
 
-use super::{Account, Domain, Plan, Plugin, ReadError};
+use super::{Account, Domain, Draft, Plugin, ReadError};
 use crate::credspec::lint;
 
 /// What `Get-ADDomain | ConvertTo-Json` prints, shortened where nobody looks.
@@ -56,10 +56,10 @@ fn makes_a_spec_that_lints_clean() {
         guid: "{CCC2A336-D7F3-4818-A213-272B7924213E}".to_owned(),
         input: "ObjectId=1;SecretUri=https://x.example/secrets/y".to_owned(),
     };
-    let plan = Plan::new("webapp1".to_owned(), "WebApp1".to_owned(), west(), &["Other".to_owned()], Some(plugin));
-    assert_eq!(lint::object(&plan.object()), []);
+    let draft = Draft::new("webapp1".to_owned(), "WebApp1".to_owned(), west(), &["Other".to_owned()], Some(plugin));
+    assert_eq!(lint::object(&draft.object()), []);
     assert_eq!(
-        plan.accounts,
+        draft.accounts,
         [
             account("WebApp1", "west.contoso.com"),
             account("WebApp1", "WEST"),
@@ -71,9 +71,9 @@ fn makes_a_spec_that_lints_clean() {
 
 #[test]
 fn the_manifest_is_sorted_and_explained() {
-    let plan = Plan::new("webapp1".to_owned(), "WebApp1".to_owned(), west(), &[], None);
+    let draft = Draft::new("webapp1".to_owned(), "WebApp1".to_owned(), west(), &[], None);
     assert_eq!(
-        plan.yaml(),
+        draft.yaml(),
         "\
 apiVersion: windows.k8s.io/v1
 kind: GMSACredentialSpec
@@ -119,12 +119,12 @@ fn reads_what_was_written_for_docker() {
             }
         }
     }"#;
-    let plan = Plan::from_docker(None, docker).unwrap();
-    assert_eq!(plan.name, "webapp-1");
-    assert_eq!(plan.domain, west());
-    assert_eq!(plan.accounts, [account("WebApp_1", "west.contoso.com"), account("WebApp_1", "WEST")]);
+    let draft = Draft::from_docker(None, docker).unwrap();
+    assert_eq!(draft.name, "webapp-1");
+    assert_eq!(draft.domain, west());
+    assert_eq!(draft.accounts, [account("WebApp_1", "west.contoso.com"), account("WebApp_1", "WEST")]);
     let guid = "{CCC2A336-D7F3-4818-A213-272B7924213E}".to_owned();
-    assert_eq!(plan.plugin, Some(Plugin { guid, input: "x".to_owned() }));
-    assert_eq!(lint::object(&plan.object()), []);
-    assert_eq!(Plan::from_docker(Some("own".to_owned()), docker).unwrap().name, "own");
+    assert_eq!(draft.plugin, Some(Plugin { guid, input: "x".to_owned() }));
+    assert_eq!(lint::object(&draft.object()), []);
+    assert_eq!(Draft::from_docker(Some("own".to_owned()), docker).unwrap().name, "own");
 }

@@ -7,9 +7,10 @@ use super::{
     domain::{Join, account_name},
     quote,
 };
+use crate::diagnostic::rules::{self, Rule};
 
 const PATH: &str = "credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts";
-const RULE: &str = "accounts";
+const RULE: &Rule = &rules::ACCOUNTS;
 
 /// More entries than any host fetches: the rest is not looked at.
 const MAX_ENTRIES: usize = 64;

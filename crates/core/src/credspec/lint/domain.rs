@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{CANNOT_START, Report, Severity, bare, quote};
+use crate::diagnostic::rules::{self, Rule};
 
 const PATH: &str = "credspec.DomainJoinConfig";
 const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
@@ -32,7 +33,14 @@ pub(super) fn check<'v>(report: &mut Report, join: Option<&'v Map<String, Value>
     {
         let problem = format!("{} lies below DnsName: the forest root never lies below a domain", quote(tree));
         let remedy = "(Get-ADDomain).Forest, and (Get-ADDomain).DNSRoot for DnsName";
-        report.add(Severity::Error, "dns-tree-name", &format!("{PATH}.DnsTreeName"), problem, WRONG_DOMAIN, remedy);
+        report.add(
+            Severity::Error,
+            &rules::DNS_TREE_NAME,
+            &format!("{PATH}.DnsTreeName"),
+            problem,
+            WRONG_DOMAIN,
+            remedy,
+        );
     }
     let netbios = netbios_name(report, join.get("NetBiosName"));
     Join { dns, netbios, account }
@@ -46,7 +54,7 @@ fn is_below(child: &str, parent: &str) -> bool {
 fn sid(report: &mut Report, value: Option<&Value>) {
     const REMEDY: &str = "(Get-ADDomain).DomainSID.Value";
     let field = format!("{PATH}.Sid");
-    let Some(sid) = report.text("sid", &field, value, CANNOT_START, REMEDY) else { return };
+    let Some(sid) = report.text(&rules::SID, &field, value, CANNOT_START, REMEDY) else { return };
     let numbers: Option<Vec<u32>> =
         sid.strip_prefix("S-1-5-21-").and_then(|rest| rest.split('-').map(number).collect());
     match numbers.as_deref() {
@@ -54,11 +62,11 @@ fn sid(report: &mut Report, value: Option<&Value>) {
         Some([a, b, c, _]) => {
             let problem = format!("{} is an account's SID: one number too many", quote(sid));
             let remedy = format!("S-1-5-21-{a}-{b}-{c}, to be compared with {REMEDY}");
-            report.add(Severity::Error, "sid", &field, problem, WRONG_DOMAIN, remedy);
+            report.add(Severity::Error, &rules::SID, &field, problem, WRONG_DOMAIN, remedy);
         }
         _ => {
             let problem = format!("{} is not a domain's SID, which reads S-1-5-21-a-b-c", quote(sid));
-            report.add(Severity::Error, "sid", &field, problem, WRONG_DOMAIN, REMEDY);
+            report.add(Severity::Error, &rules::SID, &field, problem, WRONG_DOMAIN, REMEDY);
         }
     }
 }
@@ -70,7 +78,7 @@ fn number(text: &str) -> Option<u32> {
 fn guid(report: &mut Report, value: Option<&Value>) {
     const REMEDY: &str = "(Get-ADDomain).ObjectGUID (of the domain, not of the account)";
     let field = format!("{PATH}.Guid");
-    let Some(guid) = report.text("guid", &field, value, CANNOT_START, REMEDY) else { return };
+    let Some(guid) = report.text(&rules::GUID, &field, value, CANNOT_START, REMEDY) else { return };
     if is_guid(guid, |b| b.is_ascii_hexdigit()) {
         return;
     }
@@ -80,7 +88,7 @@ fn guid(report: &mut Report, value: Option<&Value>) {
     } else {
         (format!("{} is not a GUID", quote(guid)), REMEDY.to_owned())
     };
-    report.add(Severity::Error, "guid", &field, problem, CANNOT_START, remedy);
+    report.add(Severity::Error, &rules::GUID, &field, problem, CANNOT_START, remedy);
 }
 
 /// Whether a text has the shape 8-4-4-4-12, of characters that `digit` takes.
@@ -91,7 +99,7 @@ pub(super) fn is_guid(text: &str, digit: impl Fn(u8) -> bool) -> bool {
 
 fn machine_account<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v str> {
     let field = format!("{PATH}.MachineAccountName");
-    let name = report.text("account", &field, value, CANNOT_START, ACCOUNT_REMEDY)?;
+    let name = report.text(&rules::ACCOUNT, &field, value, CANNOT_START, ACCOUNT_REMEDY)?;
     account_name(report, &field, name).then_some(name)
 }
 
@@ -113,12 +121,12 @@ pub(super) fn account_name(report: &mut Report, field: &str, name: &str) -> bool
         return true;
     };
     let remedy = if sam.is_empty() { ACCOUNT_REMEDY.to_owned() } else { bare(sam) };
-    report.add(Severity::Error, "account", field, format!("{} {what}", quote(name)), WHY, remedy);
+    report.add(Severity::Error, &rules::ACCOUNT, field, format!("{} {what}", quote(name)), WHY, remedy);
     false
 }
 
 fn dns_name<'v>(report: &mut Report, key: &str, value: Option<&'v Value>, remedy: &str) -> Option<&'v str> {
-    let rule = if key == "DnsName" { "dns-name" } else { "dns-tree-name" };
+    let rule = if key == "DnsName" { &rules::DNS_NAME } else { &rules::DNS_TREE_NAME };
     let field = format!("{PATH}.{key}");
     let name = report.text(rule, &field, value, CANNOT_START, remedy)?;
     let label = |label: &str| {
@@ -139,7 +147,7 @@ fn dns_name<'v>(report: &mut Report, key: &str, value: Option<&'v Value>, remedy
 
 fn netbios_name<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v str> {
     const REMEDY: &str = "(Get-ADDomain).NetBIOSName";
-    const RULE: &str = "netbios-name";
+    const RULE: &Rule = &rules::NETBIOS_NAME;
     let field = format!("{PATH}.NetBiosName");
     let name = report.text(RULE, &field, value, CANNOT_START, REMEDY)?;
     let (severity, problem) = if name.contains(['\\', '/', ':', '*', '?', '"', '<', '>', '|']) {

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::{Report, Severity, domain::is_guid, quote};
+use crate::diagnostic::rules::{self, Rule};
 
 /// The plugins that are known by name: the word that people type, who makes it, and its GUID.
 pub const KNOWN_PLUGINS: [(&str, &str, &str); 3] = [
@@ -23,7 +24,7 @@ pub(super) fn check(report: &mut Report, value: Option<&Value>) {
         Some(Value::Object(config)) => config,
         Some(_) => {
             let remedy = "PluginGUID, PluginInput and PortableCcgVersion, or no HostAccountConfig";
-            return report.add(Severity::Error, "plugin", PATH, "is not an object", SKIPPED, remedy);
+            return report.add(Severity::Error, &rules::PLUGIN, PATH, "is not an object", SKIPPED, remedy);
         }
     };
     report.unknown_keys(PATH, config, &["PluginGUID", "PluginInput", "PortableCcgVersion"]);
@@ -33,7 +34,7 @@ pub(super) fn check(report: &mut Report, value: Option<&Value>) {
 }
 
 fn version(report: &mut Report, value: Option<&Value>) {
-    const RULE: &str = "plugin-version";
+    const RULE: &Rule = &rules::PLUGIN_VERSION;
     const REMEDY: &str = r#"PortableCcgVersion: "1""#;
     let field = format!("{PATH}.PortableCcgVersion");
     if let Some(Value::Number(_)) = value {
@@ -45,7 +46,7 @@ fn version(report: &mut Report, value: Option<&Value>) {
 }
 
 fn guid(report: &mut Report, value: Option<&Value>) {
-    const RULE: &str = "plugin-guid";
+    const RULE: &Rule = &rules::PLUGIN_GUID;
     const REMEDY: &str = "the plugin's GUID in braces, from its maker or from HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses";
     let field = format!("{PATH}.PluginGUID");
     let Some(guid) = report.text(RULE, &field, value, SKIPPED, REMEDY) else { return };
@@ -66,7 +67,7 @@ fn guid(report: &mut Report, value: Option<&Value>) {
 }
 
 fn input(report: &mut Report, value: Option<&Value>) {
-    const RULE: &str = "plugin-input";
+    const RULE: &Rule = &rules::PLUGIN_INPUT;
     const REMEDY: &str = "one string, as the plugin's maker documents it";
     let field = format!("{PATH}.PluginInput");
     let problem = match value {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Finding, MAX_FINDINGS, Severity, object, suggest_name};
+use super::{Diagnostic, MAX_FINDINGS, Severity, object, suggest_name};
 
 fn good() -> Value {
     json!({
@@ -47,7 +47,10 @@ fn with_plugin(config: Value) -> Value {
 
 /// `severity rule field: problem -> remedy` of each finding.
 fn lines(spec: &Value) -> Vec<String> {
-    let line = |f: &Finding| format!("{} {} {}: {} -> {}", f.severity.as_str(), f.rule, f.field, f.problem, f.remedy);
+    let line = |f: &Diagnostic| {
+        let fix = f.fix.as_deref().unwrap_or_default();
+        format!("{} {} {}: {} -> {fix}", f.severity.as_str(), f.rule.id, f.field, f.message)
+    };
     object(spec).iter().map(line).collect()
 }
 
@@ -314,7 +317,10 @@ fn a_password_is_reported_and_not_repeated() {
         "PortableCcgVersion": "1",
     });
     let found = object(&with_plugin(config));
-    assert_eq!(found.iter().map(|f| (f.severity, f.rule)).collect::<Vec<_>>(), [(Severity::Warning, "plugin-input")]);
+    assert_eq!(
+        found.iter().map(|f| (f.severity, f.rule.id)).collect::<Vec<_>>(),
+        [(Severity::Warning, "plugin-input")]
+    );
     assert!(!format!("{found:?}").contains("hunter2"));
 }
 

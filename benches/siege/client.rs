@@ -1,0 +1,142 @@
+//! Connections to the server, and HTTP/1.1 by hand: what an assault sends is not always what a library would send.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use gmsa_webhook::tls;
+use rustls::{
+    ClientConfig, RootCertStore,
+    client::Resumption,
+    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, split},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+/// How long an answer is waited for: longer than the API server does, so that what takes too long is seen.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What is said where there is no HTTP/2 to be misused.
+pub const NO_HTTP2: &str = "no HTTP/2 connection";
+
+/// The longest answer that is read, in bytes.
+const MAX_ANSWER: usize = 16 << 20;
+
+/// What is needed to connect.
+#[derive(Clone)]
+pub struct Client {
+    pub address: SocketAddr,
+    http1: TlsConnector,
+    http2: TlsConnector,
+}
+
+impl Client {
+    /// Trusts this CA alone. Like the API server, it never resumes a TLS session.
+    pub fn new(address: SocketAddr, ca: &str) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).unwrap()).unwrap();
+        let mut config = ClientConfig::builder_with_provider(tls::crypto_provider())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.resumption = Resumption::disabled();
+        let connector = |protocol: &str| {
+            let mut config = config.clone();
+            config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+            TlsConnector::from(Arc::new(config))
+        };
+        Self { address, http1: connector("http/1.1"), http2: connector("h2") }
+    }
+
+    /// A TLS connection for HTTP/1.1.
+    pub async fn connect(&self) -> io::Result<TlsStream<TcpStream>> {
+        self.handshake(&self.http1).await
+    }
+
+    /// A TLS connection for HTTP/2.
+    pub async fn connect_http2(&self) -> io::Result<TlsStream<TcpStream>> {
+        self.handshake(&self.http2).await
+    }
+
+    async fn handshake(&self, connector: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
+        let stream = TcpStream::connect(self.address).await?;
+        stream.set_nodelay(true)?;
+        connector.connect(ServerName::from(self.address.ip()), stream).await
+    }
+
+    /// Posts a review on a connection of its own, and reads while it writes.
+    pub async fn post(&self, path: &str, body: Bytes) -> Answer {
+        let exchange = async {
+            let (mut from, mut to) = split(self.connect().await?);
+            let head = head(path, body.len());
+            let write = async {
+                to.write_all(head.as_bytes()).await?;
+                to.write_all(&body).await?;
+                to.flush().await
+            };
+            // Where the server answers early, what is left of the body need not be written.
+            let mut read = std::pin::pin!(read_answer(&mut from));
+            tokio::select! {
+                answer = &mut read => answer,
+                _ = write => read.await,
+            }
+        };
+        Answer(timeout(PATIENCE, exchange).await.ok().and_then(Result::ok))
+    }
+}
+
+/// The head of a review of this length.
+pub fn head(path: &str, length: usize) -> String {
+    format!(
+        "POST {path}?timeout=10s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    )
+}
+
+/// Status code and body; nothing where no whole answer came.
+pub struct Answer(pub Option<(u16, Vec<u8>)>);
+
+impl Answer {
+    /// In a word: `allowed`, `denied 422`, `503`, `none`.
+    pub fn word(&self) -> String {
+        match &self.0 {
+            None => "none".to_owned(),
+            Some((200, body)) => {
+                let answer: Value = serde_json::from_slice(body).unwrap_or_default();
+                match &answer["response"] {
+                    response if response["allowed"] == true => "allowed".to_owned(),
+                    response => format!("denied {}", response["status"]["code"]),
+                }
+            }
+            Some((code, _)) => code.to_string(),
+        }
+    }
+}
+
+/// Reads one answer with a `content-length`, or none.
+pub async fn read_answer(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u16, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    loop {
+        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+            let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+            let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(invalid)?;
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let length = length.map_or(Ok(0), str::parse::<usize>).map_err(|_| invalid())?;
+            let mut body = bytes.split_off(end + 4);
+            let have = body.len();
+            body.resize(length.min(MAX_ANSWER), 0);
+            if have < body.len() {
+                from.read_exact(&mut body[have..]).await?;
+            }
+            return Ok((code, body));
+        }
+        if from.read_buf(&mut bytes).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}

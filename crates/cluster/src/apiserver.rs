@@ -1,0 +1,344 @@
+//! The API server, as the webhook calls it: one connection, limits on what is in flight, one retry.
+//!
+//! What always holds: a call ends by its deadline, whatever the API server does; no more calls are in flight at once than
+//! their [`CallKind`] allows, and waiting for a turn counts against the deadline; a call is tried again once, and only where the
+//! first try may have failed by chance; what the API server said reaches people cut to a bound, and only where it is a
+//! `Status`: never the body of an answer.
+
+use std::{error::Error as _, fmt, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode, header::RETRY_AFTER};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use kube::core::Status;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use gmsa_core::admission::Failure;
+
+pub mod backoff;
+mod client;
+mod turns;
+
+use backoff::jittered;
+pub use client::ClientError;
+pub use turns::CallKind;
+use turns::Turns;
+
+/// The largest answer that is read, in bytes: etcd refuses objects far below it, and lists are read in pages.
+const MAX_ANSWER: usize = 32 * 1024 * 1024;
+
+/// The pause before the second try where the API server does not ask for another.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The most characters of the API server's own words in a cause.
+const MAX_CAUSE: usize = 512;
+
+/// A client of the API server.
+pub struct ApiServer {
+    client: kube::Client,
+    access_reviews: Turns,
+    known_specs: Turns,
+    unknown_specs: Turns,
+    background: Turns,
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither in-cluster credentials nor a kubeconfig could be read.
+    #[error("no credentials for a cluster: not in a pod ({in_cluster}), and no kubeconfig ({kubeconfig})")]
+    NoCredentials {
+        /// What is wrong with the in-cluster credentials.
+        in_cluster: kube::config::InClusterError,
+        /// What is wrong with the kubeconfig.
+        kubeconfig: kube::config::KubeconfigError,
+    },
+    /// The credentials do not make a client.
+    #[error("the credentials for the cluster cannot be used")]
+    Unusable(#[source] Box<ClientError>),
+}
+
+/// Why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// Other calls took all the time there was.
+    #[error("{} other calls to the API server were under way for {}", .0.limit(), Seconds(*.1))]
+    NoTurn(CallKind, Duration),
+    /// The API server took all the time there was.
+    #[error("no answer from the API server within {}", Seconds(*.0))]
+    TimedOut(Duration),
+    /// The API server refused, or something in front of it did.
+    #[error("the API server answered {}", refusal(*.code, .status.as_deref()))]
+    Refused {
+        /// The HTTP status code.
+        code: StatusCode,
+        /// What the API server said, where it was the API server.
+        status: Option<Box<Status>>,
+        /// When it asks to be called again.
+        retry_after: Option<Duration>,
+    },
+    /// The connection could not be made, or broke.
+    #[error("the API server cannot be reached: {}", bounded(&chain(.0)))]
+    Unreachable(kube::Error),
+    /// The connection broke in the middle of the answer.
+    #[error("the API server's answer broke off")]
+    Cut,
+    /// The answer is larger than any that is expected.
+    #[error("the API server's answer is larger than {} MiB", MAX_ANSWER / (1024 * 1024))]
+    TooLarge,
+}
+
+impl CallError {
+    /// The HTTP status code, where there was an answer.
+    #[must_use]
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Refused { code, .. } => Some(code.as_u16()),
+            _ => None,
+        }
+    }
+
+    /// What the API server said, where it said something.
+    #[must_use]
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Refused { status, .. } => status.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// How long to wait before the call is worth another try; `None` where it would fail again.
+    fn pause(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { code, retry_after, .. }
+                if *code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error() =>
+            {
+                Some(retry_after.unwrap_or_else(|| jittered(PAUSE)))
+            }
+            Self::Unreachable(kube::Error::Service(_) | kube::Error::HyperError(_)) | Self::Cut => {
+                Some(jittered(PAUSE))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        let timed_out = matches!(error, CallError::NoTurn(..) | CallError::TimedOut(_));
+        Self { timed_out, cause: error.to_string() }
+    }
+}
+
+impl ApiServer {
+    /// A client with the credentials of the pod that this process runs in, or else those of a kubeconfig (`KUBECONFIG`, or
+    /// `~/.kube/config`).
+    ///
+    /// # Errors
+    /// Where there are no credentials, or none that can be used.
+    pub async fn from_environment() -> Result<Self, ConnectError> {
+        let config = match kube::Config::incluster() {
+            Ok(config) => config,
+            Err(in_cluster) => kube::Config::from_kubeconfig(&kube::config::KubeConfigOptions::default())
+                .await
+                .map_err(|kubeconfig| ConnectError::NoCredentials { in_cluster, kubeconfig })?,
+        };
+        Self::new(config)
+    }
+
+    /// A client with these credentials. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// Where the credentials cannot be used.
+    pub fn new(config: kube::Config) -> Result<Self, ConnectError> {
+        Ok(Self {
+            client: client::connect(config).map_err(|error| ConnectError::Unusable(Box::new(error)))?,
+            access_reviews: Turns::new(CallKind::AccessReview),
+            known_specs: Turns::new(CallKind::KnownSpec),
+            unknown_specs: Turns::new(CallKind::UnknownSpec),
+            background: Turns::new(CallKind::Background),
+        })
+    }
+
+    /// The client itself, for what is not a call with an end: watches.
+    #[must_use]
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// Calls for no review in particular, and gives the body of the answer. On an error of the connection, on 429 and on
+    /// 5xx it calls once again, after the time that the API server asks for; where that lies behind the deadline, it gives
+    /// up at once.
+    ///
+    /// # Errors
+    /// Where there is no answer with a 2xx code by the deadline.
+    pub async fn call(&self, request: Request<Vec<u8>>, deadline: Instant) -> Result<Bytes, CallError> {
+        self.call_for(CallKind::Background, None, request, deadline).await
+    }
+
+    /// Calls like [`Self::call`], and gives the head of the answer too.
+    ///
+    /// # Errors
+    /// Where there is no answer with a 2xx code by the deadline.
+    pub async fn exchange(&self, request: Request<Vec<u8>>, deadline: Instant) -> Result<Response<Bytes>, CallError> {
+        self.exchange_for(CallKind::Background, None, request, deadline).await
+    }
+
+    /// Calls like [`Self::call`], within the limits of `kind`, and of the share of `namespace` where one is named.
+    ///
+    /// # Errors
+    /// Where there is no answer with a 2xx code by the deadline.
+    pub async fn call_for(
+        &self,
+        kind: CallKind,
+        namespace: Option<&str>,
+        request: Request<Vec<u8>>,
+        deadline: Instant,
+    ) -> Result<Bytes, CallError> {
+        self.exchange_for(kind, namespace, request, deadline).await.map(Response::into_body)
+    }
+
+    async fn exchange_for(
+        &self,
+        kind: CallKind,
+        namespace: Option<&str>,
+        request: Request<Vec<u8>>,
+        deadline: Instant,
+    ) -> Result<Response<Bytes>, CallError> {
+        let asked = Instant::now();
+        let attempt = |request| async {
+            let Ok(Ok(turn)) = timeout_at(deadline, self.turns(kind).turn(namespace)).await else {
+                return Err(CallError::NoTurn(kind, deadline - asked));
+            };
+            let answer = timeout_at(deadline, self.send(request)).await;
+            drop(turn);
+            answer.unwrap_or_else(|_| Err(CallError::TimedOut(deadline - asked)))
+        };
+        let error = match attempt(request.clone()).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let Some(pause) = error.pause().filter(|pause| Instant::now() + *pause < deadline) else { return Err(error) };
+        sleep(pause).await;
+        attempt(request).await
+    }
+
+    fn turns(&self, kind: CallKind) -> &Turns {
+        match kind {
+            CallKind::AccessReview => &self.access_reviews,
+            CallKind::KnownSpec => &self.known_specs,
+            CallKind::UnknownSpec => &self.unknown_specs,
+            CallKind::Background => &self.background,
+        }
+    }
+
+    async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
+        let answer = self.client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, MAX_ANSWER)
+            .collect()
+            .await
+            .map_err(|error| if error.is::<LengthLimitError>() { CallError::TooLarge } else { CallError::Cut })?;
+        let body = body.to_bytes();
+        if head.status.is_success() {
+            return Ok(Response::from_parts(head, body));
+        }
+        Err(CallError::Refused {
+            code: head.status,
+            status: serde_json::from_slice(&body).ok().map(Box::new),
+            retry_after: retry_after(&head.headers),
+        })
+    }
+}
+
+/// The header's form in seconds, which is the one that the API server uses.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
+
+fn refusal(code: StatusCode, status: Option<&Status>) -> String {
+    match status.map(|status| status.message.as_str()).filter(|message| !message.is_empty()) {
+        Some(message) => format!("{}: {}", code.as_u16(), bounded(message)),
+        None => code.to_string(),
+    }
+}
+
+/// A duration for people: `9.5 s`.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} s", self.0.as_secs_f64())
+    }
+}
+
+/// A text from the API server, fit for a message: on one line, and cut where it is long.
+#[must_use]
+pub fn bounded(text: &str) -> String {
+    let mut chars = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut bounded: String = chars.by_ref().take(MAX_CAUSE).collect();
+    if chars.next().is_some() {
+        bounded.push('…');
+    }
+    bounded
+}
+
+/// What kube's error stands for, down to what the operating system said; the client's own words for its layers are left out.
+fn chain(error: &kube::Error) -> String {
+    let mut causes: Vec<String> = Vec::new();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let cause = error.to_string();
+        // Some errors repeat their source.
+        if causes.last().is_none_or(|last| !last.ends_with(&cause)) {
+            causes.push(cause);
+        }
+        next = error.source();
+    }
+    if causes.is_empty() { error.to_string() } else { causes.join(": ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn retry_after_is_read_in_seconds_only() {
+        let read =
+            |value: &'static str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(value))]));
+        assert_eq!(read("3"), Some(Duration::from_secs(3)));
+        assert_eq!(read("Fri, 31 Dec 1999 23:59:59 GMT"), None);
+        assert_eq!(read("-1"), None);
+        assert_eq!(retry_after(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn the_api_servers_words_stay_on_one_line_and_within_the_bound() {
+        assert_eq!(bounded("a\r\nb\u{1b}[0m\n"), "a  b [0m");
+        assert_eq!(bounded(&"x".repeat(MAX_CAUSE)), "x".repeat(MAX_CAUSE));
+        assert_eq!(bounded(&"é".repeat(MAX_CAUSE + 1)), format!("{}…", "é".repeat(MAX_CAUSE)));
+    }
+
+    #[test]
+    fn a_refusal_without_a_status_is_named_by_its_code() {
+        let error = CallError::Refused { code: StatusCode::BAD_GATEWAY, status: None, retry_after: None };
+        assert_eq!(
+            Failure::from(error),
+            Failure { timed_out: false, cause: "the API server answered 502 Bad Gateway".to_owned() }
+        );
+    }
+
+    #[test]
+    fn only_a_failure_by_chance_is_tried_again() {
+        let refused = |code| CallError::Refused { code, status: None, retry_after: Some(Duration::from_secs(7)) };
+        assert_eq!(refused(StatusCode::TOO_MANY_REQUESTS).pause(), Some(Duration::from_secs(7)));
+        assert_eq!(refused(StatusCode::SERVICE_UNAVAILABLE).pause(), Some(Duration::from_secs(7)));
+        assert_eq!(refused(StatusCode::FORBIDDEN).pause(), None);
+        assert_eq!(refused(StatusCode::NOT_FOUND).pause(), None);
+        assert!(CallError::Cut.pause().is_some_and(|pause| pause <= PAUSE));
+        assert_eq!(CallError::TooLarge.pause(), None);
+        assert_eq!(CallError::TimedOut(PAUSE).pause(), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! May this subject `use` that credential spec?: the trait, and what it answers.
+//!
+//! What always holds: an answer comes by the deadline; a check that could not be made is never an approval.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio::time::Instant;
+
+use gmsa_core::{
+    admission::{Source, Subject, UseFact},
+    credspec::SpecName,
+};
+
+pub mod access_review;
+pub mod rbac;
+
+/// Whether a subject may use a credential spec, and who says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it may.
+    pub fact: UseFact,
+    /// Who says so.
+    pub source: Source,
+}
+
+/// Answers whether a service account holds the verb `use` on a credential spec, in its own namespace.
+pub trait Authorizer: Send + Sync + 'static {
+    /// Asks. Never takes longer than until `deadline`; a time-out is [`UseFact::Failed`].
+    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict>;
+}
+
+impl<T: Authorizer + ?Sized> Authorizer for Arc<T> {
+    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict> {
+        (**self).may_use(subject, spec, deadline)
+    }
+}

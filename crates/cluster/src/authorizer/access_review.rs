@@ -1,0 +1,180 @@
+//! Authorisation, asked of the API server: a `LocalSubjectAccessReview` for each question.
+//!
+//! What always holds: the review is made in the pod's namespace, for exactly the pod's service account and its two groups;
+//! only `allowed` without `denied` is an approval, and an answer that cannot be read is a failure.
+
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt as _};
+use http::{Request, header::CONTENT_TYPE};
+use k8s_openapi::{
+    api::authorization::v1::{LocalSubjectAccessReview, ResourceAttributes, SubjectAccessReviewSpec},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::{Authorizer, Verdict};
+use crate::apiserver::{ApiServer, CallError, CallKind, bounded};
+use gmsa_core::{
+    admission::{Failure, Source, Subject, UseFact},
+    credspec::{GROUP, PLURAL, SpecName, USE_VERB, is_dns_subdomain},
+};
+
+/// An [`Authorizer`] that asks the API server every question.
+pub struct AccessReviews {
+    api: Arc<ApiServer>,
+}
+
+/// Why a check could not be made.
+#[derive(Debug, thiserror::Error)]
+enum CheckError {
+    #[error("the namespace is not a DNS label")]
+    Namespace,
+    #[error("the access review cannot be written")]
+    Write(#[source] serde_json::Error),
+    #[error("the access review does not make a request")]
+    Request(#[source] http::Error),
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("the API server's answer is not a LocalSubjectAccessReview with a status")]
+    NotAnAnswer,
+}
+
+impl From<CheckError> for Failure {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Call(error) => error.into(),
+            error => Self { timed_out: false, cause: error.to_string() },
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    status: Status,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    allowed: bool,
+    #[serde(default)]
+    denied: bool,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    evaluation_error: String,
+}
+
+impl From<Status> for UseFact {
+    fn from(status: Status) -> Self {
+        if status.allowed && !status.denied {
+            return Self::Allowed;
+        }
+        let (reason, error) = (bounded(&status.reason), bounded(&status.evaluation_error));
+        // An evaluation error alone does not make the answer less valid: a role that is bound but missing is one.
+        let reason = match (reason.is_empty(), error.is_empty() || reason.contains(&error)) {
+            (true, true) => None,
+            (false, true) => Some(reason),
+            (true, false) => Some(format!("evaluation error: {error}")),
+            (false, false) => Some(format!("{reason} (evaluation error: {error})")),
+        };
+        Self::Denied { reason }
+    }
+}
+
+impl AccessReviews {
+    /// Asks through `api`.
+    #[must_use]
+    pub fn new(api: Arc<ApiServer>) -> Self {
+        Self { api }
+    }
+
+    async fn check(&self, subject: &Subject, spec: &SpecName, deadline: Instant) -> Result<UseFact, CheckError> {
+        // A namespace that floods the API server with questions leaves turns to the others.
+        let namespace = Some(&*subject.namespace);
+        let body = self.api.call_for(CallKind::AccessReview, namespace, request(subject, spec)?, deadline).await?;
+        let answer: Answer = serde_json::from_slice(&body).map_err(|_| CheckError::NotAnAnswer)?;
+        Ok(answer.status.into())
+    }
+}
+
+fn request(subject: &Subject, spec: &SpecName) -> Result<Request<Vec<u8>>, CheckError> {
+    let namespace = &*subject.namespace;
+    // It becomes a part of a URL.
+    if namespace.contains('.') || !is_dns_subdomain(namespace) {
+        return Err(CheckError::Namespace);
+    }
+    let review = LocalSubjectAccessReview {
+        metadata: ObjectMeta { namespace: Some(namespace.to_owned()), ..ObjectMeta::default() },
+        spec: SubjectAccessReviewSpec {
+            user: Some(subject.user()),
+            groups: Some(subject.groups().to_vec()),
+            resource_attributes: Some(ResourceAttributes {
+                namespace: Some(namespace.to_owned()),
+                verb: Some(USE_VERB.to_owned()),
+                group: Some(GROUP.to_owned()),
+                resource: Some(PLURAL.to_owned()),
+                name: Some(spec.as_str().to_owned()),
+                ..ResourceAttributes::default()
+            }),
+            ..SubjectAccessReviewSpec::default()
+        },
+        status: None,
+    };
+    Request::post(format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews"))
+        .header(CONTENT_TYPE, "application/json")
+        .body(serde_json::to_vec(&review).map_err(CheckError::Write)?)
+        .map_err(CheckError::Request)
+}
+
+impl Authorizer for AccessReviews {
+    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict> {
+        async move {
+            let fact = self.check(subject, spec, deadline).await.unwrap_or_else(|error| UseFact::Failed(error.into()));
+            Verdict { fact, source: Source::Api }
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fact(status: &str) -> UseFact {
+        UseFact::from(serde_json::from_str::<Status>(status).unwrap())
+    }
+
+    fn denied(reason: Option<&str>) -> UseFact {
+        UseFact::Denied { reason: reason.map(str::to_owned) }
+    }
+
+    #[test]
+    fn only_allowed_without_denied_is_an_approval() {
+        assert_eq!(fact(r#"{"allowed": true}"#), UseFact::Allowed);
+        assert_eq!(fact(r#"{"allowed": true, "evaluationError": "x"}"#), UseFact::Allowed);
+        assert_eq!(fact(r#"{"allowed": true, "denied": true, "reason": "no"}"#), denied(Some("no")));
+        assert_eq!(fact(r#"{"allowed": false}"#), denied(None));
+    }
+
+    #[test]
+    fn an_evaluation_error_is_told_with_the_reason_and_once() {
+        let told = |reason, error| {
+            fact(&serde_json::json!({"allowed": false, "reason": reason, "evaluationError": error}).to_string())
+        };
+        assert_eq!(told("", "role x not found"), denied(Some("evaluation error: role x not found")));
+        assert_eq!(told("no rule", "role x\nnot found"), denied(Some("no rule (evaluation error: role x not found)")));
+        assert_eq!(told("RBAC: role x not found", "role x not found"), denied(Some("RBAC: role x not found")));
+    }
+
+    #[test]
+    fn a_namespace_that_is_no_label_never_reaches_a_url() {
+        for namespace in ["", "a/b", "a.b", "../..", "x?y"] {
+            let subject = Subject { namespace: namespace.into(), service_account: "default".into() };
+            let spec = SpecName::parse("web").unwrap();
+            assert!(matches!(request(&subject, &spec), Err(CheckError::Namespace)), "{namespace}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! RBAC over manifests: who holds `use`, by which role and binding, and with which reason.
+
+use std::time::Duration;
+
+use super::*;
+use crate::manifests::{Error, parse};
+use gmsa_core::diagnostic::Diagnostics;
+
+mod objects;
+mod semantics;
+
+fn rbac(text: &str) -> Result<Rbac, String> {
+    {
+        let (found, refused) = Rbac::from_documents(&parse("a.yaml", text).complete().unwrap());
+        let mut problems = Diagnostics::default();
+        problems.extend(refused);
+        Error::unless_none(problems).map(|()| found).map_err(|error| error.to_string())
+    }
+}
+
+fn subject(namespace: &str, service_account: &str) -> Subject {
+    Subject { namespace: Arc::from(namespace), service_account: Arc::from(service_account) }
+}
+
+fn role(kind: &str, name: &str, more: &str) -> String {
+    format!("---\n{{apiVersion: rbac.authorization.k8s.io/v1, kind: {kind}, metadata: {name}, {more}}}\n")
+}
+
+/// A role of all rights on credential specs.
+fn uses(kind: &str, name: &str) -> String {
+    let rule = "{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], verbs: [use]}";
+    role(kind, name, &format!("rules: [{rule}]"))
+}
+
+fn binding(kind: &str, name: &str, role: &str, subjects: &str) -> String {
+    let more = format!("roleRef: {{apiGroup: rbac.authorization.k8s.io, {role}}}, subjects: [{subjects}]");
+    self::role(kind, name, &more)
+}
+
+#[tokio::test]
+async fn a_verdict_is_allowed_or_denied_and_comes_from_files() {
+    let spec = SpecName::parse("web").unwrap();
+    let past = Instant::now() - Duration::from_secs(1);
+    let account = "{kind: ServiceAccount, name: app, namespace: prod}";
+    let rbac = rbac(
+        &(uses("ClusterRole", "{name: r}")
+            + &binding("RoleBinding", "{name: b, namespace: prod}", "kind: ClusterRole, name: r", account)
+            + &binding(
+                "RoleBinding",
+                "{name: c, namespace: prod}",
+                "kind: Role, name: gone",
+                "{kind: Group, name: 'system:serviceaccounts:prod'}",
+            )),
+    )
+    .unwrap();
+    let denied = |reason: Option<&str>| UseFact::Denied { reason: reason.map(str::to_owned) };
+    let cases = [
+        (subject("prod", "app"), UseFact::Allowed),
+        (subject("prod", "other"), denied(Some("RBAC: role.rbac.authorization.k8s.io \"gone\" not found"))),
+        (subject("test", "app"), denied(None)),
+    ];
+    for (subject, fact) in cases {
+        let verdict = rbac.may_use(&subject, &spec, past).await;
+        assert_eq!(verdict, Verdict { fact, source: Source::Files }, "{subject:?}");
+    }
+}
+
+#[test]
+fn objects_are_counted() {
+    let text = uses("ClusterRole", "{name: a}")
+        + &uses("Role", "{name: a, namespace: x}")
+        + &uses("Role", "{name: a}")
+        + &binding("RoleBinding", "{name: a, namespace: x}", "kind: Role, name: a", "")
+        + &binding("RoleBinding", "{name: a}", "kind: Role, name: a", "")
+        + &binding("ClusterRoleBinding", "{name: a}", "kind: ClusterRole, name: a", "")
+        + "---\n{apiVersion: iam.example.com/v1, kind: Role}\n"
+        + "---\n{apiVersion: rbac.authorization.k8s.io/v1, kind: Other}\n";
+    let rbac = rbac(&text).unwrap();
+    assert_eq!((rbac.role_count(), rbac.binding_count()), (3, 3));
+    assert_eq!(rbac.namespaces().collect::<Vec<_>>(), ["default", "x"]);
+    let none = Rbac::from_documents(&[]).0;
+    assert_eq!((none.role_count(), none.binding_count()), (0, 0));
+}
+
+#[test]
+fn all_grants_of_an_access_are_listed() {
+    let spec = SpecName::parse("web").unwrap();
+    let text = uses("ClusterRole", "{name: r}")
+        + &role("ClusterRole", "{name: useless}", "rules: []")
+        + &binding(
+            "RoleBinding",
+            "{name: b, namespace: prod}",
+            "kind: ClusterRole, name: r",
+            "{kind: User, name: eve}, {kind: ServiceAccount, name: app}",
+        )
+        + &binding(
+            "RoleBinding",
+            "{name: c, namespace: prod}",
+            "kind: ClusterRole, name: useless",
+            "{kind: User, name: eve}",
+        )
+        + &binding(
+            "RoleBinding",
+            "{name: b, namespace: test}",
+            "kind: ClusterRole, name: r",
+            "{kind: User, name: eve}",
+        )
+        + &binding("ClusterRoleBinding", "{name: all}", "kind: ClusterRole, name: r", "{kind: Group, name: admins}");
+    let rbac = rbac(&text).unwrap();
+    let reasons = |namespace| {
+        let access = Access { namespace, ..Access::to_use(&spec, "") };
+        rbac.grants(&access).map(|grant| grant.to_string()).collect::<Vec<_>>()
+    };
+    let cluster = "RBAC: allowed by ClusterRoleBinding \"all\" of ClusterRole \"r\" to Group \"admins\"";
+    assert_eq!(reasons(None), [cluster]);
+    assert_eq!(
+        reasons(Some("prod")),
+        [
+            cluster,
+            "RBAC: allowed by RoleBinding \"b/prod\" of ClusterRole \"r\" to User \"eve\"",
+            "RBAC: allowed by RoleBinding \"b/prod\" of ClusterRole \"r\" to ServiceAccount \"app/prod\"",
+        ]
+    );
+}

@@ -1,0 +1,25 @@
+//! The CRD of this release: its text, and the revision that says which of two is newer.
+
+use serde_json::Value;
+
+/// The manifest, as the chart has it.
+pub const TEXT: &str = include_str!("../../../charts/gmsa-webhook/crds/gmsacredentialspecs.yaml");
+/// The path of the CRD in an API server.
+pub const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gmsacredentialspecs.windows.k8s.io";
+/// The annotation that counts the changes of the CRD.
+const ANNOTATION: &str = "gmsa-webhook/crd-revision";
+
+/// The revision of this release's CRD.
+#[must_use]
+pub fn own_revision() -> u32 {
+    let annotation = TEXT.lines().find_map(|line| line.trim().strip_prefix(ANNOTATION)?.strip_prefix(": "));
+    annotation.and_then(|revision| revision.trim_matches('"').parse().ok()).unwrap_or_default()
+}
+
+/// The revision of a CRD. One without the annotation is older than any with it.
+#[must_use]
+pub fn revision(crd: &Value) -> u32 {
+    let annotations = crd.pointer("/metadata/annotations");
+    let revision = annotations.and_then(|annotations| annotations.get(ANNOTATION)).and_then(Value::as_str);
+    revision.and_then(|revision| revision.parse().ok()).unwrap_or_default()
+}

@@ -1,0 +1,12 @@
+//! What the server and the plugin know of a cluster, from its API server or from manifests.
+//!
+//! Each answer has two sources: [`resolver`] finds credential specs by live reads or in manifests, [`authorizer`] says who
+//! may use them by access reviews or by the RBAC objects of manifests. The admission core asks neither: it gets the answers
+//! as facts.
+
+pub mod apiserver;
+pub mod authorizer;
+pub mod crd;
+pub mod manifests;
+pub mod resolver;
+pub mod standalone;

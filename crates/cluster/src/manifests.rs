@@ -1,0 +1,185 @@
+//! Kubernetes manifests from files: what `serve --standalone` and `kubectl gmsa` read instead of a cluster.
+//!
+//! What always holds: reading never fails as a whole. Each document is read on its own, and what is wrong with one is
+//! reported with its line; the caller decides whether that is fatal. Each [`Document`] knows its [`Location`]; work and
+//! memory are proportional to the input and bounded. Nothing here knows a kind of object: users pick theirs and skip the
+//! others.
+
+use std::{fmt, sync::Arc};
+
+use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location, rules};
+use serde_json::Value;
+
+mod encoding;
+mod field;
+mod folder;
+mod text;
+mod yaml;
+
+pub use encoding::decode;
+pub use field::Field;
+pub use folder::{Bounds, MAX_DEPTH, load};
+pub use text::parse;
+
+/// What was read.
+#[derive(Clone, Debug, Default)]
+pub struct Manifests {
+    /// The Kubernetes objects.
+    pub documents: Vec<Document>,
+    /// What could not be read.
+    pub problems: Diagnostics,
+    /// Documents with neither `apiVersion` nor `kind`, which are not meant for Kubernetes.
+    pub foreign: Diagnostics,
+}
+
+impl Manifests {
+    /// Adds what was read elsewhere.
+    pub fn extend(&mut self, more: Self) {
+        self.documents.extend(more.documents);
+        self.problems.extend(more.problems);
+        self.foreign.extend(more.foreign);
+    }
+
+    /// Makes foreign documents problems: for a file that was asked for by its name, or that holds Kubernetes objects too.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        let unreadable = |foreign: Diagnostic| Diagnostic {
+            message: format!("{}, found neither", text::EXPECTED),
+            rule: &rules::UNREADABLE,
+            severity: rules::UNREADABLE.severity,
+            ..foreign
+        };
+        let mut problems: Vec<Diagnostic> =
+            self.problems.into_iter().chain(self.foreign.into_iter().map(unreadable)).collect();
+        let place = |problem: &Diagnostic| problem.location.clone().map(|Location { file, position }| (file, position));
+        problems.sort_by_cached_key(place);
+        self.problems = Diagnostics::default();
+        self.problems.extend(problems);
+        self.foreign = Diagnostics::default();
+        self
+    }
+
+    /// The documents, for a caller that cannot go on with a part of them.
+    ///
+    /// # Errors
+    /// Everything that is wrong, foreign documents included.
+    pub fn complete(self) -> Result<Vec<Document>, Error> {
+        let Self { documents, problems, .. } = self.strict();
+        Error::unless_none(problems)?;
+        Ok(documents)
+    }
+}
+
+/// The most problems that the message of an [`Error`] lists.
+const MAX_SHOWN: usize = 20;
+
+/// Why manifests cannot be used: everything that is wrong with them.
+#[derive(Clone, Debug)]
+pub struct Error {
+    problems: Diagnostics,
+}
+
+impl Error {
+    /// Fails where there is a problem.
+    ///
+    /// # Errors
+    /// All of `problems`, if any.
+    pub fn unless_none(problems: Diagnostics) -> Result<(), Self> {
+        if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
+    }
+
+    /// Everything that is wrong.
+    #[must_use]
+    pub fn problems(&self) -> &[Diagnostic] {
+        self.problems.as_slice()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cannot load the manifests")?;
+        let problems = self.problems.as_slice();
+        for problem in problems.iter().take(MAX_SHOWN) {
+            write!(f, "\n  {problem}")?;
+        }
+        match problems.len().saturating_sub(MAX_SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n  and {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// One Kubernetes object of a manifest; an item of a `List` is an object of its own.
+#[derive(Clone, Debug)]
+pub struct Document {
+    location: Location,
+    api_version: String,
+    kind: String,
+    value: Value,
+    lines: yaml::Lines,
+}
+
+impl Document {
+    /// Where it stands.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// The file in which it stands.
+    #[must_use]
+    pub fn file(&self) -> &Arc<str> {
+        &self.location.file
+    }
+
+    /// Its `apiVersion`, such as `windows.k8s.io/v1`.
+    #[must_use]
+    pub fn api_version(&self) -> &str {
+        &self.api_version
+    }
+
+    /// The group of its `apiVersion`; empty for the core group.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// Its `kind`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// The whole object, a JSON object.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The whole object as a [`Field`], from which its fields are read.
+    #[must_use]
+    pub fn root(&self) -> Field<'_> {
+        Field::root(self)
+    }
+
+    /// The line of the file, counted from 1, on which the value at a JSON Pointer (RFC 6901) stands; where there is no such
+    /// value, the line of the closest one around it.
+    #[must_use]
+    pub fn line_of(&self, pointer: &str) -> u64 {
+        let mut lines = &self.lines;
+        for token in pointer.split('/').skip(1) {
+            let name = token.replace("~1", "/").replace("~0", "~");
+            let below = lines.field(&name).or_else(|| name.parse().ok().and_then(|index| lines.item(index)));
+            match below {
+                Some(below) => lines = below,
+                None => break,
+            }
+        }
+        lines.line
+    }
+}
+
+#[cfg(test)]
+mod tests;

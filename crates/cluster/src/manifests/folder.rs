@@ -1,0 +1,208 @@
+//! The files of a folder, in a fixed order, each once, within bounds.
+//!
+//! Symbolic links are followed, as a mounted ConfigMap needs, and a file or folder that is reached twice counts once, so
+//! links in a circle end. Names that begin with a dot are skipped: such a mount keeps its older versions there.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location, rules};
+use walkdir::{DirEntry, WalkDir};
+
+use super::{
+    Manifests, decode,
+    text::{not_text, parse_all},
+};
+
+/// The deepest nesting of folders; the one that is asked for counts as the first.
+pub const MAX_DEPTH: usize = 16;
+
+/// How much is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// The largest file, in bytes.
+    pub file_bytes: usize,
+    /// The most manifests and folders.
+    pub files: usize,
+    /// The most bytes in all files.
+    pub total_bytes: usize,
+}
+
+impl Bounds {
+    /// What a server starts from.
+    pub const SERVER: Self = Self { file_bytes: 4 * 1024 * 1024, files: 4096, total_bytes: 32 * 1024 * 1024 };
+}
+
+/// Reads every manifest of a folder and of the folders in it (`*.yaml`, `*.yml`, `*.json`, in the order of their names), or
+/// one file of any name. Foreign documents are problems in a file that was asked for, and beside Kubernetes objects.
+#[must_use]
+pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
+    let in_folder = path.is_dir();
+    let mut walk = Walk { max_files: bounds.files, ..Walk::default() };
+    walk.start(path);
+    let mut all = Manifests { problems: walk.problems, ..Manifests::default() };
+    let (mut texts, mut problems, mut total) = (Vec::new(), Vec::new(), 0);
+    for file in walk.files {
+        let name = file.display().to_string();
+        match read(&file, bounds, &mut total) {
+            Ok(bytes) => match decode(bytes) {
+                Ok(text) => texts.push((name, text)),
+                Err(before) => problems.push((texts.len(), not_text(&name, &before))),
+            },
+            Err(Fault::File(message)) => problems.push((texts.len(), about(&file, message))),
+            Err(Fault::Total) => {
+                let message = format!("expected at most {} bytes in all manifests", bounds.total_bytes);
+                problems.push((texts.len(), about(path, message)));
+                break;
+            }
+        }
+    }
+    let borrowed: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    // In the order of the files.
+    let mut problems = problems.into_iter().peekable();
+    for (position, found) in parse_all(&borrowed).into_iter().enumerate() {
+        while let Some((_, problem)) = problems.next_if(|(before, _)| *before <= position) {
+            all.problems.push(problem);
+        }
+        all.extend(if in_folder && found.documents.is_empty() { found } else { found.strict() });
+    }
+    all.problems.extend(problems.map(|(_, problem)| problem));
+    all
+}
+
+enum Fault {
+    File(String),
+    Total,
+}
+
+fn read(path: &Path, bounds: &Bounds, total: &mut usize) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    // One byte more than is allowed, so that a file that is too large shows.
+    let limit = bounds.file_bytes as u64 + 1;
+    File::open(path)
+        .and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        .map_err(|error| Fault::File(unreadable(&error)))?;
+    if bytes.len() > bounds.file_bytes {
+        return Err(Fault::File(format!("expected at most {} bytes", bounds.file_bytes)));
+    }
+    *total += bytes.len();
+    if *total > bounds.total_bytes { Err(Fault::Total) } else { Ok(bytes) }
+}
+
+fn unreadable(error: &io::Error) -> String {
+    format!("cannot be read: {error}")
+}
+
+fn about(path: &Path, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(&rules::UNREADABLE, message).at(Location::file(&path.display().to_string()))
+}
+
+#[derive(Default)]
+struct Walk {
+    files: Vec<PathBuf>,
+    max_files: usize,
+    /// The real paths of files and folders that were reached.
+    reached: BTreeSet<PathBuf>,
+    problems: Diagnostics,
+}
+
+/// Whether there are more files than are read.
+struct TooMany;
+
+impl Walk {
+    /// Takes what the user asked for: a folder, or a file of any name.
+    fn start(&mut self, path: &Path) {
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {
+                if let Err(TooMany) = self.folder(path) {
+                    self.files.clear();
+                }
+            }
+            Ok(metadata) if metadata.is_file() => self.files.push(path.to_owned()),
+            Ok(_) => self.problems.push(about(path, "expected a folder or a regular file")),
+            Err(error) => self.problems.push(about(path, unreadable(&error))),
+        }
+    }
+
+    fn folder(&mut self, folder: &Path) -> Result<(), TooMany> {
+        let shown = |entry: &DirEntry| entry.depth() == 0 || !is_hidden(entry.path());
+        let mut entries = WalkDir::new(folder).follow_links(true).sort_by_file_name().into_iter();
+        while let Some(entry) = entries.next() {
+            match entry {
+                Ok(entry) if !shown(&entry) => {
+                    if entry.file_type().is_dir() {
+                        entries.skip_current_dir();
+                    }
+                }
+                Ok(entry) if entry.file_type().is_dir() => {
+                    let deep = entry.depth() == MAX_DEPTH;
+                    if deep {
+                        let message = format!("expected at most {MAX_DEPTH} folders in each other");
+                        self.problems.push(about(entry.path(), message));
+                    }
+                    if deep || !self.is_new(entry.path())? {
+                        entries.skip_current_dir();
+                    }
+                }
+                Ok(entry) => self.file(&entry)?,
+                // A link to a folder above: its files are reached anyway.
+                Err(error) if error.loop_ancestor().is_some() => {}
+                Err(error) if error.path().is_some_and(is_hidden) => {}
+                Err(error) => {
+                    let path = error.path().unwrap_or(folder).to_owned();
+                    let cause = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                    self.problems.push(about(&path, format!("cannot be read: {cause}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, entry: &DirEntry) -> Result<(), TooMany> {
+        let path = entry.path();
+        if !is_manifest(path) {
+            return Ok(());
+        }
+        // Opening a pipe would wait for somebody to write to it.
+        if !entry.file_type().is_file() {
+            self.problems.push(about(path, "expected a regular file"));
+        } else if self.is_new(path)? {
+            self.files.push(path.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether a file or folder is reached for the first time.
+    fn is_new(&mut self, path: &Path) -> Result<bool, TooMany> {
+        match fs::canonicalize(path) {
+            Ok(real) => {
+                let new = self.reached.insert(real);
+                if new && self.reached.len() > self.max_files {
+                    self.problems
+                        .push(about(path, format!("expected at most {} manifests and folders", self.max_files)));
+                    return Err(TooMany);
+                }
+                Ok(new)
+            }
+            Err(error) => {
+                self.problems.push(about(path, unreadable(&error)));
+                Ok(false)
+            }
+        }
+    }
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+fn is_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! Documents, their places, and what is said about broken ones.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::*;
+
+fn documents(text: &str) -> Vec<Document> {
+    parse("a.yaml", text).complete().unwrap()
+}
+
+/// The whole message of a text that cannot be read.
+fn error(text: &str) -> String {
+    parse("a.yaml", text).complete().unwrap_err().to_string()
+}
+
+/// Where each object of a text stands: document, line, kind.
+fn places(text: &str) -> Vec<(usize, u64, String)> {
+    let place = |d: &Document| {
+        let position = d.location().position.unwrap();
+        (position.document, position.line, d.kind().to_owned())
+    };
+    documents(text).iter().map(place).collect()
+}
+
+#[test]
+fn documents_are_numbered_with_the_empty_ones_and_know_their_line() {
+    let pod = "apiVersion: v1\nkind: Pod\n";
+    let cases = [
+        (String::new(), vec![]),
+        ("# nothing\n\n---\n---\nnull\n".to_owned(), vec![]),
+        (pod.to_owned(), vec![(1, 1)]),
+        (format!("# head\n\n---\n# more\n{pod}"), vec![(1, 5)]),
+        (format!("\u{feff}---\n{pod}"), vec![(1, 2)]),
+        (format!("%YAML 1.2\n---\n{pod}"), vec![(1, 3)]),
+        (format!("{pod}---\n---\n# only\n---\n{pod}"), vec![(1, 1), (4, 7)]),
+        (format!("{pod}--- # two\n{pod}---\t\n{pod}"), vec![(1, 1), (2, 4), (3, 7)]),
+        (format!("{pod}...\n# between\n{pod}...\n---\n{pod}"), vec![(1, 1), (2, 5), (3, 9)]),
+        (format!("{pod}data: |\n  ---\n  ...\ntext: ---x\n---\n{pod}"), vec![(1, 1), (2, 8)]),
+        (format!("{pod}---\r\n{}", pod.replace('\n', "\r\n")), vec![(1, 1), (2, 4)]),
+        (r#"{"apiVersion": "v1", "kind": "Pod"}"#.to_owned(), vec![(1, 1)]),
+    ];
+    for (text, expected) in cases {
+        let found: Vec<_> = places(&text).into_iter().map(|(document, line, _)| (document, line)).collect();
+        assert_eq!(found, expected, "{text:?}");
+    }
+}
+
+#[test]
+fn values_are_read_as_kubectl_reads_them() {
+    let text = "apiVersion: v1\nkind: X\non: yes\nocts: 010\nbig: 18446744073709551615\nfloat: 1.50\n1: ~\nbase: &base {a: 1, b: 2}\nmerged: {<<: *base, b: 3}\ntext: '010'\nfold: >-\n  a\n  b\n";
+    let expected = json!({
+        "apiVersion": "v1", "kind": "X", "on": true, "octs": 8, "big": u64::MAX, "float": 1.5, "1": null,
+        "base": {"a": 1, "b": 2}, "merged": {"a": 1, "b": 3}, "text": "010", "fold": "a b",
+    });
+    assert_eq!(documents(text)[0].value(), &expected);
+    // What JSON allows in a string, and YAML does not.
+    let text = "---\n{\"apiVersion\": \"v1\",\r\n \"kind\": \"X\", \"a\": \"\u{7f}\u{9b}\u{ffff}😀\"}";
+    assert_eq!(documents(text)[0].value()["a"], "\u{7f}\u{9b}\u{ffff}😀");
+    // JSON as `kubectl` prints it: tabs, escapes, a surrogate pair.
+    let text = "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"X\",\n\t\"a\\/b\": \"\\ud83d\\ude00\\n\"\n}\n";
+    assert_eq!(documents(text)[0].value(), &json!({"apiVersion": "v1", "kind": "X", "a/b": "😀\n"}));
+}
+
+#[test]
+fn lists_are_opened() {
+    let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n- kind: RoleList\n  apiVersion: rbac.authorization.k8s.io/v1\n  items:\n  - metadata: {name: a}\n  - {kind: Role, apiVersion: x/v2}\n---\nkind: PodList\napiVersion: v1\nitems:\n---\nkind: List\napiVersion: v1\n---\nkind: AllowList\napiVersion: x/v1\n";
+    let found: Vec<_> = documents(text)
+        .iter()
+        .map(|d| (d.location().to_string(), d.api_version().to_owned(), d.group().to_owned(), d.kind().to_owned()))
+        .collect();
+    let expected = [
+        ("a.yaml, document 1, line 4", "v1", "", "Pod"),
+        ("a.yaml, document 1, line 9", "rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io", "Role"),
+        ("a.yaml, document 1, line 10", "x/v2", "x", "Role"),
+        ("a.yaml, document 4, line 19", "x/v1", "x", "AllowList"),
+    ];
+    let expected = expected.map(|(a, b, c, d)| (a.to_owned(), b.to_owned(), c.to_owned(), d.to_owned()));
+    assert_eq!(found, expected);
+    assert_eq!(
+        documents(text)[1].value(),
+        &json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "a"},
+        })
+    );
+}
+
+#[test]
+fn a_broken_text_says_where_and_what() {
+    let head = "apiVersion: v1\nkind: Pod\n---\n";
+    let cases = [
+        ("a: 1\nb:\n  a: 1\n  a: 2\n", 4, "the key \"a\" stands twice"),
+        ("{\"a\": 1,\n \"a\": 2}", 2, "the key \"a\" stands twice"),
+        ("a:\n  - b\n c: 1\n", 3, "while parsing a block mapping, did not find expected key"),
+        ("a: [1, 2\n", 1, "unclosed bracket '['"),
+        ("a: b: c\n", 1, "mapping values are not allowed in this context"),
+        ("a: *none\n", 1, "alias references unknown anchor"),
+        ("a: {{ .Values.name }}\n", 1, "expected string scalar (is this a template? It must be rendered first)"),
+        ("\n~: b\n", 2, "expected a key, found null"),
+        ("a: .inf\n", 1, "expected a finite number, found .inf"),
+        ("a: 1e999\n", 1, "expected a finite number, found 1e999"),
+        ("a: !secret b\n", 1, "unsupported tag `!secret`"),
+        ("a: \"\u{1b}[31m\"\n", 1, "unexpected character: `\\u{1b}'"),
+        ("- a\n", 1, "expected a Kubernetes object with `apiVersion` and `kind`, found a list"),
+        ("plain\n", 1, "expected a Kubernetes object with `apiVersion` and `kind`, found a string"),
+        ("\nkind: Pod\n", 2, "expected a Kubernetes object with `apiVersion` and `kind`, found no `apiVersion`"),
+        ("apiVersion: v1\n", 1, "expected a Kubernetes object with `apiVersion` and `kind`, found no `kind`"),
+        ("apiVersion: 1\nkind: Pod\n", 1, "apiVersion: expected a text that is not empty, found a number"),
+        ("apiVersion: v1\nkind:\n", 1, "kind: expected a text that is not empty, found nothing"),
+        ("apiVersion: v1\nkind: ''\n", 1, "kind: expected a text that is not empty, found an empty string"),
+        ("apiVersion: v1\nkind: List\nitems: {}\n", 1, "items: expected a list, found a mapping"),
+        (
+            "apiVersion: v1\nkind: List\nitems:\n- \n- {}\n",
+            4,
+            "expected a Kubernetes object with `apiVersion` and `kind`, found nothing",
+        ),
+    ];
+    for (text, line, message) in cases {
+        let problem = &parse("a.yaml", &format!("{head}{text}")).complete().unwrap_err().problems()[0].clone();
+        let expected = format!("a.yaml, document 2, line {}: {message}", line + 3);
+        assert_eq!(problem.to_string(), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn every_document_that_is_no_object_is_reported() {
+    assert_eq!(
+        error("a: 1\n---\napiVersion: v1\nkind: Pod\n---\nkind: Pod\n"),
+        "cannot load the manifests\
+         \n  a.yaml, document 1, line 1: expected a Kubernetes object with `apiVersion` and `kind`, found neither\
+         \n  a.yaml, document 3, line 6: expected a Kubernetes object with `apiVersion` and `kind`, found no `apiVersion`"
+    );
+    let many = error(&"---\n1\n".repeat(23));
+    assert_eq!(many.lines().count(), 22);
+    assert_eq!(many.lines().last(), Some("  and 3 more"));
+}
+
+#[test]
+fn messages_cannot_steer_a_terminal() {
+    let name = "a\u{202e}\n.yaml";
+    let problems = parse(name, "1").problems;
+    assert!(problems.as_slice()[0].to_string().starts_with("a\\u{202e}\\n.yaml, document 1, line 1: expected"));
+    assert!(error("\"\\e\": 1\n\"\\e\": 2\n").ends_with("the key \"\\u{1b}\" stands twice"));
+}
+
+#[test]
+fn what_a_text_may_hold_is_bounded() {
+    let nested = |levels: usize| -> String {
+        let below = (1..levels).fold(String::new(), |mut text, level| {
+            writeln!(text, "{}a:", " ".repeat(level)).unwrap();
+            text
+        });
+        format!("apiVersion: v1\nkind: X\nx:\n{below}")
+    };
+    // The last key's null is no level.
+    assert_eq!(documents(&nested(64)).len(), 1);
+    let first = |text: &str| parse("a.yaml", text).complete().unwrap_err().problems()[0].to_string();
+    assert_eq!(first(&nested(65)), "a.yaml, document 1, line 67: expected at most 64 levels of mappings and lists");
+    assert_eq!(first(&"[".repeat(100_000)), "a.yaml, document 1, line 1: recursion limit exceeded");
+
+    // Nine times nine times nine …: a few hundred bytes that stand for billions of values.
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..10 {
+        let below = format!("*a{}", level - 1);
+        writeln!(bomb, "a{level}: &a{level} [{}]", [below.as_str(); 9].join(", ")).unwrap();
+    }
+    assert_eq!(first(&bomb), "a.yaml, document 1, line 4: expected aliases to repeat at most 5000 values");
+
+    // One long text, many times.
+    let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), ["*a"; 5].join(", "));
+    assert_eq!(first(&long), "a.yaml, document 1, line 2: expected at most 362175 bytes of text in all values");
+
+    let lists = |depth: usize| {
+        let open = "{apiVersion: v1, kind: List, items: [".repeat(depth);
+        format!("{open}{{apiVersion: v1, kind: X}}{}", "]}".repeat(depth))
+    };
+    assert_eq!(documents(&lists(4)).len(), 1);
+    assert_eq!(first(&lists(5)), "a.yaml, document 1, line 1: expected at most 4 lists in each other");
+}
+
+#[test]
+fn values_are_counted() {
+    let limits = yaml::Limits { nodes: 5, ..yaml::LIMITS };
+    let read = |text: &str| match yaml::read(text, 10, &limits) {
+        Ok(nodes) => Ok(nodes.len()),
+        Err(fault) => Err((fault.line, fault.message)),
+    };
+    assert_eq!(read("a: b\nc: d\n"), Ok(1));
+    assert_eq!(read("a: b\nc: d\ne: f\n"), Err((Some(13), "expected at most 5 values".to_owned())));
+    assert_eq!(read("- &a [b, c]\n- *a\n"), Err((Some(12), "expected at most 5 values".to_owned())));
+}
+
+#[test]
+fn many_problems_are_counted_and_the_rest_is_read() {
+    let text = format!("{}apiVersion: v1\nkind: Pod\n---\n{}", "---\n[\n".repeat(300), "a: 1\n---\n".repeat(150));
+    let Manifests { documents, problems, foreign } = parse("a.yaml", &text.replacen("[\n---\n[", "[\n---\nx: [", 1));
+    let counts =
+        |found: &Diagnostics| (found.as_slice().len(), found.as_slice().iter().map(|one| one.more).sum::<usize>());
+    assert_eq!((documents.len(), counts(&problems), counts(&foreign)), (0, (100, 200), (100, 50)));
+    let text = format!("{text}---\napiVersion: v1\nkind: Pod\n");
+    assert_eq!(parse("a.yaml", &text).documents.len(), 1);
+}
+
+#[test]
+fn lines_of_fields_are_known() {
+    let text = "# head\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: X\n  a/b:\n    - 1\n    - c~d:\n        e: x\n";
+    let document = &documents(text)[0];
+    let cases = [
+        ("", 5),
+        ("/kind", 6),
+        ("/a~1b", 7),
+        ("/a~1b/0", 8),
+        ("/a~1b/1/c~0d", 9),
+        ("/a~1b/1/c~0d/e", 10),
+        ("/a~1b/1/c~0d/missing/e", 9),
+        ("/a~1b/7", 7),
+        ("/missing", 5),
+    ];
+    for (pointer, line) in cases {
+        assert_eq!(document.line_of(pointer), line, "{pointer}");
+    }
+}
+
+#[test]
+fn fields_say_where_they_are_wrong() {
+    let document = &documents("apiVersion: v1\nkind: X\na:\n  b: [x, 1]\n  c: 2\n")[0];
+    let a = document.root().get("a");
+    assert_eq!(a.get("d").text(), Ok(""));
+    assert_eq!(a.get("d").items().unwrap().len(), 0);
+    assert_eq!(a.get("d").get("e").texts(), Ok(vec![]));
+    assert_eq!(a.entries().unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["b", "c"]);
+    let problems = [
+        a.get("b").texts().unwrap_err(),
+        a.get("c").text().unwrap_err(),
+        a.get("c").items().unwrap_err(),
+        a.get("c").entries().unwrap_err(),
+        a.get("d").get("e").required_text().unwrap_err(),
+        a.expect_only(&["b", "d"]).unwrap_err(),
+        document.root().problem("wrong"),
+    ];
+    let expected = [
+        "a.yaml, document 1, line 4: a.b[1]: expected a string, found a number",
+        "a.yaml, document 1, line 5: a.c: expected a string, found a number",
+        "a.yaml, document 1, line 5: a.c: expected a list, found a number",
+        "a.yaml, document 1, line 5: a.c: expected a mapping, found a number",
+        "a.yaml, document 1, line 3: a.d.e: expected a string that is not empty, found nothing",
+        "a.yaml, document 1, line 5: a.c: unknown field, expected one of: b, d",
+        "a.yaml, document 1, line 1: wrong",
+    ];
+    assert_eq!(problems.map(|problem| problem.to_string()), expected);
+}
+
+#[test]
+fn each_document_can_be_read_alone() {
+    let text = "\
+# head
+apiVersion: v1
+kind: A
+---
+a: [
+---
+kind: {{ .Values.kind }}
+---
+apiVersion: v1
+kind: B
+spec:
+  field: x
+...
+---
+kind: C
+";
+    let Manifests { documents, problems, .. } = parse("a.yaml", text);
+    let kinds: Vec<_> = documents.iter().map(|found| (found.kind(), found.location().to_string())).collect();
+    assert_eq!(kinds, [("A", "a.yaml, document 1, line 2".to_owned()), ("B", "a.yaml, document 4, line 9".to_owned())]);
+    assert_eq!(documents[1].line_of("/spec/field"), 12);
+    let problems: Vec<_> = problems.as_slice().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "a.yaml, document 2, line 5: unclosed bracket '['",
+            "a.yaml, document 3, line 7: expected string scalar (is this a template? It must be rendered first)",
+            "a.yaml, document 5, line 15: expected a Kubernetes object with `apiVersion` and `kind`, found no `apiVersion`",
+        ]
+    );
+}

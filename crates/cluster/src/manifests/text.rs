@@ -1,0 +1,225 @@
+//! A text to documents: numbers them, opens lists, and insists on an `apiVersion` and a `kind`.
+
+use std::{num::NonZero, sync::Arc, thread};
+
+use gmsa_core::diagnostic::{
+    Diagnostic, Location, Position,
+    rules::{self, Rule},
+};
+use serde_json::Value;
+
+use super::{
+    Document, Manifests,
+    yaml::{self, Fault, Node},
+};
+
+/// The deepest nesting of lists in lists.
+const MAX_LISTS: usize = 4;
+
+/// Reads the documents of a text, YAML or JSON; `name` stands for it in messages.
+///
+/// Empty documents are skipped. A `List`, and any `…List` with `items`, gives its items. As with `kubectl`, an object must
+/// say its `apiVersion` and `kind`. The bounds on a text hold for each document.
+#[must_use]
+pub fn parse(name: &str, text: &str) -> Manifests {
+    parse_all(&[(name, text)]).pop().unwrap_or_default()
+}
+
+/// The most threads that parse at once.
+const MAX_THREADS: usize = 8;
+
+/// The fewest documents that are worth a thread.
+const DOCUMENTS_OF_A_THREAD: usize = 64;
+
+/// Reads texts, each with its name, like [`parse`], with as many threads as there are cores; gives what was found in each.
+pub(super) fn parse_all(texts: &[(&str, &str)]) -> Vec<Manifests> {
+    let files: Vec<Arc<str>> = texts.iter().map(|(name, _)| Arc::from(*name)).collect();
+    let parts: Vec<Part<'_>> = texts.iter().enumerate().flat_map(|(file, (_, text))| split(file, text)).collect();
+    let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
+    let share = parts.len().div_ceil(cores).max(DOCUMENTS_OF_A_THREAD);
+    let chunks: Vec<&[Part<'_>]> = parts.chunks(share).collect();
+    let read = |chunk: &[Part<'_>]| {
+        let mut found: Vec<(usize, Manifests)> = Vec::new();
+        for part in chunk {
+            if found.last().is_none_or(|(file, _)| *file != part.file) {
+                found.push((part.file, Manifests::default()));
+            }
+            if let (Some((_, found)), Some(file)) = (found.last_mut(), files.get(part.file)) {
+                Reader { file, part, found }.read();
+            }
+        }
+        found
+    };
+    let mut all: Vec<Manifests> = files.iter().map(|_| Manifests::default()).collect();
+    for (read, chunk) in yaml::in_parallel(&chunks, |chunk| read(chunk)).into_iter().zip(&chunks) {
+        let read = read.unwrap_or_else(|message| {
+            let file = chunk.first().map_or(0, |part| part.file);
+            let mut lost = Manifests::default();
+            lost.problems.extend(files.get(file).map(|file| {
+                Diagnostic::new(&rules::UNREADABLE, message).at(Location { file: Arc::clone(file), position: None })
+            }));
+            vec![(file, lost)]
+        });
+        for (file, found) in read {
+            if let Some(sum) = all.get_mut(file) {
+                sum.extend(found);
+            }
+        }
+    }
+    all
+}
+
+/// One document of a text.
+#[derive(Clone, Copy, Debug)]
+struct Part<'t> {
+    /// The number of the text among those that are read.
+    file: usize,
+    /// The number of the document, counted from 1.
+    document: usize,
+    /// The number of lines above it.
+    above: u64,
+    text: &'t str,
+}
+
+/// Cuts a text where its documents start.
+fn split(file: usize, text: &str) -> Vec<Part<'_>> {
+    let starts = starts(text);
+    let mut parts = Vec::with_capacity(starts.len());
+    let (mut rest, mut line) = (text, 1);
+    for (document, start) in (1..).zip(starts.iter().skip(1)) {
+        let wanted = usize::try_from(start - line).unwrap_or(usize::MAX);
+        let end = rest.split_inclusive('\n').take(wanted).map(str::len).sum();
+        let (part, below) = rest.split_at(end);
+        parts.push(Part { file, document, above: line - 1, text: without_directives(part) });
+        (rest, line) = (below, *start);
+    }
+    parts.push(Part { file, document: starts.len(), above: line - 1, text: rest });
+    parts
+}
+
+/// Cuts away what follows a `...`: at most comments, and directives for the next document, which say nothing that a manifest
+/// could need.
+fn without_directives(part: &str) -> &str {
+    match part.find("\n...") {
+        Some(end) if matches!(part.as_bytes().get(end + 4), None | Some(b'\n' | b'\r' | b' ' | b'\t')) => {
+            part.get(..=end).unwrap_or(part)
+        }
+        _ => part,
+    }
+}
+
+/// The problem of a file that is not text; `before` is what could be decoded.
+pub(super) fn not_text(name: &str, before: &str) -> Diagnostic {
+    let line = before.split('\n').count() as u64;
+    let position = Some(Position { document: starts(before).len(), line });
+    Diagnostic::new(&rules::UNREADABLE, "expected text in UTF-8 or UTF-16")
+        .at(Location { file: Arc::from(name), position })
+}
+
+/// Reads one document into what was found in its file.
+struct Reader<'a> {
+    file: &'a Arc<str>,
+    part: &'a Part<'a>,
+    found: &'a mut Manifests,
+}
+
+impl Reader<'_> {
+    fn read(mut self) {
+        match yaml::read(self.part.text, self.part.above, &yaml::LIMITS) {
+            Ok(nodes) => nodes.into_iter().for_each(|node| self.object(node, None, 0)),
+            Err(Fault { line, message }) => self.problem(line, message),
+        }
+    }
+
+    fn location(&self, line: Option<u64>) -> Location {
+        let position = line.map(|line| Position { document: self.part.document, line });
+        Location { file: Arc::clone(self.file), position }
+    }
+
+    /// Takes an object; `of` is the `apiVersion` and `kind` of the items of the list that it stands in.
+    fn object(&mut self, mut node: Node, of: Option<&(String, String)>, lists: usize) {
+        const FOREIGN: &Rule = &rules::NOT_KUBERNETES;
+        let line = Some(node.lines.line);
+        if lists == 0 && is_foreign(&node.value) {
+            let message = "skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object";
+            return self.found.foreign.push(Diagnostic::new(FOREIGN, message).at(self.location(line)));
+        }
+        let (api_version, kind) = match type_of(&mut node.value, of) {
+            Ok(found) => found,
+            Err(message) => return self.problem(line, message),
+        };
+        let Some(item_kind) = kind.strip_suffix("List").filter(|_| kind == "List" || node.value.get("items").is_some())
+        else {
+            let location = self.location(line);
+            self.found.documents.push(Document { location, api_version, kind, value: node.value, lines: node.lines });
+            return;
+        };
+        if lists == MAX_LISTS {
+            return self.problem(line, format!("expected at most {MAX_LISTS} lists in each other"));
+        }
+        let of = (!item_kind.is_empty()).then(|| (api_version, item_kind.to_owned()));
+        match node.into_items() {
+            Ok(items) => items.into_iter().for_each(|item| self.object(item, of.as_ref(), lists + 1)),
+            Err(found) => self.problem(line, format!("items: expected a list, found {found}")),
+        }
+    }
+
+    fn problem(&mut self, line: Option<u64>, message: String) {
+        self.found.problems.push(Diagnostic::new(&rules::UNREADABLE, message).at(self.location(line)));
+    }
+}
+
+/// What a document must be.
+pub(super) const EXPECTED: &str = "expected a Kubernetes object with `apiVersion` and `kind`";
+
+/// Whether a document is of another kind than manifests: the values of a chart, what PowerShell printed.
+fn is_foreign(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| !object.contains_key("apiVersion") && !object.contains_key("kind"))
+}
+
+/// The `apiVersion` and `kind` of an object. An item of a `RoleList` need not say them, as for Kubernetes.
+fn type_of(value: &mut Value, of: Option<&(String, String)>) -> Result<(String, String), String> {
+    let found = yaml::describe_kind(value);
+    let Value::Object(object) = value else {
+        return Err(format!("{EXPECTED}, found {found}"));
+    };
+    if let Some((api_version, kind)) = of
+        && !object.contains_key("kind")
+    {
+        object.insert("kind".to_owned(), Value::from(kind.as_str()));
+        object.entry("apiVersion").or_insert_with(|| Value::from(api_version.as_str()));
+    }
+    let text = |key: &str| match object.get(key) {
+        Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
+        None => Err(format!("{EXPECTED}, found no `{key}`")),
+        Some(other) => Err(format!("{key}: expected a text that is not empty, found {}", yaml::describe_kind(other))),
+    };
+    Ok((text("apiVersion")?, text("kind")?))
+}
+
+/// The lines on which the documents of a text start, counted from 1; there is at least one.
+///
+/// YAML allows `---` and `...` at the beginning of a line nowhere but between documents, so no parser is needed; the
+/// parser itself keeps no count, and skips empty documents.
+fn starts(text: &str) -> Vec<u64> {
+    let mut starts = vec![1];
+    // Whether the document has a `---` or content, and whether a `...` ended it.
+    let (mut begun, mut ended) = (false, false);
+    for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
+        let marks =
+            |mark: &str| line.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
+        if marks("...") {
+            ended = begun;
+            continue;
+        }
+        let separator = marks("---");
+        let content = !matches!(line.trim_start().chars().next(), None | Some('#' | '%'));
+        if (separator && begun) || (ended && content) {
+            starts.push(number);
+        }
+        if separator || content {
+            (begun, ended) = (true, false);
+        }
+    }
+    starts
+}

@@ -1,0 +1,308 @@
+//! YAML text to values that remember their lines.
+//!
+//! What always holds: scalars mean what they mean to `kubectl` (`yes` is a boolean, `010` is 8), a key that stands twice is
+//! an error, and anchors cannot blow a small text up.
+
+use std::{
+    fmt::{self, Write as _},
+    io,
+    thread::{self, ScopedJoinHandle},
+};
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use serde_saphyr::{
+    DefaultMessageFormatter, DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Options, Spanned,
+    budget::BudgetBreach,
+};
+
+/// What one text may hold.
+#[derive(Debug)]
+pub(super) struct Limits {
+    /// Mappings and lists in each other.
+    pub levels: usize,
+    /// Mappings, lists and scalars.
+    pub nodes: usize,
+    /// Parser events that aliases repeat.
+    pub repeated: usize,
+    /// Bytes of text by which aliases make all values longer than the text itself.
+    pub repeated_bytes: usize,
+}
+
+/// More than any honest manifest holds.
+pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024 };
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// The value.
+    pub value: Value,
+    /// Its lines.
+    pub lines: Lines,
+}
+
+/// The line on which a value stands, counted from 1, and those of everything in it.
+#[derive(Clone, Debug)]
+pub(super) struct Lines {
+    /// The line of the value, or of the key in front of it.
+    pub line: u64,
+    below: Below,
+}
+
+#[derive(Clone, Debug)]
+enum Below {
+    Nothing,
+    Items(Box<[Lines]>),
+    /// In the order in which they stand. A list rather than a map: there are many small ones.
+    Fields(Box<[(Box<str>, Lines)]>),
+}
+
+impl Lines {
+    /// The lines of a field of a mapping.
+    pub fn field(&self, name: &str) -> Option<&Self> {
+        match &self.below {
+            Below::Fields(fields) => fields.iter().find(|(field, _)| **field == *name).map(|(_, lines)| lines),
+            _ => None,
+        }
+    }
+
+    /// The lines of an item of a list.
+    pub fn item(&self, index: usize) -> Option<&Self> {
+        match &self.below {
+            Below::Items(items) => items.get(index),
+            _ => None,
+        }
+    }
+}
+
+impl Lines {
+    /// Moves all lines down, for a text that stands further down in a file.
+    fn shift(&mut self, by: u64) {
+        self.line += by;
+        match &mut self.below {
+            Below::Nothing => {}
+            Below::Items(items) => items.iter_mut().for_each(|lines| lines.shift(by)),
+            Below::Fields(fields) => fields.iter_mut().for_each(|(_, lines)| lines.shift(by)),
+        }
+    }
+}
+
+/// Why a text cannot be read.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// The line, where it is known.
+    pub line: Option<u64>,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// Reads a text below as many lines of its file; nothing where it is empty. It recurses: call it by [`in_parallel`].
+///
+/// # Errors
+/// The first fault.
+pub(super) fn read(text: &str, above: u64, limits: &Limits) -> Result<Vec<Node>, Fault> {
+    let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits));
+    let mut nodes: Vec<Node> =
+        parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text))).map_err(|error| {
+            let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+            let message = describe(&error, text, limits);
+            let is_template = text.contains("{{") && text.contains("}}");
+            let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
+            Fault { line: line.map(|line| line + above), message: message + hint }
+        })?;
+    if above > 0 {
+        for node in &mut nodes {
+            node.lines.shift(above);
+        }
+    }
+    Ok(nodes)
+}
+
+/// A JSON text in ASCII; `None` where it is that already, or no JSON. JSON allows characters in strings that YAML does not.
+fn json_in_ascii(text: &str) -> Option<String> {
+    let bare = text.trim_start();
+    let bare = bare.strip_prefix("---").unwrap_or(bare);
+    if text.bytes().all(|b| b < 0x7f) || serde_json::from_str::<IgnoredAny>(bare).is_err() {
+        return None;
+    }
+    let mut ascii = String::with_capacity(text.len() * 2);
+    for c in text.chars() {
+        if c < '\u{7f}' {
+            ascii.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing into a String cannot fail.
+                let _ = write!(ascii, "\\u{unit:04x}");
+            }
+        }
+    }
+    Some(ascii)
+}
+
+/// The stack of a thread that parses: the parser recurses, some 40 KiB for each level without optimisation, and its
+/// callers may be small threads.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// Does work that parses, each item in a thread of its own with a stack for it.
+pub(super) fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<Result<T, String>> {
+    thread::scope(|scope| {
+        let work = &work;
+        let spawn = |item| {
+            let thread = thread::Builder::new().name("manifests".to_owned()).stack_size(STACK_BYTES);
+            thread.spawn_scoped(scope, move || work(item))
+        };
+        let threads: Vec<_> = items.iter().map(spawn).collect();
+        let join = |thread: io::Result<ScopedJoinHandle<'_, T>>| {
+            let thread = thread.map_err(|error| format!("cannot start a thread for the YAML parser: {error}"))?;
+            thread.join().map_err(|_| "the YAML parser failed".to_owned())
+        };
+        threads.into_iter().map(join).collect()
+    })
+}
+
+fn options(text: &str, limits: &Limits) -> Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: limits.levels,
+            max_nodes: limits.nodes,
+            max_total_scalar_bytes: text.len() + limits.repeated_bytes,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: limits.repeated },
+        duplicate_keys: DuplicateKeyPolicy::Error,
+        legacy_octal_numbers: true,
+        merge_keys: MergeKeyPolicy::Merge,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+    }
+}
+
+fn describe(error: &Error, text: &str, limits: &Limits) -> String {
+    match error {
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands twice"),
+        Error::DuplicateMappingKey { key: None, .. } => "a key stands twice".to_owned(),
+        Error::NullIntoString { .. } => "expected a key, found null".to_owned(),
+        Error::NonFiniteFloat { value, .. } => format!("expected a finite number, found {value}"),
+        Error::AliasReplayLimitExceeded { .. } => {
+            format!("expected aliases to repeat at most {} values", limits.repeated)
+        }
+        Error::Budget { breach, .. } => match breach {
+            BudgetBreach::Depth { .. } => format!("expected at most {} levels of mappings and lists", limits.levels),
+            BudgetBreach::Nodes { .. } => format!("expected at most {} values", limits.nodes),
+            BudgetBreach::ScalarBytes { .. } => {
+                format!("expected at most {} bytes of text in all values", text.len() + limits.repeated_bytes)
+            }
+            _ => "expected a smaller or simpler text".to_owned(),
+        },
+        Error::AliasError { error, .. } => describe(error, text, limits),
+        _ => DefaultMessageFormatter.format_message(error).into_owned(),
+    }
+}
+
+/// What a value is, for messages.
+pub(super) fn describe_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(text) if text.is_empty() => "an empty string",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+impl Node {
+    /// The field `items` as nodes; none where it is missing.
+    ///
+    /// # Errors
+    /// What it is, where it is not a list.
+    pub fn into_items(self) -> Result<Vec<Self>, &'static str> {
+        let Value::Object(mut object) = self.value else { return Ok(Vec::new()) };
+        let values = match object.remove("items") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(values)) => values,
+            Some(other) => return Err(describe_kind(&other)),
+        };
+        let lines = match self.lines.below {
+            Below::Fields(fields) => {
+                fields.into_iter().find(|(field, _)| **field == *"items").map(|(_, items)| items.below)
+            }
+            _ => None,
+        };
+        let Some(Below::Items(lines)) = lines else { return Ok(Vec::new()) };
+        Ok(values.into_iter().zip(lines).map(|(value, lines)| Self { value, lines }).collect())
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let Spanned { value: Inner(value, below), referenced, .. } = Spanned::<Inner>::deserialize(input)?;
+        Ok(Self { value, lines: Lines { line: referenced.line(), below } })
+    }
+}
+
+struct Inner(Value, Below);
+
+impl<'de> Deserialize<'de> for Inner {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        input.deserialize_any(InnerVisitor)
+    }
+}
+
+struct InnerVisitor;
+
+impl<'de> Visitor<'de> for InnerVisitor {
+    type Value = Inner;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value that JSON knows")
+    }
+
+    fn visit_unit<E>(self) -> Result<Inner, E> {
+        Ok(Inner(Value::Null, Below::Nothing))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Inner, E> {
+        Ok(Inner(Value::Bool(value), Below::Nothing))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Inner, E> {
+        Ok(Inner(Value::from(value), Below::Nothing))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Inner, E> {
+        Ok(Inner(Value::from(value), Below::Nothing))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Inner, E> {
+        Ok(Inner(Value::from(value), Below::Nothing))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Inner, E> {
+        Ok(Inner(Value::from(value), Below::Nothing))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Inner, E> {
+        Ok(Inner(Value::String(value), Below::Nothing))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Inner, A::Error> {
+        let (mut values, mut lines) = (Vec::new(), Vec::new());
+        while let Some(node) = input.next_element::<Node>()? {
+            values.push(node.value);
+            lines.push(node.lines);
+        }
+        Ok(Inner(Value::Array(values), Below::Items(lines.into())))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Inner, A::Error> {
+        let (mut values, mut lines) = (Map::new(), Vec::new());
+        while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
+            // A value may begin on a line below its key: people look for the key.
+            let Inner(value, below) = input.next_value()?;
+            lines.push((Box::from(key.as_str()), Lines { line: referenced.line(), below }));
+            values.insert(key, value);
+        }
+        Ok(Inner(Value::Object(values), Below::Fields(lines.into())))
+    }
+}

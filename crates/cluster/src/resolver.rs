@@ -1,0 +1,39 @@
+//! From the name of a credential spec to its contents text: the trait, and what it answers.
+//!
+//! What always holds: only a [`SpecName`] can be asked for, so nothing from a pod reaches a URL unchecked; an answer comes
+//! by the deadline, and a failure is an answer.
+
+use futures::future::BoxFuture;
+use tokio::time::Instant;
+
+use gmsa_core::{
+    admission::{Source, SpecFact},
+    credspec::SpecName,
+};
+
+pub mod live;
+pub mod manifests;
+
+/// How fresh an answer must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// A cached answer will do.
+    Any,
+    /// The object itself is to be read: a cached answer is in doubt.
+    Live,
+}
+
+/// What is known about a credential spec, and from where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// What is known.
+    pub fact: SpecFact,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Finds credential specs.
+pub trait Resolver: Send + Sync + 'static {
+    /// Looks a credential spec up. Never takes longer than until `deadline`; a time-out is [`SpecFact::Failed`].
+    fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved>;
+}

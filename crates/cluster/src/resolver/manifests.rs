@@ -1,0 +1,107 @@
+//! Credential specs from manifests: the [`Resolver`] that stands in for a cluster.
+//!
+//! What always holds: everything is read, checked and printed before the first question, so an answer is a look-up and
+//! never fails. Unknown keys in a `credspec` are kept, where a cluster's CRD would prune them.
+
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
+
+use futures::future::{BoxFuture, FutureExt, ready};
+use tokio::time::Instant;
+
+use super::{Freshness, Resolved, Resolver};
+use crate::manifests::Document;
+use gmsa_core::{
+    admission::{Source, SpecFact},
+    credspec::{Contents, GROUP, KIND, SpecName, VERSION},
+    diagnostic::{Diagnostic, Location},
+};
+
+/// The older version that the API server serves as well, with the same structure.
+const OLD_VERSION: &str = "v1alpha1";
+
+/// The credential specs of some manifests.
+#[derive(Debug, Default)]
+pub struct CredentialSpecs {
+    specs: BTreeMap<SpecName, Spec>,
+}
+
+#[derive(Debug)]
+struct Spec {
+    location: Location,
+    /// `None` where `credspec` is missing or is not a JSON object.
+    contents: Option<Arc<Contents>>,
+}
+
+impl CredentialSpecs {
+    /// Takes the credential specs among `documents`; other kinds are skipped. What the API server would refuse, such as an
+    /// unknown version, an invalid name or one that another has, is left out, as in a cluster, and reported.
+    #[must_use]
+    pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
+        let mut specs = Self::default();
+        let ours = documents.iter().filter(|document| document.group() == GROUP && document.kind() == KIND);
+        let problems = ours.filter_map(|document| specs.add(document).err()).collect();
+        (specs, problems)
+    }
+
+    fn add(&mut self, document: &Document) -> Result<(), Diagnostic> {
+        let versions = [VERSION, OLD_VERSION].map(|version| format!("{GROUP}/{version}"));
+        if !versions.iter().any(|version| version == document.api_version()) {
+            return Err(document.root().get("apiVersion").problem(&format!("expected {}", versions.join(" or "))));
+        }
+        let field = document.root().get("metadata").get("name");
+        let text = field.required_text()?;
+        let Some(name) = SpecName::parse(text) else {
+            return Err(field.problem(&format!("expected a lower-case DNS subdomain, found {text:?}")));
+        };
+        match self.specs.entry(name) {
+            Entry::Occupied(first) => {
+                Err(field.problem(&format!("{KIND} {text:?} is defined twice, first in {}", first.get().location)))
+            }
+            Entry::Vacant(free) => {
+                let credspec = document.value().get("credspec").and_then(serde_json::Value::as_object);
+                let contents = credspec.map(|credspec| Arc::new(Contents::of(credspec)));
+                free.insert(Spec { location: document.location().clone(), contents });
+                Ok(())
+            }
+        }
+    }
+
+    /// How many credential specs there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.specs.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.specs.is_empty()
+    }
+
+    /// The names of the credential specs, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &SpecName> {
+        self.specs.keys()
+    }
+
+    /// What is known about a credential spec.
+    #[must_use]
+    pub fn fact(&self, name: &SpecName) -> SpecFact {
+        match self.specs.get(name).map(|spec| &spec.contents) {
+            Some(Some(contents)) => SpecFact::Contents(Arc::clone(contents)),
+            Some(None) => SpecFact::Unusable,
+            None => SpecFact::Missing,
+        }
+    }
+}
+
+impl Resolver for CredentialSpecs {
+    fn resolve<'a>(&'a self, name: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
+        ready(Resolved { fact: self.fact(name), source: Source::Files }).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests;

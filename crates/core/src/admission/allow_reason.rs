@@ -1,0 +1,50 @@
+//! Why a request is admitted.
+
+/// Why a request is admitted: a static word for logs, metrics and audit annotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AllowReason {
+    /// No slot that counts for this request names a credential spec or carries contents.
+    NoGmsa,
+    /// The pod is for Linux.
+    Linux,
+    /// The mutating webhook has nothing to do on this operation.
+    NothingToMutate,
+    /// Every slot with a name has contents already.
+    AlreadyExpanded,
+    /// The patch holds the contents.
+    Expanded,
+    /// An update that leaves the GMSA settings alone.
+    Unchanged,
+    /// The subject may use every credential spec, and all contents match.
+    Authorized,
+    /// A workload whose owner was looked at instead.
+    Controlled,
+    /// A workload that uses GMSA; the warnings say what will happen to its pods.
+    Workload,
+    /// A credential spec is deleted.
+    Deletion,
+    /// A credential spec without findings.
+    Clean,
+    /// A credential spec with findings; the warnings say which.
+    Findings,
+}
+
+impl AllowReason {
+    words! {
+        /// The word for logs, metrics and audit annotations.
+        as_str, REASONS {
+            Self::NoGmsa => "no-gmsa",
+            Self::Linux => "linux",
+            Self::NothingToMutate => "nothing-to-mutate",
+            Self::AlreadyExpanded => "already-expanded",
+            Self::Expanded => "expanded",
+            Self::Unchanged => "unchanged",
+            Self::Authorized => "authorized",
+            Self::Controlled => "controlled",
+            Self::Workload => "workload",
+            Self::Deletion => "deletion",
+            Self::Clean => "clean",
+            Self::Findings => "findings",
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The answer to a review: the body of the HTTP response.
+
+use std::collections::BTreeMap;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde::Serialize;
+
+use super::{Decision, Denial, Review, Verdict};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    response: Response<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Response<'a> {
+    uid: &'a str,
+    allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    audit_annotations: BTreeMap<&'static str, &'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
+}
+
+/// A `meta/v1.Status`.
+#[derive(Serialize)]
+struct Status {
+    #[serde(rename = "status")]
+    outcome: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    code: u16,
+}
+
+impl From<&Denial> for Status {
+    fn from(denial: &Denial) -> Self {
+        let (reason, code) = (denial.status_reason(), denial.code());
+        Self { outcome: "Failure", message: denial.to_string(), reason, code }
+    }
+}
+
+impl Review {
+    /// Writes the answer to this review: the body of the HTTP response.
+    #[must_use]
+    pub fn answer(&self, decision: &Decision) -> Vec<u8> {
+        let patch = decision.verdict.patch().map(|patch| BASE64_STANDARD.encode(patch.as_bytes()));
+        let mut body = Vec::with_capacity(1024 + patch.as_ref().map_or(0, String::len));
+        let answer = Answer {
+            api_version: self.api_version.as_str(),
+            kind: "AdmissionReview",
+            response: Response {
+                uid: &self.uid,
+                allowed: decision.is_allowed(),
+                status: match &decision.verdict {
+                    Verdict::Denied(denial) => Some(denial.into()),
+                    Verdict::Allowed(_) | Verdict::WouldDeny { .. } => None,
+                },
+                audit_annotations: decision.audit.iter().map(|(key, value)| (*key, value.as_str())).collect(),
+                warnings: &decision.warnings,
+                patch_type: patch.is_some().then_some("JSONPatch"),
+                patch,
+            },
+        };
+        // Writing strings and numbers into memory has no error to report. Were there one, the rest is missing: the API server
+        // takes that for no answer, and denies.
+        let _ = serde_json::to_writer(&mut body, &answer);
+        body
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,17 @@
+//! Why a fact is not known.
+
+/// Why something could not be found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Whether it took too long.
+    pub timed_out: bool,
+    /// The cause, for the person who reads the denial.
+    pub cause: String,
+}
+
+impl Failure {
+    /// The fact was not looked for: a mistake in this program, which must end as a denial.
+    pub(super) fn not_asked() -> Self {
+        Self { timed_out: false, cause: "it was not looked up (this is a bug in the webhook)".to_owned() }
+    }
+}

@@ -1,0 +1,48 @@
+//! What must hold before the slots of a pod are checked. Nothing is looked up for a pod that fails here.
+
+use super::{
+    Denial, MAX_SPECS_PER_POD, Review,
+    operation::Operation,
+    pod::{Pod, Slot, SlotRef},
+};
+use crate::{credspec::SpecName, quote::Quoted};
+
+/// Denies what neither webhook is made for: another kind, an operation without a new object.
+pub(super) fn expect_pod(review: &Review) -> Result<&Pod, Denial> {
+    if !review.is_pod() {
+        return Err(Denial::UnexpectedKind(Quoted::bare(&review.kind)));
+    }
+    match review.operation {
+        Operation::Create | Operation::Update => {
+            let pod =
+                review.object.as_ref().ok_or(Denial::NoObject { field: "object", operation: review.operation })?;
+            let too_many = std::iter::once(pod).chain(&review.old_object).any(Pod::has_too_many_slots);
+            if too_many { Err(Denial::TooManySlots) } else { Ok(pod) }
+        }
+        operation => Err(Denial::UnexpectedOperation(operation)),
+    }
+}
+
+/// Denies a pod that names more credential specs than any honest pod does, before anything is looked up.
+pub(super) fn bound_names(pod: &Pod) -> Result<(), Denial> {
+    let all = || pod.slots().filter_map(|slot| slot.name);
+    // Nearly every pod has so few that they need not be told apart.
+    if all().count() <= MAX_SPECS_PER_POD {
+        return Ok(());
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for name in all() {
+        if !names.contains(&name) {
+            if names.len() == MAX_SPECS_PER_POD {
+                return Err(Denial::TooManySpecs);
+            }
+            names.push(name);
+        }
+    }
+    Ok(())
+}
+
+/// The name in a slot as one that a credential spec can have, or the denial.
+pub(super) fn spec_name(name: &str, slot: &Slot<'_>) -> Result<SpecName, Denial> {
+    SpecName::parse(name).ok_or_else(|| Denial::InvalidSpecName { name: Quoted::new(name), slot: SlotRef::from(slot) })
+}

@@ -1,0 +1,44 @@
+//! Who a pod runs as.
+
+use std::sync::Arc;
+
+use super::{Denial, Review, pod::Pod};
+use crate::{
+    credspec::{is_dns_label, is_dns_subdomain},
+    quote::Quoted,
+};
+
+/// Who a pod runs as: a service account in the namespace of the review.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Subject {
+    /// The namespace: a DNS label.
+    pub namespace: Arc<str>,
+    /// The service account's name: a DNS subdomain.
+    pub service_account: Arc<str>,
+}
+
+impl Subject {
+    /// The user name under which the API server knows the service account.
+    #[must_use]
+    pub fn user(&self) -> String {
+        ["system:serviceaccount:", &self.namespace, ":", &self.service_account].concat()
+    }
+
+    /// The groups that an access review names: exactly these two.
+    #[must_use]
+    pub fn groups(&self) -> [String; 2] {
+        ["system:serviceaccounts".to_owned(), ["system:serviceaccounts:", &self.namespace].concat()]
+    }
+
+    /// The service account of a pod of this review.
+    pub(super) fn of(review: &Review, pod: &Pod) -> Result<Self, Denial> {
+        if !is_dns_label(&review.namespace) {
+            return Err(Denial::InvalidNamespace(Quoted::new(&review.namespace)));
+        }
+        let service_account = pod.service_account();
+        if !is_dns_subdomain(service_account) {
+            return Err(Denial::InvalidServiceAccount(Quoted::new(service_account)));
+        }
+        Ok(Self { namespace: Arc::from(&*review.namespace), service_account: Arc::from(service_account) })
+    }
+}

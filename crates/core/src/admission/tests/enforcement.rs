@@ -1,0 +1,73 @@
+//! Denials that are not enforced.
+
+use serde_json::json;
+
+use super::*;
+
+fn warned(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
+    let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
+    Plan::new(webhook, &review).with_enforcement(Enforcement::Warn).decide(facts)
+}
+
+#[test]
+fn without_enforcement_a_denial_becomes_a_warning_of_at_most_256_characters() {
+    let hostile = "X".repeat(300);
+    let decision =
+        warned(Webhook::Validate, &create(&json!({"securityContext": options(&hostile, "{}")})), &Facts::default());
+    let Verdict::WouldDeny { denial, patch: None } = &decision.verdict else { panic!("{decision:?}") };
+    assert_eq!((denial.code(), decision.reason), (422, "invalid-spec-name"));
+    let start =
+        format!("GMSA, not enforced: GMSA cred spec name \"{}", "X".repeat(253)).chars().take(255).collect::<String>();
+    assert_eq!(decision.warnings[0], format!("{start}…"));
+    assert_eq!(decision.warnings[0].chars().count(), 256);
+    assert_eq!(decision.audit, [("validate-decision", "would-deny: invalid-spec-name".to_owned())]);
+}
+
+#[test]
+fn without_enforcement_a_failure_still_denies() {
+    let pod =
+        create(&json!({"securityContext": named("a"), "containers": [{"name": "c", "securityContext": named("b")}]}));
+    let failure = SpecFact::Failed(Failure { timed_out: true, cause: "too late".to_owned() });
+    let facts = Facts {
+        specs: vec![(name("a"), SpecFact::Missing, Source::Api), (name("b"), failure, Source::Api)],
+        ..Facts::default()
+    };
+    let decision = warned(MUTATE, &pod, &facts);
+    let Verdict::Denied(denial) = &decision.verdict else { panic!("{decision:?}") };
+    assert_eq!(
+        (denial.code(), denial.to_string()),
+        (504, "unable to retrieve the contents of cred spec b: too late".to_owned())
+    );
+    assert_eq!(decision.warnings, [""; 0]);
+    // No facts at all: a bug in the webhook admits no pod either.
+    for webhook in [MUTATE, Webhook::Validate] {
+        assert!(!warned(webhook, &pod, &Facts::default()).is_allowed());
+    }
+}
+
+#[test]
+fn without_enforcement_a_cached_spec_is_read_live_too() {
+    let unusable = |spec: &str| (name(spec), SpecFact::Unusable, Source::Cache);
+    let facts = Facts { specs: vec![(name("a"), SpecFact::Missing, Source::Api), unusable("b")], ..Facts::default() };
+    let containers =
+        json!([{"name": "c", "securityContext": named("a")}, {"name": "d", "securityContext": named("b")}]);
+    assert_eq!(warned(MUTATE, &create(&json!({"containers": containers})), &facts).recheck_live, Some(name("b")));
+}
+
+#[test]
+fn without_enforcement_the_patch_holds_what_fits() {
+    let large = contents(&json!({"a": "x".repeat(MAX_PATCH_BYTES)}));
+    let facts = Facts {
+        specs: vec![(name("large"), large, Source::Api), (name("a"), contents(&json!({})), Source::Api)],
+        ..Facts::default()
+    };
+    let containers =
+        json!([{"name": "c", "securityContext": named("large")}, {"name": "d", "securityContext": named("a")}]);
+    let decision = warned(MUTATE, &create(&json!({"containers": containers})), &facts);
+    let Verdict::WouldDeny { denial: Denial::PatchTooLarge, patch: Some(patch) } = &decision.verdict else {
+        panic!("{decision:?}")
+    };
+    let place = "/spec/containers/1/securityContext/windowsOptions/gmsaCredentialSpec";
+    let operations = json!([{"op": "add", "path": place, "value": "{}"}]);
+    assert_eq!(serde_json::from_slice::<Value>(patch.as_bytes()).unwrap(), operations);
+}

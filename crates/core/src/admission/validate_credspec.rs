@@ -1,0 +1,65 @@
+//! `/validate-credspec`: a credential spec is linted when it is applied, before a container fails to start with it.
+//!
+//! What always holds: a deletion is allowed; without strictness so is everything else, with a warning for each finding;
+//! with it only findings that are errors refuse.
+
+use serde_json::Value;
+
+use super::{AllowReason, Denial, Review, operation::Operation, review::CREDENTIAL_SPEC, warning::Warnings};
+use crate::{
+    credspec::{lint, manifest::Manifest},
+    diagnostic::{Diagnostic, Severity},
+    quote::Quoted,
+};
+
+/// The most findings that a denial spells out: it is one line in a terminal.
+const MAX_SPELLED_OUT: usize = 5;
+
+pub(super) fn decide(review: &Review, strict: bool) -> (Result<AllowReason, Denial>, Vec<String>) {
+    if review.kind != CREDENTIAL_SPEC {
+        return (Err(Denial::NotACredentialSpec(Quoted::bare(&review.kind))), Vec::new());
+    }
+    match review.operation {
+        Operation::Delete => return (Ok(AllowReason::Deletion), Vec::new()),
+        Operation::Connect => return (Err(Denial::UnexpectedOperation(review.operation)), Vec::new()),
+        Operation::Create | Operation::Update => {}
+    }
+    let findings = match &review.credential_spec {
+        Some(Manifest::Object(object)) => lint::object(object),
+        Some(Manifest::TooLarge) => lint::too_large(),
+        None => lint::object(&Value::Null),
+    };
+    let refuses = |finding: &&Diagnostic| strict && finding.severity == Severity::Error;
+    let mut warnings = Warnings::default();
+    for finding in findings.iter().filter(|finding| !refuses(finding)) {
+        warnings.add(&warning(finding), &[]);
+    }
+    let errors: Vec<&Diagnostic> = findings.iter().filter(refuses).collect();
+    let verdict = match errors.as_slice() {
+        [] if findings.is_empty() => Ok(AllowReason::Clean),
+        [] => Ok(AllowReason::Findings),
+        errors => Err(Denial::CredentialSpecWrong(spell_out(errors))),
+    };
+    (verdict, warnings.into_lines())
+}
+
+/// The field by its last two steps, which are enough to find it, and what is wrong with it.
+fn warning(finding: &Diagnostic) -> String {
+    let steps: Vec<&str> = finding.field.rsplitn(3, '.').take(2).collect();
+    let field: Vec<&str> = steps.into_iter().rev().collect();
+    // A brace pair would stand for a name.
+    format!("{}: {}", field.join("."), finding.message).replace("{}", "{ }")
+}
+
+fn spell_out(errors: &[&Diagnostic]) -> String {
+    let line = |f: &&Diagnostic| {
+        let (why, right) = (f.consequence.unwrap_or_default(), f.fix.as_deref().unwrap_or_default());
+        format!("{}: {} ({why}; right: {right})", f.field, f.message)
+    };
+    let left_out = errors.len().saturating_sub(MAX_SPELLED_OUT);
+    let rest = (left_out > 0).then(|| format!("and {left_out} more"));
+    errors.iter().take(MAX_SPELLED_OUT).map(line).chain(rest).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! `/validate-workload`: what will happen to the pods of a workload, said when the workload is applied rather than when
+//! its pods fail to appear.
+//!
+//! What always holds: a workload is never refused here, because its pods are checked when they are created; a workload that another
+//! one controls (the ReplicaSet of a Deployment) is skipped, because the owner has its own review.
+
+use super::{
+    AllowReason, Facts, MAX_SPECS_PER_POD, Needs, Review, SpecFact, Subject, UseFact, advice,
+    pod::{MAX_SLOTS, Pod, Slot, SlotKind},
+    preconditions::bound_names,
+    warning::Warnings,
+};
+use crate::credspec::SpecName;
+
+/// The template to look at, or why there is none.
+fn template(review: &Review) -> Result<&Pod, AllowReason> {
+    let workload = review.workload.as_ref().ok_or(AllowReason::NoGmsa)?;
+    if workload.is_controlled() {
+        return Err(AllowReason::Controlled);
+    }
+    let pod = workload.template().ok_or(AllowReason::NoGmsa)?;
+    if pod.is_linux() {
+        return Err(AllowReason::Linux);
+    }
+    if pod.uses_gmsa() { Ok(pod) } else { Err(AllowReason::NoGmsa) }
+}
+
+/// The slots that name a credential spec by a name that can be one, up to the bound on one pod.
+fn named(pod: &Pod) -> impl Iterator<Item = (Slot<'_>, SpecName)> {
+    let mut seen: Vec<SpecName> = Vec::new();
+    pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse).map(|name| (slot, name))).take_while(
+        move |(_, name)| {
+            Needs::add(&mut seen, name);
+            seen.len() <= MAX_SPECS_PER_POD
+        },
+    )
+}
+
+pub(super) fn needs(review: &Review) -> Needs {
+    let mut needs = Needs::default();
+    let Ok(pod) = template(review) else { return needs };
+    for (_, name) in named(pod) {
+        Needs::add(&mut needs.specs, &name);
+    }
+    needs.subject = Subject::of(review, pod).ok().filter(|_| !needs.specs.is_empty());
+    if needs.subject.is_some() {
+        needs.uses.clone_from(&needs.specs);
+    }
+    needs
+}
+
+pub(super) fn decide(review: &Review, facts: &Facts) -> (AllowReason, Vec<String>) {
+    let mut warnings = Warnings::default();
+    let pod = match template(review) {
+        Ok(pod) => pod,
+        Err(reason) => return (reason, Vec::new()),
+    };
+    if pod.has_too_many_slots() {
+        let most = MAX_SLOTS - 1;
+        warnings.add(&format!("the pods have more than {most} containers: they will be refused"), &[]);
+    }
+    if bound_names(pod).is_err() {
+        let most = MAX_SPECS_PER_POD;
+        warnings.add(&format!("the pods name more than {most} distinct GMSA cred specs: they will be refused"), &[]);
+    }
+    unusable_names(pod, &mut warnings);
+    match Subject::of(review, pod) {
+        Ok(subject) => named(pod).for_each(|(slot, name)| foresee(&slot, &name, &subject, facts, &mut warnings)),
+        Err(_) => warnings.add(
+            "service account name {} is not a lower-case DNS subdomain: the pods will be refused",
+            &[pod.service_account()],
+        ),
+    }
+    for advice in advice::advise(pod) {
+        warnings.push(advice.text);
+    }
+    (AllowReason::Workload, warnings.into_lines())
+}
+
+/// What is wrong with the template whatever the cluster holds.
+fn unusable_names(pod: &Pod, warnings: &mut Warnings) {
+    for slot in pod.slots() {
+        match (slot.name, slot.contents) {
+            (None, Some(_)) => {
+                let (place, names) = place(&slot);
+                let sentence =
+                    format!("{place} has GMSA cred spec contents without its name: the pods will be refused");
+                warnings.add(&sentence, &names);
+            }
+            (Some(name), _) if SpecName::parse(name).is_none() => warnings
+                .add("GMSA cred spec name {} is not a lower-case DNS subdomain: the pods will be refused", &[name]),
+            _ => {}
+        }
+    }
+}
+
+/// A slot in a sentence, with the name that the sentence leaves a place for: a template has none of its own.
+fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
+    match slot.kind {
+        SlotKind::Pod => ("the pod template".to_owned(), Vec::new()),
+        kind => (format!("{kind} {{}}"), vec![slot.owner]),
+    }
+}
+
+/// What will become of one slot.
+fn foresee(slot: &Slot<'_>, name: &SpecName, subject: &Subject, facts: &Facts, warnings: &mut Warnings) {
+    let spec = name.as_str();
+    match facts.spec(name) {
+        Some(SpecFact::Contents(contents)) => {
+            if slot.contents.is_some_and(|own| own.compare(contents).is_err()) {
+                let (place, mut names) = place(slot);
+                names.push(spec);
+                let sentence = format!("{place} has other contents than GMSA cred spec {{}}: the pods will be refused");
+                warnings.add(&sentence, &names);
+            }
+        }
+        Some(SpecFact::Missing) => warnings.add("GMSA cred spec {} does not exist: the pods will be refused", &[spec]),
+        Some(SpecFact::Unusable) => {
+            warnings.add("GMSA cred spec {} has no credspec key: the pods will be refused", &[spec]);
+        }
+        Some(SpecFact::Failed(_)) | None => {
+            warnings.add("GMSA cred spec {} could not be read, so this workload was not checked", &[spec]);
+        }
+    }
+    match facts.may_use(name) {
+        Some(UseFact::Allowed) => {}
+        Some(UseFact::Denied { .. }) => warnings.add(
+            "service account {} may not use GMSA cred spec {}: the pods will be refused",
+            &[&subject.service_account, spec],
+        ),
+        Some(UseFact::Failed(_)) | None => warnings.add(
+            "it could not be checked whether service account {} may use GMSA cred spec {}",
+            &[&subject.service_account, spec],
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

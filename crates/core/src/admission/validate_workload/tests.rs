@@ -1,0 +1,201 @@
+//! Workloads in reviews: what is asked and what is said.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::admission::workload::KINDS;
+use crate::{
+    admission::{Decision, Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
+    credspec::{CredentialSpec, SpecName},
+};
+
+fn body(kind: &str, object: &Value) -> String {
+    let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "1", "operation": "CREATE", "namespace": "shop", "kind": {"group": group, "kind": kind}, "object": object,
+        },
+    })
+    .to_string()
+}
+
+fn in_template(kind: &str, template: &Value) -> Value {
+    match kind {
+        "CronJob.batch" => json!({"spec": {"jobTemplate": {"spec": {"template": template}}}}),
+        _ => json!({"metadata": {"ownerReferences": null}, "spec": {"template": template}}),
+    }
+}
+
+/// A template on Windows whose pods run as `web` and name this credential spec.
+fn template(name: &str) -> Value {
+    json!({"spec": {
+        "serviceAccountName": "web",
+        "nodeSelector": {"kubernetes.io/os": "windows"},
+        "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": name}},
+        "containers": [{"name": "iis"}],
+    }})
+}
+
+fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Needs, Decision) {
+    let body = body(kind, object);
+    let review = Review::parse(body.as_bytes(), Webhook::ValidateWorkload).unwrap();
+    let needs = Plan::new(Webhook::ValidateWorkload, &review).needs();
+    let facts = Facts {
+        specs: needs.specs.iter().map(|name| (name.clone(), fact.clone(), Source::Api)).collect(),
+        uses: needs.uses.iter().map(|name| (name.clone(), may_use.clone(), Source::Api)).collect(),
+        hostname: None,
+    };
+    let decision = Plan::new(Webhook::ValidateWorkload, &review).decide(&facts);
+    assert!(decision.is_allowed());
+    (needs, decision)
+}
+
+fn usable() -> SpecFact {
+    let spec: CredentialSpec = serde_json::from_value(json!({"credspec": {"a": 1}})).unwrap();
+    SpecFact::Contents(Arc::new(spec.contents().unwrap()))
+}
+
+fn denied() -> UseFact {
+    UseFact::Denied { reason: None }
+}
+
+#[test]
+fn every_kind_of_workload_is_looked_into() {
+    for kind in KINDS {
+        let (needs, decision) = judge(kind, &in_template(kind, &template("web")), &SpecFact::Missing, &denied());
+        assert_eq!(needs.specs, [SpecName::parse("web").unwrap()], "{kind}");
+        assert_eq!(needs.uses, needs.specs);
+        assert_eq!(needs.subject.unwrap().user(), "system:serviceaccount:shop:web");
+        assert_eq!(
+            decision.warnings,
+            [
+                "GMSA cred spec \"web\" does not exist: the pods will be refused",
+                "service account \"web\" may not use GMSA cred spec \"web\": the pods will be refused",
+            ]
+        );
+        assert_eq!(decision.reason, "workload");
+    }
+}
+
+#[test]
+fn what_is_right_is_not_talked_about() {
+    let (_, decision) = judge("Deployment.apps", &in_template("", &template("web")), &usable(), &UseFact::Allowed);
+    assert_eq!(decision.warnings, [""; 0]);
+}
+
+#[test]
+fn what_could_not_be_found_out_is_said() {
+    let failure = Failure { timed_out: true, cause: "x".repeat(500) };
+    let (_, decision) = judge(
+        "Deployment.apps",
+        &in_template("", &template("web")),
+        &SpecFact::Failed(failure.clone()),
+        &UseFact::Failed(failure),
+    );
+    assert_eq!(
+        decision.warnings,
+        [
+            "GMSA cred spec \"web\" could not be read, so this workload was not checked",
+            "it could not be checked whether service account \"web\" may use GMSA cred spec \"web\"",
+        ]
+    );
+}
+
+#[test]
+fn a_spec_without_contents_is_warned_of() {
+    let (_, decision) = judge("Job.batch", &in_template("", &template("web")), &SpecFact::Unusable, &UseFact::Allowed);
+    assert_eq!(decision.warnings, ["GMSA cred spec \"web\" has no credspec key: the pods will be refused"]);
+}
+
+#[test]
+fn hostile_templates_are_warned_of_and_never_asked_about() {
+    let mut template = template("../../version");
+    template["spec"]["containers"] = json!([
+        {"name": "a", "securityContext": {"windowsOptions": {"gmsaCredentialSpec": "{}"}}},
+        {"name": "b", "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "ok", "gmsaCredentialSpec": "{}"}}},
+    ]);
+    let (needs, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
+    assert_eq!(needs.specs, [SpecName::parse("ok").unwrap()]);
+    assert_eq!(
+        decision.warnings,
+        [
+            "GMSA cred spec name \"../../version\" is not a lower-case DNS subdomain: the pods will be refused",
+            "container \"a\" has GMSA cred spec contents without its name: the pods will be refused",
+            "container \"b\" has other contents than GMSA cred spec \"ok\": the pods will be refused",
+        ]
+    );
+
+    let mut template = self::template("web");
+    template["spec"]["serviceAccountName"] = json!("a b");
+    template["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = json!("{}");
+    let (needs, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
+    assert_eq!((needs.subject, needs.uses), (None, vec![]));
+    assert_eq!(
+        decision.warnings,
+        ["service account name \"a b\" is not a lower-case DNS subdomain: the pods will be refused"]
+    );
+}
+
+#[test]
+fn the_template_s_own_slot_has_no_name() {
+    let mut template = template("web");
+    template["spec"]["securityContext"] = json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}});
+    let (_, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
+    assert_eq!(
+        decision.warnings,
+        ["the pod template has GMSA cred spec contents without its name: the pods will be refused"]
+    );
+}
+
+#[test]
+fn the_questions_are_bounded() {
+    let containers: Vec<_> = (0..1000)
+        .map(|n| json!({"name": "c", "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": format!("s{n}")}}}))
+        .collect();
+    let mut template = template("web");
+    template["spec"]["containers"] = json!(containers);
+    let (needs, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
+    assert_eq!(needs.specs.len(), 24);
+    assert_eq!(
+        decision.warnings,
+        [
+            "the pods have more than 999 containers: they will be refused",
+            "the pods name more than 24 distinct GMSA cred specs: they will be refused",
+        ]
+    );
+}
+
+#[test]
+fn owned_linux_and_foreign_objects_are_passed_over() {
+    let owned = json!({
+        "metadata": {"ownerReferences": [{"kind": "Deployment", "name": "web", "controller": true}]},
+        "spec": {"template": template("web")},
+    });
+    let mut linux = template("web");
+    linux["spec"]["os"] = json!({"name": "linux"});
+    for (kind, object, reason) in [
+        ("ReplicaSet.apps", owned, "controlled"),
+        ("Deployment.apps", in_template("", &linux), "linux"),
+        ("Deployment.apps", in_template("", &json!({"spec": {"containers": [{"name": "a"}]}})), "no-gmsa"),
+        ("Deployment.apps", Value::Null, "no-gmsa"),
+        ("Scale.autoscaling", in_template("", &template("web")), "no-gmsa"),
+        ("Deployment.example.com", json!({"spec": {"template": 1}}), "no-gmsa"),
+    ] {
+        let (needs, decision) = judge(kind, &object, &SpecFact::Missing, &denied());
+        assert_eq!((needs, decision.reason, decision.warnings), (Needs::default(), reason, vec![]), "{kind}");
+    }
+}
+
+#[test]
+fn a_template_is_advised_on_as_its_pods_would_be() {
+    let mut template = template("web");
+    template["spec"]["nodeSelector"] = json!({});
+    let (_, decision) = judge("CronJob.batch", &in_template("CronJob.batch", &template), &usable(), &UseFact::Allowed);
+    assert_eq!(
+        decision.warnings,
+        ["the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows"]
+    );
+}

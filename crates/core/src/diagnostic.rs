@@ -1,0 +1,232 @@
+//! What is wrong with something: one type for the linter, advice on pods, manifests and every check of an installation.
+//!
+//! What always holds: a diagnostic belongs to a rule of the one table in [`rules`], so each has a page to point to; a
+//! [`Diagnostics`] holds at most [`MAX_OF_A_RULE`] of one rule for one file, and counts the others.
+
+use std::{collections::HashMap, fmt, sync::Arc};
+
+pub mod printable;
+pub mod rules;
+
+use printable::one_line;
+pub use rules::Rule;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing. It never fails a check.
+    Note,
+    /// It may be intended, but rarely is.
+    Warning,
+    /// It cannot work.
+    Error,
+}
+
+impl Severity {
+    /// The word for output.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The file, as the user would write it.
+    pub file: Arc<str>,
+    /// Where in the file; `None` for the file as a whole.
+    pub position: Option<Position>,
+}
+
+impl Location {
+    /// A file as a whole.
+    #[must_use]
+    pub fn file(name: &str) -> Self {
+        Self { file: Arc::from(name), position: None }
+    }
+
+    /// The line, counted from 1.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        self.position.map(|position| position.line)
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&one_line(&self.file))?;
+        self.position.map_or(Ok(()), |Position { document, line }| write!(f, ", document {document}, line {line}"))
+    }
+}
+
+/// A place in the text of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The number of the YAML document, counted from 1, empty ones included.
+    pub document: usize,
+    /// The line of the file, counted from 1.
+    pub line: u64,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The rule that is broken.
+    pub rule: &'static Rule,
+    /// How bad it is here; usually as bad as the rule says.
+    pub severity: Severity,
+    /// Where it is, if in a file.
+    pub location: Option<Location>,
+    /// The object: `Deployment shop/web`. Empty where the caller knows which one is meant.
+    pub object: String,
+    /// The field of the object, as `kubectl explain` writes it: `credspec.DomainJoinConfig.Sid`.
+    pub field: String,
+    /// What is wrong.
+    pub message: String,
+    /// What happens because of it.
+    pub consequence: Option<&'static str>,
+    /// What to do about it: a command, a value, or YAML to add.
+    pub fix: Option<String>,
+    /// How many others of this rule in this file are left out.
+    pub more: usize,
+}
+
+impl Diagnostic {
+    /// A breach of `rule`, as bad as the rule says.
+    #[must_use]
+    pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
+        Self {
+            rule,
+            severity: rule.severity,
+            location: None,
+            object: String::new(),
+            field: String::new(),
+            message: message.into(),
+            consequence: None,
+            fix: None,
+            more: 0,
+        }
+    }
+
+    /// At a place.
+    #[must_use]
+    pub fn at(mut self, location: Location) -> Self {
+        self.location = Some(location);
+        self
+    }
+}
+
+/// One line: the place, the field and what is wrong.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(location) = &self.location {
+            write!(f, "{location}: ")?;
+        }
+        if !self.field.is_empty() {
+            write!(f, "{}: ", one_line(&self.field))?;
+        }
+        f.write_str(&one_line(&self.message))?;
+        if self.more > 0 { write!(f, " (and {} more like this in the file)", self.more) } else { Ok(()) }
+    }
+}
+
+/// How many diagnostics of one rule are kept for one file.
+pub const MAX_OF_A_RULE: usize = 100;
+
+/// Diagnostics in the order in which they were found.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+    kept: HashMap<(&'static str, Option<Arc<str>>), Kept>,
+}
+
+/// Of one rule in one file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept {
+    /// How many are in the list.
+    count: usize,
+    /// Where in the list the last of them is: it counts those that are left out.
+    last: usize,
+}
+
+impl Diagnostics {
+    /// Adds one, or counts it where there are enough of its rule and file.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        let file = diagnostic.location.as_ref().map(|location| Arc::clone(&location.file));
+        let kept = self.kept.entry((diagnostic.rule.id, file)).or_default();
+        if kept.count < MAX_OF_A_RULE {
+            *kept = Kept { count: kept.count + 1, last: self.list.len() };
+            self.list.push(diagnostic);
+        } else if let Some(last) = self.list.get_mut(kept.last) {
+            last.more += diagnostic.more + 1;
+        }
+    }
+
+    /// Those that are kept.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Diagnostic] {
+        &self.list
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+impl Extend<Diagnostic> for Diagnostics {
+    fn extend<I: IntoIterator<Item = Diagnostic>>(&mut self, more: I) {
+        more.into_iter().for_each(|diagnostic| self.push(diagnostic));
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unreadable(file: &str, line: u64) -> Diagnostic {
+        let location = Location { file: Arc::from(file), position: Some(Position { document: 1, line }) };
+        Diagnostic::new(&rules::UNREADABLE, "no\nYAML").at(location)
+    }
+
+    #[test]
+    fn a_place_and_a_message_are_one_line() {
+        assert_eq!(unreadable("a\u{1b}.yaml", 3).to_string(), "a\\u{1b}.yaml, document 1, line 3: no\\nYAML");
+        let file = Diagnostic::new(&rules::UNREADABLE, "is gone").at(Location::file("b"));
+        assert_eq!(file.to_string(), "b: is gone");
+    }
+
+    #[test]
+    fn more_than_a_hundred_of_a_rule_in_a_file_are_counted() {
+        let mut found = Diagnostics::default();
+        found.extend((1..=150).map(|line| unreadable("a", line)));
+        found.push(unreadable("b", 1));
+        let mut sum = Diagnostics::default();
+        sum.push(unreadable("a", 0));
+        sum.extend(found);
+        let list = sum.as_slice();
+        assert_eq!(list.len(), 101);
+        let more: Vec<_> = list
+            .iter()
+            .filter(|found| found.more > 0)
+            .map(|found| (found.more, found.location.as_ref().unwrap().line()))
+            .collect();
+        assert_eq!(more, [(51, Some(99))]);
+        assert_eq!(list[100].location.as_ref().unwrap().file.as_ref(), "b");
+    }
+}

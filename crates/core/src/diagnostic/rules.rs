@@ -1,0 +1,199 @@
+//! The table of rules: docs/rules.md is made from it, and every diagnostic belongs to one of them.
+//!
+//! A new rule is one entry here and the function that finds a breach.
+
+use std::fmt::Write as _;
+
+use super::Severity::{self, Error, Note, Warning};
+
+/// Something that must hold, or is better so.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its name in output: lower-case words joined by hyphens. It never changes.
+    pub id: &'static str,
+    /// How bad a breach usually is.
+    pub severity: Severity,
+    /// What is wrong where it is broken: one sentence.
+    pub title: &'static str,
+    /// What to do then.
+    pub remedy: &'static str,
+}
+
+/// The page that explains the rules, from the root of the repository.
+pub const PAGE: &str = "docs/rules.md";
+
+impl Rule {
+    /// The anchor of the rule on [`PAGE`].
+    #[must_use]
+    pub fn page(&self) -> String {
+        format!("{PAGE}#{}", self.id)
+    }
+}
+
+macro_rules! rules {
+    ($($group:literal { $($name:ident: $id:literal, $severity:ident, $title:literal, $remedy:literal;)* })*) => {
+        $($(
+            #[doc = $title]
+            pub static $name: Rule = Rule { id: $id, severity: $severity, title: $title, remedy: $remedy };
+        )*)*
+
+        /// All rules, in groups with a heading, as the page shows them.
+        pub static RULES: &[(&str, &[&Rule])] = &[$(($group, &[$(&$name),*])),*];
+    };
+}
+
+rules! {
+    "Files" {
+        UNREADABLE: "unreadable", Error, "A file, or a document in it, cannot be read.",
+            "Correct the syntax on the line that the message names. A template must be rendered first.";
+        NOT_KUBERNETES: "not-kubernetes", Note, "A document has neither `apiVersion` nor `kind`, so it is skipped.",
+            "Nothing, if it is not meant for Kubernetes; otherwise add both.";
+        REFUSED_OBJECT: "refused-object", Error, "The API server would refuse a credential spec, role or binding, so it has no effect.",
+            "Correct the field that the message names.";
+        NOT_A_POD: "not-a-pod", Error, "The API server would refuse the Pod, or the Pod template.",
+            "Correct the field that the message names.";
+    }
+    "Credential specs" {
+        OBJECT: "object", Error, "The credential spec is not an object.",
+            "Make a new one with `kubectl gmsa credspec new`.";
+        API_VERSION: "api-version", Warning, "The credential spec uses a deprecated version.",
+            "Write `apiVersion: windows.k8s.io/v1`.";
+        NAME: "name", Error, "The credential spec has no name, or one that Kubernetes refuses.",
+            "Use a lower-case DNS name.";
+        CREDSPEC: "credspec", Error, "The credential spec has no `credspec` object.",
+            "Make a new one with `kubectl gmsa credspec new`.";
+        SIZE: "size", Error, "The contents are longer than a Pod may carry (64 KiB).",
+            "List fewer accounts, or use a shorter `PluginInput`.";
+        UNKNOWN_KEY: "unknown-key", Warning, "A field is not one of a credential spec; the API server drops it.",
+            "Correct its spelling or remove it.";
+        CMS_PLUGINS: "cms-plugins", Error, "`CmsPlugins` does not enable Active Directory.",
+            "Write `CmsPlugins: [ActiveDirectory]`.";
+        SECTION: "section", Error, "`DomainJoinConfig` or `ActiveDirectoryConfig` is missing.",
+            "Make a new credential spec with `kubectl gmsa credspec new`.";
+        SID: "sid", Error, "`Sid` is not the SID of the domain.",
+            "Take it from `(Get-ADDomain).DomainSID.Value`.";
+        GUID: "guid", Error, "`Guid` is not the GUID of the domain.",
+            "Take it from `(Get-ADDomain).ObjectGUID`, without braces.";
+        ACCOUNT: "account", Error, "An account is not written as its SAM name alone.",
+            "Write the SAM name without `$` and without the domain.";
+        DNS_NAME: "dns-name", Error, "`DnsName` is not the DNS name of the domain.",
+            "Take it from `(Get-ADDomain).DNSRoot`.";
+        DNS_TREE_NAME: "dns-tree-name", Error, "`DnsTreeName` is not the DNS name of the root of the forest.",
+            "Take it from `(Get-ADDomain).Forest`.";
+        NETBIOS_NAME: "netbios-name", Error, "`NetBiosName` is not the NetBIOS name of the domain.",
+            "Take it from `(Get-ADDomain).NetBIOSName`.";
+        ACCOUNTS: "accounts", Error, "`GroupManagedServiceAccounts` does not list the account under both names of the domain.",
+            "List it twice: with the DNS name and with the NetBIOS name of the domain as `Scope`.";
+        PLUGIN: "plugin", Error, "`HostAccountConfig` is not an object.",
+            "Give it `PluginGUID`, `PluginInput` and `PortableCcgVersion`, or remove it.";
+        PLUGIN_VERSION: "plugin-version", Error, "`PortableCcgVersion` is not the string `\"1\"`.",
+            "Write `PortableCcgVersion: \"1\"`.";
+        PLUGIN_GUID: "plugin-guid", Error, "`PluginGUID` is not a GUID in braces.",
+            "Take it from the maker of the plugin, and keep the braces.";
+        PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, or seems to hold a password.",
+            "Write one string, as the maker of the plugin documents it. Keep passwords in the vault of the plugin.";
+    }
+    "Denials" {
+        UNEXPECTED_KIND: "unexpected-kind", Error, "A webhook is registered for a kind that it does not review.",
+            "Install the webhook configurations of the chart.";
+        CREDENTIAL_SPEC_WRONG: "credential-spec-wrong", Error, "A credential spec cannot work, and the webhook is configured to refuse such.",
+            "Correct it: `kubectl gmsa credspec lint` lists what is wrong.";
+        UNEXPECTED_OPERATION: "unexpected-operation", Error, "A webhook is registered for an operation that it does not review.",
+            "Install the webhook configurations of the chart.";
+        NO_OBJECT: "no-object", Error, "An AdmissionReview has no object.",
+            "Send reviews from an API server only.";
+        INVALID_NAMESPACE: "invalid-namespace", Error, "An AdmissionReview has no valid namespace.",
+            "Use the name of a namespace: a DNS label.";
+        INVALID_SPEC_NAME: "invalid-spec-name", Error, "`gmsaCredentialSpecName` is not a lower-case DNS name, so no credential spec can have it.",
+            "Correct the name.";
+        INVALID_SERVICE_ACCOUNT: "invalid-service-account", Error, "`serviceAccountName` is not a lower-case DNS name.",
+            "Correct the name.";
+        TOO_MANY_SLOTS: "too-many-slots", Error, "A Pod has more containers than are allowed.",
+            "Split the Pod.";
+        TOO_MANY_SPECS: "too-many-specs", Error, "A Pod names more credential specs than are allowed.",
+            "Split the Pod.";
+        PATCH_TOO_LARGE: "patch-too-large", Error, "The contents would make the Pod too large.",
+            "Use fewer containers, or name the credential spec on the Pod instead of on each container.";
+        SPEC_MISSING: "spec-missing", Error, "The credential spec does not exist.",
+            "Create it with `kubectl gmsa credspec new`, or use the name of one that exists.";
+        SPEC_UNUSABLE: "spec-unusable", Error, "The credential spec has no `credspec` object.",
+            "Make a new one with `kubectl gmsa credspec new`.";
+        SPEC_UNREADABLE: "spec-unreadable", Error, "The credential spec could not be read.",
+            "Try again; `kubectl gmsa doctor` checks the permissions of the webhook and its connection to the API server.";
+        CONTENTS_WITHOUT_NAME: "contents-without-name", Error, "`gmsaCredentialSpec` is set without `gmsaCredentialSpecName`, so it cannot be checked.",
+            "Set the name instead of the contents.";
+        NOT_AUTHORIZED: "not-authorized", Error, "The service account of the Pod may not use the credential spec.",
+            "Grant it with `kubectl gmsa grant`.";
+        AUTHORIZATION_FAILED: "authorization-failed", Error, "The permission to use the credential spec could not be checked.",
+            "Try again; `kubectl gmsa doctor` checks the permissions of the webhook and its connection to the API server.";
+        CONTENTS_DIFFER: "contents-differ", Error, "`gmsaCredentialSpec` differs from the credential spec.",
+            "Remove `gmsaCredentialSpec`: the webhook fills it in.";
+        NAME_WITHOUT_CONTENTS: "name-without-contents", Error, "A Pod names a credential spec and does not carry its contents.",
+            "Run the mutating webhook after every webhook that adds the name; on a Linux Pod, remove the name.";
+        MODIFIED: "modified", Error, "An update changes the GMSA settings of an existing Pod.",
+            "Delete the Pod and create it with the new settings.";
+    }
+    "Pods" {
+        LINUX_NODE: "linux-node", Warning, "A Pod that uses GMSA may be scheduled to a Linux node.",
+            "Set `spec.os.name: windows` and the node selector `kubernetes.io/os: windows`.";
+        HOST_PROCESS: "host-process", Warning, "A hostProcess container acts as the account of the host, not as the gMSA.",
+            "Remove `hostProcess`, or the credential spec.";
+        RUN_AS_USER: "run-as-user", Warning, "Only SYSTEM and NETWORK SERVICE act as the gMSA on the network.",
+            "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or remove it.";
+        WINDOWS_BUILD: "windows-build", Note, "A Pod does not select a build of Windows, and its container may not start on a node of another build.",
+            "Select `node.kubernetes.io/windows-build`, or use a runtime class that does.";
+    }
+}
+
+/// The rule of a name.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Rule> {
+    RULES.iter().flat_map(|(_, rules)| rules.iter()).find(|rule| rule.id == id).copied()
+}
+
+/// The rule of a denial, by the label of the denial.
+#[must_use]
+pub fn of_denial(label: &str) -> &'static Rule {
+    find(label).unwrap_or(&NOT_A_POD)
+}
+
+/// The page of all rules, as Markdown.
+#[must_use]
+pub fn page() -> String {
+    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint` and \
+         `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. The name of a rule stands in their \
+         output and never changes.\n"
+        .to_owned();
+    for (group, rules) in RULES {
+        // Writing into a String cannot fail.
+        let _ = write!(page, "\n## {group}\n");
+        for Rule { id, severity, title, remedy } in *rules {
+            let _ = write!(page, "\n### {id}\n\n{} ({})\n\n{remedy}\n", title, severity.as_str());
+        }
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_denial_has_its_rule() {
+        let without: Vec<_> = crate::admission::Denial::REASONS.iter().filter(|label| find(label).is_none()).collect();
+        assert_eq!(without, [&""; 0]);
+    }
+
+    #[test]
+    fn every_rule_has_a_name_of_its_own_and_two_sentences() {
+        let rules: Vec<_> = RULES.iter().flat_map(|(_, rules)| rules.iter()).collect();
+        assert_eq!(rules.iter().map(|rule| rule.id).collect::<BTreeSet<_>>().len(), rules.len());
+        for rule in rules {
+            assert!(rule.id.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{}", rule.id);
+            assert!(rule.title.ends_with('.') && rule.remedy.ends_with('.'), "{}", rule.id);
+            assert_eq!(find(rule.id), Some(*rule));
+        }
+    }
+}

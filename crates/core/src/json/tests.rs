@@ -1,0 +1,55 @@
+//! Bounded texts, and errors without values.
+
+use serde_json::json;
+
+use super::*;
+
+fn read<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, String> {
+    serde_json::from_str(json).map_err(|error| explain(&error, json, json))
+}
+
+#[test]
+fn a_text_is_cut_at_a_character_and_is_longer_than_a_whole_one() {
+    for (text, kept) in [
+        ("x".repeat(MAX_TEXT), MAX_TEXT),
+        ("x".repeat(MAX_TEXT + 1), MAX_TEXT + 1),
+        ("x".repeat(8 * MAX_TEXT), MAX_TEXT + 1),
+        ("€".repeat(MAX_TEXT), MAX_TEXT + 1),
+        ("é".repeat(MAX_TEXT), MAX_TEXT + 2),
+        ("\n".repeat(MAX_TEXT + 5), MAX_TEXT + 1),
+    ] {
+        let cut: Text = read(&json!(text).to_string()).unwrap();
+        assert_eq!(cut.len(), kept);
+        assert!(text.starts_with(&*cut));
+    }
+}
+
+#[test]
+fn no_error_grows_with_the_value_that_is_wrong() {
+    let long = json!("\u{301}".repeat(100_000)).to_string();
+    let column = long.len();
+    assert_eq!(read::<Object<()>>(&long).unwrap_err(), format!("expected an object at line 1 column {column}"));
+    assert_eq!(read::<Flag>(&long).unwrap_err(), format!("expected a boolean at line 1 column {column}"));
+    let list = |json: &str| {
+        let mut input = serde_json::Deserializer::from_str(json);
+        fold(&mut input, 0, |count, _: Text| *count += 1).map_err(|error| explain(&error, json, json))
+    };
+    assert_eq!(list(&long).unwrap_err(), format!("expected a sequence at line 1 column {column}"));
+    assert_eq!((list("null"), list(r#"["a","b"]"#)), (Ok(0), Ok(2)));
+}
+
+#[test]
+fn an_error_in_a_part_is_placed_in_the_whole() {
+    for whole in ["{\"a\": 1, \"b\": [7]}", "{\"a\": 1,\n \"b\":\n [7]}", "{\"b\":\n[\n7]}"] {
+        let part = whole.find('[').map(|start| &whole[start..whole.len() - 1]).unwrap();
+        let error = serde_json::from_str::<Vec<Text>>(part).unwrap_err();
+        let before = &whole[..=whole.find('7').unwrap()];
+        let line = before.lines().count();
+        let column = before.lines().last().unwrap().len();
+        assert_eq!(
+            explain(&error, part, whole),
+            format!("expected a string at line {line} column {column}"),
+            "{whole:?}"
+        );
+    }
+}

@@ -1,0 +1,33 @@
+//! Texts from outside, fit for a message.
+
+use std::fmt;
+
+/// A text from a pod, fit for a message: in quotes, control characters escaped, at most 253 characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quoted(String);
+
+impl Quoted {
+    /// The longest valid Kubernetes name.
+    const MAX: usize = 253;
+
+    /// Quotes a text.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let mut chars = text.chars();
+        let head: String = chars.by_ref().take(Self::MAX).collect();
+        let cut = if chars.next().is_some() { "…" } else { "" };
+        Self(format!("{head:?}{cut}"))
+    }
+
+    /// Escapes and cuts a text without putting it in quotes: for a kind, which the API server gives.
+    #[must_use]
+    pub fn bare(text: &str) -> Self {
+        Self(text.chars().take(Self::MAX).flat_map(char::escape_debug).collect())
+    }
+}
+
+impl fmt::Display for Quoted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

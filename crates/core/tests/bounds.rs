@@ -1,0 +1,281 @@
+//! What a review can cost, counted in bytes and allocations: a body of any shape is parsed in bounded memory, and twice the
+//! body costs at most about twice as much.
+//!
+//! Time is not measured. What is not counted here is bounded by constants: the slots and the names of a pod.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on must fail")]
+
+use std::sync::Arc;
+
+use allocation_counter::{AllocationInfo, measure};
+use gmsa_core::{
+    admission::{
+        Enforcement, Facts, Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER, Plan, Review, Source,
+        SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
+    },
+    credspec::Contents,
+};
+
+const MIB: usize = 1024 * 1024;
+
+/// The largest body that the server takes.
+const MAX_BODY: usize = 8 * MIB;
+
+/// The webhooks, each with the kind that it decides about.
+const WEBHOOKS: [(Webhook, &str); 4] = [
+    (Webhook::Mutate { random_hostname: true }, r#"{"kind":"Pod"}"#),
+    (Webhook::Validate, r#"{"kind":"Pod"}"#),
+    (Webhook::ValidateWorkload, r#"{"group":"apps","kind":"Deployment"}"#),
+    (Webhook::ValidateCredspec { strict: true }, r#"{"group":"windows.k8s.io","kind":"GMSACredentialSpec"}"#),
+];
+
+/// Pieces that a body is filled with, over and over: what they look like, the text in front, the piece, the text behind.
+const FILLINGS: [(&str, &str, &str, &str); 16] = [
+    ("a list of objects", "[{}", ",{}", "]"),
+    ("a list of lists", "[[0]", ",[0]", "]"),
+    ("a list of small objects", r#"[{"a":0}"#, r#",{"a":0}"#, "]"),
+    ("a list of numbers", "[0", ",0", "]"),
+    ("a list of texts", r#"[""#, r#"","#, r#""]"#),
+    ("a list of nulls", "[null", ",null", "]"),
+    ("a list of names", r#"[{"name":"c"}"#, r#",{"name":"c"}"#, "]"),
+    ("an object with the same key", r#"{"a":0"#, r#","a":0"#, "}"),
+    ("an object with keys", "{\"a\":0", ",\"KEY\":0", "}"),
+    ("a text", "\"", "xxxxxxxx", "\""),
+    ("a text with escapes", "\"\\n", "\\u0041", "\""),
+    ("a text that is long when it is quoted", "\"", "\u{301}\u{301}\u{301}\u{301}", "\""),
+    ("a long number", "1", "11111111", ""),
+    ("a number with a fraction", "0.1", "11111111", "1e5"),
+    ("lists in lists", "", "[", ""),
+    ("objects in objects", "", "{\"a\":", ""),
+];
+
+/// Places in a review that `$` marks, by the part of it that stands there.
+const OBJECTS: [&str; 32] = [
+    "$",
+    r#"{"metadata":$}"#,
+    r#"{"metadata":{"name":$}}"#,
+    r#"{"metadata":{"ownerReferences":$}}"#,
+    r#"{"metadata":{"ownerReferences":[{"controller":$}]}}"#,
+    r#"{"metadata":{"annotations":$}}"#,
+    r#"{"spec":$}"#,
+    r#"{"spec":{"os":$}}"#,
+    r#"{"spec":{"os":{"name":$}}}"#,
+    r#"{"spec":{"hostname":$}}"#,
+    r#"{"spec":{"serviceAccountName":$}}"#,
+    r#"{"spec":{"securityContext":$}}"#,
+    r#"{"spec":{"securityContext":{"windowsOptions":$}}}"#,
+    r#"{"spec":{"securityContext":{"windowsOptions":{"gmsaCredentialSpecName":$}}}}"#,
+    r#"{"spec":{"securityContext":{"windowsOptions":{"gmsaCredentialSpec":$}}}}"#,
+    r#"{"spec":{"securityContext":{"windowsOptions":{"hostProcess":$}}}}"#,
+    r#"{"spec":{"containers":$}}"#,
+    r#"{"spec":{"initContainers":$}}"#,
+    r#"{"spec":{"containers":[{"name":$}]}}"#,
+    r#"{"spec":{"containers":[{"securityContext":$}]}}"#,
+    r#"{"spec":{"volumes":$}}"#,
+    r#"{"spec":{"nodeSelector":$,GMSA}}"#,
+    r#"{"spec":{"nodeSelector":{"kubernetes.io/os":$},GMSA}}"#,
+    r#"{"spec":{"affinity":$,GMSA}}"#,
+    r#"{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":$}},GMSA}}"#,
+    r#"{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":$}}},GMSA}}"#,
+    r#"{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":$}]}}},GMSA}}"#,
+    r#"{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/os","operator":"In","values":$}]}]}}},GMSA}}"#,
+    r#"{"spec":{"runtimeClassName":$,GMSA}}"#,
+    r#"{"credspec":$}"#,
+    r#"{"credspec":{"ActiveDirectoryConfig":{"GroupManagedServiceAccounts":$}}}"#,
+    r#"{"apiVersion":$}"#,
+];
+
+/// Makes a pod use GMSA, so that its placement matters.
+const GMSA: &str = r#""securityContext":{"windowsOptions":{"gmsaCredentialSpecName":"n","gmsaCredentialSpec":"{}"}}"#;
+
+/// About `length` bytes of a filling.
+fn fill((_, head, piece, tail): (&str, &str, &str, &str), length: usize) -> String {
+    let mut text = head.to_owned();
+    let mut key = 0;
+    while text.len() + piece.len() + tail.len() < length {
+        if piece.contains("KEY") {
+            text.push_str(&piece.replace("KEY", &key.to_string()));
+            key += 1;
+        } else {
+            text.push_str(piece);
+        }
+    }
+    text + tail
+}
+
+fn review(webhook: Webhook, kind: &str, object: &str, filling: &str) -> String {
+    let object = object.replace("GMSA", GMSA).replace('$', filling);
+    let object =
+        if webhook == Webhook::ValidateWorkload { format!(r#"{{"spec":{{"template":{object}}}}}"#) } else { object };
+    format!(
+        r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{"uid":"u","kind":{kind},"namespace":"n","operation":"UPDATE","object":{object},"oldObject":{object}}}}}"#
+    )
+}
+
+fn parse(body: &str, webhook: Webhook) -> AllocationInfo {
+    measure(|| drop(Review::parse(body.as_bytes(), webhook)))
+}
+
+fn assert_bounded(info: &AllocationInfo, body: &str, case: &str) {
+    let most = most_bytes_to_parse(body.len());
+    let peak = usize::try_from(info.bytes_max).unwrap();
+    assert!(peak <= most, "{case}: {peak} bytes for a body of {}, more than {most}", body.len());
+}
+
+#[test]
+fn the_bound_is_one_and_a_half_times_the_body_and_a_constant() {
+    assert_eq!(most_bytes_to_parse(0), 4 * MIB);
+    assert_eq!(most_bytes_to_parse(MAX_BODY), MAX_BODY * 3 / 2 + 4 * MIB);
+}
+
+#[test]
+fn a_body_of_any_shape_is_parsed_in_bounded_memory() {
+    for (webhook, kind) in WEBHOOKS {
+        for object in OBJECTS {
+            for filling in FILLINGS {
+                let filled = fill(filling, 32 * 1024);
+                let body = review(webhook, kind, object, &filled);
+                let case = format!("{webhook:?}, {object}, {}", filling.0);
+                let info = parse(&body, webhook);
+                assert_bounded(&info, &body, &case);
+                // The allowance for small bodies is for lists of slots and for trees of values, and hardly any is needed.
+                if !matches!(webhook, Webhook::ValidateCredspec { .. }) {
+                    let most = u64::try_from(body.len() * 3 / 2 + 256 * 1024).unwrap();
+                    assert!(info.bytes_max <= most, "{case}: {} bytes", info.bytes_max);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_request_of_any_shape_is_parsed_in_bounded_memory() {
+    let fields = ["apiVersion", "kind", "request"];
+    let in_request = ["uid", "kind", "subResource", "namespace", "operation", "object", "oldObject", "userInfo"];
+    for filling in FILLINGS {
+        let filled = fill(filling, 128 * 1024);
+        for field in fields {
+            let body = format!(r#"{{"{field}":{filled}}}"#);
+            assert_bounded(&parse(&body, Webhook::Validate), &body, &format!("{field}, {}", filling.0));
+        }
+        for field in in_request {
+            let body = format!(
+                r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{"{field}":{filled}}}}}"#
+            );
+            assert_bounded(&parse(&body, Webhook::Validate), &body, &format!("request.{field}, {}", filling.0));
+        }
+    }
+}
+
+#[test]
+fn the_largest_bodies_are_parsed_within_one_and_a_half_times_their_size() {
+    let escaped = r"\u0041".repeat(64 * 1024);
+    let contents = format!(r#"{{"securityContext":{{"windowsOptions":{{"gmsaCredentialSpec":"{escaped}"}}}}}}"#);
+    let list = |piece: &str, length: usize| vec![piece; length / (piece.len() + 1)].join(",");
+    let os = r#"{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/os","operator":"In","values":$}]}]}}},GMSA}}"#;
+    let (mutate, pod) = WEBHOOKS[0];
+    let (validate, _) = WEBHOOKS[1];
+    let (credspec, spec) = WEBHOOKS[3];
+    let half = MAX_BODY / 2 - 1024;
+    for (case, webhook, body) in [
+        ("containers", mutate, review(mutate, pod, r#"{"spec":{"containers":[$]}}"#, &list("{}", half))),
+        ("contents", mutate, review(mutate, pod, r#"{"spec":{"containers":[$]}}"#, &list(&contents, half))),
+        ("affinity", validate, review(validate, pod, os, &format!("[{}]", list("\"\"", half)))),
+        ("trees", credspec, review(credspec, spec, r#"{"credspec":[$]}"#, &list("[0]", half))),
+        ("one escaped text", mutate, {
+            let text = fill(("", "\"\\n", "xxxxxxxx", "\""), 2 * half);
+            let object = format!(r#"{{"spec":{{"hostname":{text}}}}}"#);
+            format!(
+                r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{"uid":"u","kind":{pod},"operation":"CREATE","object":{object}}}}}"#
+            )
+        }),
+        ("lists in lists", mutate, fill(FILLINGS[14], 2 * half)),
+    ] {
+        assert!((MAX_BODY - MIB..MAX_BODY).contains(&body.len()), "{case}: {}", body.len());
+        let info = parse(&body, webhook);
+        let most = u64::try_from(body.len() * 3 / 2 + MIB).unwrap();
+        assert!(info.bytes_max <= most, "{case}: {} bytes", info.bytes_max);
+    }
+}
+
+#[test]
+fn the_largest_answer_is_written_in_bounded_memory() {
+    let webhook = Webhook::Mutate { random_hostname: false };
+    let contents = |bytes: usize| {
+        let credspec = serde_json::json!({"k": "x".repeat(bytes)});
+        SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap())))
+    };
+    // Of patches that are filled by few and by many operations, the largest that fit.
+    for (slots, bytes) in [(1, 2_096_900), (31, 67_000), (999, 1_950)] {
+        let slot = r#"{"securityContext":{"windowsOptions":{"gmsaCredentialSpecName":"s"}}}"#;
+        let containers = format!("[{}]", vec![slot; slots].join(","));
+        let body = review(webhook, WEBHOOKS[0].1, r#"{"spec":{"containers":$}}"#, &containers);
+        let body = body.replace("UPDATE", "CREATE");
+        let review = Review::parse(body.as_bytes(), webhook).unwrap();
+        let plan = Plan::new(webhook, &review);
+        let specs = plan.needs().specs.into_iter().map(|name| (name, contents(bytes), Source::Cache)).collect();
+        let facts = Facts { specs, ..Facts::default() };
+        let mut patch = 0;
+        let info = measure(|| {
+            let decision = plan.decide(&facts);
+            patch = decision.verdict.patch().map_or(0, |patch| patch.as_bytes().len());
+            drop(review.answer(&decision));
+        });
+        assert!((MAX_PATCH_BYTES * 9 / 10..=MAX_PATCH_BYTES).contains(&patch), "{slots} slots: {patch}");
+        let most = u64::try_from(MOST_BYTES_TO_ANSWER).unwrap();
+        assert!(info.bytes_max <= most, "{slots} slots: {} bytes", info.bytes_max);
+    }
+}
+
+/// Parses, plans, decides and answers, with hostile facts.
+fn answer(body: &str, webhook: Webhook) {
+    let Ok(review) = Review::parse(body.as_bytes(), webhook) else { return };
+    for enforcement in [Enforcement::Enforce, Enforcement::Warn] {
+        let plan = Plan::new(webhook, &review).with_enforcement(enforcement);
+        let needs = plan.needs();
+        assert!(needs.specs.len().max(needs.uses.len()) <= MAX_SPECS_PER_POD);
+        let failure = || Failure { timed_out: false, cause: "c".to_owned() };
+        let facts = Facts {
+            specs: needs.specs.into_iter().map(|name| (name, SpecFact::Missing, Source::Api)).collect(),
+            uses: needs.uses.into_iter().map(|name| (name, UseFact::Failed(failure()), Source::Api)).collect(),
+            hostname: None,
+        };
+        drop(review.answer(&plan.decide(&facts)));
+    }
+}
+
+#[test]
+fn twice_the_body_costs_at_most_twice_as_much() {
+    let names = |count: usize| {
+        let containers: Vec<String> = (0..count)
+            .map(|n| {
+                format!(
+                    r#"{{"name":"c{n}","securityContext":{{"windowsOptions":{{"gmsaCredentialSpecName":"s{n}"}}}}}}"#
+                )
+            })
+            .collect();
+        format!("[{}]", containers.join(","))
+    };
+    for (webhook, kind) in WEBHOOKS {
+        for object in OBJECTS {
+            for filling in FILLINGS {
+                let cost = |length: usize| {
+                    let body = review(webhook, kind, object, &fill(filling, length));
+                    measure(|| answer(&body, webhook))
+                };
+                let (once, twice) = (cost(8 * 1024), cost(16 * 1024));
+                let case = format!("{webhook:?}, {object}, {}", filling.0);
+                assert!(twice.bytes_total <= 2 * once.bytes_total + 128 * 1024, "{case}: {once:?} {twice:?}");
+                assert!(twice.count_total <= 2 * once.count_total + 1024, "{case}: {once:?} {twice:?}");
+            }
+        }
+        // From the bound on slots on, names cost nothing more than their bytes.
+        let cost = |count: usize| {
+            let body = review(webhook, kind, r#"{"spec":{"containers":$}}"#, &names(count));
+            measure(|| answer(&body, webhook))
+        };
+        let (once, many) = (cost(1_000), cost(60_000));
+        assert!(many.count_total <= 60 * once.count_total, "{webhook:?}: {once:?} {many:?}");
+        assert!(many.bytes_total <= 60 * once.bytes_total, "{webhook:?}: {once:?} {many:?}");
+    }
+}

@@ -1,0 +1,170 @@
+//! `check`: the way of a review, walked for every pod in some manifests.
+//!
+//! What always holds: the decisions are the server's own, made by the same code from the same facts; only where the facts
+//! come from differs: the manifests, another folder of them, or the cluster.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{
+    Outcome,
+    connect::{Connection, block_on},
+    credspec, input,
+    output::{Format, Report, Style},
+    print,
+};
+use gmsa_cluster::{
+    authorizer::{Authorizer, access_review::AccessReviews, rbac::Rbac},
+    manifests::{Document, Manifests},
+    resolver::{Resolver, live::Live, manifests::CredentialSpecs},
+};
+use gmsa_core::diagnostic::{Diagnostic, Severity};
+
+mod facts;
+mod fix;
+mod pods;
+mod verdict;
+
+use facts::Source;
+
+/// What to check, against what.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// A file, a folder, or - for standard input; repeatable
+    #[arg(long = "filename", short, value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Take credential specs, roles and bindings from this file or folder instead of the manifests
+    #[arg(long, value_name = "DIR", conflicts_with = "live")]
+    state: Option<PathBuf>,
+    /// Ask the cluster for credential specs and permissions
+    #[arg(long)]
+    live: bool,
+    /// Print the manifests with each pod as the API server would store it, and the report on standard error
+    #[arg(long, conflicts_with = "output")]
+    patched: bool,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Format,
+}
+
+/// Checks manifests.
+///
+/// # Errors
+/// Where the cluster cannot be asked, or the output cannot be written.
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let Manifests { documents, problems, foreign } = input::manifests(&options.files);
+    let mut report = Report::new(documents.len());
+    report.extend(problems);
+    report.extend(foreign);
+    let patched = block_on(async {
+        let (mut source, namespace) = source(options, connection, &documents, &mut report).await?;
+        Ok(check(&documents, &mut source, &namespace, &mut report).await)
+    })?;
+    let outcome = report.outcome();
+    if options.patched {
+        print(&stream(&documents, &patched)?)?;
+        eprint(&report.render(Format::Table, Style::PLAIN)?)?;
+    } else {
+        print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
+    }
+    Ok(outcome)
+}
+
+/// Where the facts come from, and the namespace of objects that name none.
+async fn source(
+    options: &Options,
+    connection: &Connection,
+    documents: &[Document],
+    report: &mut Report,
+) -> anyhow::Result<(Source, String)> {
+    if options.live {
+        let cluster = connection.cluster().await?;
+        let resolver: Arc<dyn Resolver> = Arc::new(Live::new(Arc::clone(&cluster.api)));
+        let authorizer: Arc<dyn Authorizer> = Arc::new(AccessReviews::new(cluster.api));
+        return Ok((Source::new(resolver, authorizer), cluster.namespace));
+    }
+    let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
+    let documents = match &state {
+        Some(found) => {
+            report.extend(found.problems.clone());
+            &found.documents
+        }
+        None => documents,
+    };
+    let (specs, refused_specs) = CredentialSpecs::from_documents(documents);
+    let (rbac, refused_rbac) = Rbac::from_documents(documents);
+    // Of a credential spec among the manifests the linter says more.
+    let specs_problems = if state.is_some() { refused_specs } else { only_duplicates(refused_specs, documents) };
+    report.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
+    Ok((Source::new(Arc::new(specs), Arc::new(rbac)), connection.offline_namespace().to_owned()))
+}
+
+/// What the linter, which looks at each credential spec alone, does not find.
+fn only_duplicates(problems: Vec<Diagnostic>, documents: &[Document]) -> Vec<Diagnostic> {
+    let linted: HashSet<_> = documents
+        .iter()
+        .filter(|document| credspec::is_credential_spec(document))
+        .filter(|document| credspec::findings(document).any(|finding| finding.severity == Severity::Error))
+        .map(|document| (document.file(), document.location().position.map(|position| position.document)))
+        .collect();
+    let place = |problem: &Diagnostic| {
+        let location = problem.location.as_ref()?;
+        Some(linted.contains(&(&location.file, location.position.map(|position| position.document))))
+    };
+    let is_new = |problem: &Diagnostic| place(problem) != Some(true);
+    problems.into_iter().filter(is_new).collect()
+}
+
+/// An object that the API server would not take.
+fn refused(problem: Diagnostic) -> Diagnostic {
+    let position = problem.location.as_ref().and_then(|location| location.position);
+    Diagnostic {
+        object: position.map_or_else(String::new, |position| format!("document {}", position.document)),
+        consequence: Some("the API server refuses the object, so it has no effect here"),
+        ..problem
+    }
+}
+
+/// Checks each document, and gives those that would be stored otherwise, by their place.
+async fn check(
+    documents: &[Document],
+    source: &mut Source,
+    namespace: &str,
+    report: &mut Report,
+) -> HashMap<usize, Value> {
+    let mut patched = HashMap::new();
+    for (place, document) in documents.iter().enumerate() {
+        if credspec::is_credential_spec(document) {
+            report.extend(credspec::findings(document));
+        } else if let Some(pod) = pods::Subject::of(document, namespace)
+            && let Some(stored) = pods::check(&pod, source, report).await
+        {
+            patched.insert(place, stored);
+        }
+    }
+    patched
+}
+
+/// All documents as they would be stored, as one YAML stream.
+fn stream(documents: &[Document], patched: &HashMap<usize, Value>) -> anyhow::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    for (place, document) in documents.iter().enumerate() {
+        if place > 0 {
+            out.extend_from_slice(b"---\n");
+        }
+        let stored = patched.get(&place).unwrap_or_else(|| document.value());
+        out.extend_from_slice(serde_saphyr::to_string(stored)?.as_bytes());
+    }
+    Ok(out)
+}
+
+fn eprint(text: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    Ok(std::io::stderr().write_all(text.as_bytes())?)
+}

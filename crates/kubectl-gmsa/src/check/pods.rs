@@ -1,0 +1,202 @@
+//! One pod, or one pod template, of a manifest.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    facts::Source,
+    fix,
+    verdict::{self, judge},
+};
+use crate::output::{Place, Report};
+use gmsa_cluster::manifests::Document;
+use gmsa_core::admission::{
+    Denial, Review, Webhook,
+    advice::{Advice, advise},
+    pod::{Pod, Slot, SlotRef},
+    workload::template_pointer,
+};
+use gmsa_core::diagnostic::{
+    Diagnostic, Location, Position,
+    rules::{self, Rule},
+};
+
+/// A pod to check, and where it stands.
+pub(super) struct Subject<'d> {
+    document: &'d Document,
+    /// Where the pod stands in the document, as a JSON Pointer: empty where it is the document.
+    at: &'static str,
+    pod: Value,
+    namespace: String,
+    object: String,
+}
+
+impl<'d> Subject<'d> {
+    /// The pod of a document; `None` where it has none. A workload that another object controls is left to that one.
+    pub(super) fn of(document: &'d Document, namespace: &str) -> Option<Self> {
+        let kind = document.kind();
+        let group = document.group();
+        let is_pod = kind == "Pod" && group.is_empty();
+        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let at = if is_pod { "" } else { template_pointer(&qualified)? };
+        let value = document.value();
+        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let owners = value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        if !is_pod && owners.into_iter().flatten().any(|owner| owner.get("controller") == Some(&Value::Bool(true))) {
+            return None;
+        }
+        let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
+        let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
+        let mut pod = value.pointer(at)?.clone();
+        if !is_pod && let Some(pod) = pod.as_object_mut() {
+            // As its controller will call it.
+            pod.insert("metadata".to_owned(), json!({"generateName": format!("{name}-")}));
+        }
+        Some(Self { document, at, pod, object: format!("{kind} {namespace}/{name}"), namespace })
+    }
+
+    fn line(&self, pointer: &str) -> u64 {
+        self.document.line_of(&format!("{}{pointer}", self.at))
+    }
+
+    fn finding(&self, rule: &'static Rule, pointer: &str, message: impl Into<String>) -> Diagnostic {
+        let Location { file, position } = self.document.location().clone();
+        let position = position.map(|position| Position { line: self.line(pointer), ..position });
+        Diagnostic {
+            object: self.object.clone(),
+            field: dotted(&format!("{}{pointer}", self.at)),
+            ..Diagnostic::new(rule, message).at(Location { file, position })
+        }
+    }
+}
+
+/// A JSON Pointer as people write a field: `/spec/containers/0/name` is `spec.containers[0].name`.
+fn dotted(pointer: &str) -> String {
+    let mut field = String::with_capacity(pointer.len());
+    for step in pointer.split('/').skip(1) {
+        if !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()) {
+            field.extend(["[", step, "]"]);
+        } else {
+            if !field.is_empty() {
+                field.push('.');
+            }
+            field.push_str(step);
+        }
+    }
+    field
+}
+
+/// Checks a pod. Gives the document as it would be stored, where that is another one.
+pub(super) async fn check(subject: &Subject<'_>, source: &mut Source, report: &mut Report) -> Option<Value> {
+    match try_check(subject, source, report).await {
+        Ok(stored) => stored,
+        Err(error) => {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+            report.add(subject.finding(&rules::NOT_A_POD, "", format!("{error}{cause}")));
+            None
+        }
+    }
+}
+
+async fn try_check(
+    subject: &Subject<'_>,
+    source: &mut Source,
+    report: &mut Report,
+) -> Result<Option<Value>, verdict::Error> {
+    let body = verdict::review(&subject.namespace, &subject.pod);
+    let review = Review::parse(&body, Webhook::Validate).map_err(verdict::Error::NotAPod)?;
+    let Some(pod) = &review.object else { return Ok(None) };
+    let slots: Vec<Slot<'_>> = pod.slots().filter(|slot| slot.name.is_some() || slot.contents.is_some()).collect();
+    if slots.is_empty() && !pod.has_too_many_slots() {
+        return Ok(None);
+    }
+    let whole = judge(&subject.namespace, subject.pod.clone(), source).await?;
+    let mut refusals = Vec::new();
+    for slot in &slots {
+        // A denial names the first fault only: where there are several slots, each is judged as if it were the only one.
+        let denial = match slots.as_slice() {
+            [_] => whole.denial.clone(),
+            _ => judge(&subject.namespace, only(pod, slot), source).await?.denial,
+        };
+        explain(subject, pod, slot, denial.as_ref(), report);
+        refusals.extend(denial);
+    }
+    // What is wrong with no slot alone, such as too many names.
+    if let Some(denial) = whole.denial.as_ref().filter(|denial| !refusals.contains(denial)) {
+        report.add(subject.finding(rules::of_denial(denial.label()), "/spec", denial.to_string()));
+    }
+    for advice in advise(pod) {
+        report.add(advised(subject, advice));
+    }
+    if !pod.is_linux() && !pod.pins_build() {
+        let text =
+            "no node.kubernetes.io/windows-build selector: where nodes differ in build, the container may not start";
+        let note = subject.finding(&rules::WINDOWS_BUILD, "/spec", text);
+        report.add(Diagnostic { fix: Some(fix::BUILD.to_owned()), ..note });
+    }
+    Ok(subject.at.is_empty().then_some(whole.stored))
+}
+
+/// A pod with the GMSA settings of one slot and no other.
+fn only(pod: &Pod, slot: &Slot<'_>) -> Value {
+    let mut options = Map::new();
+    options.extend(slot.name.map(|name| ("gmsaCredentialSpecName".to_owned(), Value::from(name))));
+    options.extend(slot.contents.map(|contents| ("gmsaCredentialSpec".to_owned(), Value::from(contents.text()))));
+    let context = json!({"windowsOptions": options});
+    let mut spec = json!({"serviceAccountName": pod.service_account()});
+    let os = pod.is_linux().then(|| ("os", json!({"name": "linux"})));
+    let place = match slot.kind.field() {
+        None => ("securityContext", context),
+        Some(list) => (list, json!([{"name": slot.owner, "securityContext": context}])),
+    };
+    for (key, value) in os.into_iter().chain([place]) {
+        if let Some(spec) = spec.as_object_mut() {
+            spec.insert(key.to_owned(), value);
+        }
+    }
+    json!({"metadata": {"name": pod.name()}, "spec": spec})
+}
+
+/// Says what becomes of one slot.
+fn explain(subject: &Subject<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&Denial>, report: &mut Report) {
+    let field = if slot.name.is_some() && !matches!(denial, Some(Denial::ContentsDiffer { .. })) {
+        "gmsaCredentialSpecName"
+    } else {
+        "gmsaCredentialSpec"
+    };
+    let pointer = format!("{}/{field}", slot.pointer());
+    let result = match denial {
+        Some(denial) => format!("refused, {}: {}", denial.code(), denial.label()),
+        None if slot.contents.is_some() => "carries its contents already".to_owned(),
+        None => "gets its contents".to_owned(),
+    };
+    report.place(Place {
+        file: Arc::clone(subject.document.file()),
+        line: subject.line(&pointer),
+        object: subject.object.clone(),
+        slot: if subject.at.is_empty() || slot.kind.field().is_some() {
+            SlotRef::from(slot).to_string()
+        } else {
+            "pod template".to_owned()
+        },
+        credential_spec: slot.name.map(str::to_owned),
+        admitted: denial.is_none(),
+        result,
+    });
+    if let Some(denial) = denial {
+        let fix = fix::fix(denial, slot, &subject.namespace, pod.service_account());
+        let finding = subject.finding(rules::of_denial(denial.label()), &pointer, denial.to_string());
+        report.add(Diagnostic { fix, ..finding });
+    }
+}
+
+fn advised(subject: &Subject<'_>, advice: Advice<'_>) -> Diagnostic {
+    let pointer = advice.slot.map_or_else(|| "/spec".to_owned(), |slot| slot.pointer());
+    let fix = match advice.rule.id {
+        "linux-node" => Some(fix::WINDOWS.to_owned()),
+        "run-as-user" => Some(r"runAsUserName: NT AUTHORITY\NETWORK SERVICE".to_owned()),
+        _ => None,
+    };
+    Diagnostic { fix, ..subject.finding(advice.rule, &pointer, advice.text) }
+}

@@ -1,0 +1,62 @@
+//! What the two webhooks say to one pod: mutated, then validated, as the API server does it.
+
+use serde_json::{Value, json};
+
+use super::facts::Source;
+use gmsa_core::admission::{Denial, Plan, Review, Verdict, Webhook};
+
+/// What becomes of a pod.
+pub(super) struct Judged {
+    /// The pod as the mutating webhook leaves it.
+    pub stored: Value,
+    /// The denial, if one of the webhooks refuses the pod.
+    pub denial: Option<Denial>,
+}
+
+/// Why a pod could not be judged.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    #[error("the API server would not take the pod")]
+    NotAPod(#[source] gmsa_core::admission::review::ParseError),
+    #[error("the patch does not fit the pod")]
+    Patch(#[source] json_patch::PatchError),
+    #[error("the patch is not a JSON Patch")]
+    NotAPatch(#[source] serde_json::Error),
+}
+
+/// The review of a pod that is created.
+pub(super) fn review(namespace: &str, pod: &Value) -> Vec<u8> {
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "kubectl-gmsa",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "operation": "CREATE",
+            "namespace": namespace,
+            "object": pod,
+        },
+    });
+    review.to_string().into_bytes()
+}
+
+/// Sends a pod through both webhooks.
+pub(super) async fn judge(namespace: &str, pod: Value, source: &mut Source) -> Result<Judged, Error> {
+    let mut stored = pod;
+    for webhook in [Webhook::Mutate { random_hostname: false }, Webhook::Validate] {
+        let body = review(namespace, &stored);
+        let review = Review::parse(&body, webhook).map_err(Error::NotAPod)?;
+        let facts = source.facts(&Plan::new(webhook, &review).needs()).await;
+        match Plan::new(webhook, &review).decide(&facts).verdict {
+            Verdict::Denied(denial) | Verdict::WouldDeny { denial, .. } => {
+                return Ok(Judged { stored, denial: Some(denial) });
+            }
+            Verdict::Allowed(None) => {}
+            Verdict::Allowed(Some(patch)) => {
+                let patch: json_patch::Patch = serde_json::from_slice(patch.as_bytes()).map_err(Error::NotAPatch)?;
+                json_patch::patch(&mut stored, &patch).map_err(Error::Patch)?;
+            }
+        }
+    }
+    Ok(Judged { stored, denial: None })
+}

@@ -1,0 +1,159 @@
+//! The cluster that the user means: `--context`, `--kubeconfig`, `--as` and `--namespace`, as `kubectl` has them.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use clap::Args;
+use http::{
+    Request,
+    header::{CONTENT_TYPE, WARNING},
+};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use gmsa_cluster::apiserver::{ApiServer, CallError};
+
+/// How long one call to the API server may take.
+pub(super) const CALL: Duration = Duration::from_secs(15);
+
+/// How long a pod may take to answer: the API server itself tries longer to reach one that is not there.
+const POD_CALL: Duration = Duration::from_secs(2);
+
+/// Which cluster, and as whom.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub struct Connection {
+    /// The kubeconfig file [default: $KUBECONFIG, or ~/.kube/config]
+    #[arg(long, global = true, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig [default: its current one]
+    #[arg(long, global = true, value_name = "NAME")]
+    context: Option<String>,
+    /// The namespace of objects that name none [default: the context's where the cluster is asked, otherwise default]
+    #[arg(long, short, global = true, value_name = "NAME")]
+    namespace: Option<String>,
+    /// The user to act as
+    #[arg(long = "as", global = true, value_name = "USER")]
+    impersonate: Option<String>,
+    /// A group to act as; repeatable
+    #[arg(long = "as-group", global = true, value_name = "GROUP", requires = "impersonate")]
+    impersonate_groups: Vec<String>,
+}
+
+/// A cluster, and the namespace to use where an object names none.
+pub(super) struct Cluster {
+    pub api: Arc<ApiServer>,
+    pub namespace: String,
+}
+
+/// How many objects one page of a list holds.
+const PAGE: usize = 500;
+
+impl Cluster {
+    /// Reads an object.
+    pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        let request = Request::get(path).body(Vec::new())?;
+        Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
+    }
+
+    /// Reads an object that may not be there.
+    pub(super) async fn find(&self, path: &str) -> anyhow::Result<Option<Value>> {
+        match self.get(path).await {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a collection, in pages. Its items do not say their kind.
+    pub(super) async fn list(&self, path: &str) -> anyhow::Result<Vec<Value>> {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let (mut items, mut more) = (Vec::new(), String::new());
+        loop {
+            // The token is made of letters, digits, `-` and `_`.
+            let from = if more.is_empty() { String::new() } else { format!("&continue={more}") };
+            let mut page = self.get(&format!("{path}{separator}limit={PAGE}{from}")).await?;
+            page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().clone_into(&mut more);
+            if let Some(Value::Array(found)) = page.get_mut("items").map(Value::take) {
+                items.extend(found);
+            }
+            if more.is_empty() {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// Creates an object, and gives what the API server makes of it.
+    pub(super) async fn post(&self, path: &str, object: &Value) -> anyhow::Result<Value> {
+        let request =
+            Request::post(path).header(CONTENT_TYPE, "application/json").body(object.to_string().into_bytes())?;
+        Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
+    }
+
+    /// Creates an object, and gives the warnings that come with the answer.
+    pub(super) async fn post_for_warnings(&self, path: &str, object: &Value) -> anyhow::Result<Vec<String>> {
+        let request =
+            Request::post(path).header(CONTENT_TYPE, "application/json").body(object.to_string().into_bytes())?;
+        let answer = self.api.exchange(request, Instant::now() + CALL).await?;
+        let warnings = answer.headers().get_all(WARNING).iter();
+        Ok(warnings.filter_map(|warning| warning.to_str().ok()).map(str::to_owned).collect())
+    }
+
+    /// Reads what a pod serves in plain HTTP on one of its ports, by way of the API server.
+    pub(super) async fn read_from_pod(
+        &self,
+        namespace: &str,
+        pod: &str,
+        port: u64,
+        path: &str,
+    ) -> anyhow::Result<String> {
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");
+        let answer = self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + POD_CALL).await?;
+        Ok(String::from_utf8(answer.into())?)
+    }
+}
+
+/// Whether a call failed because there is no such object, or no such kind of object.
+pub(super) fn is_missing(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<CallError>().and_then(CallError::code) == Some(404)
+}
+
+impl Connection {
+    /// The namespace that was asked for, or `default`, for commands that ask no cluster.
+    pub(super) fn offline_namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("default")
+    }
+
+    /// The namespace that was asked for.
+    pub(super) fn asked_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// Makes a client. Must be called within a tokio runtime.
+    pub(super) async fn cluster(&self) -> anyhow::Result<Cluster> {
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let mut config = match &self.kubeconfig {
+            Some(path) => {
+                let file = Kubeconfig::read_from(path)
+                    .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
+                kube::Config::from_custom_kubeconfig(file, &options).await
+            }
+            None => kube::Config::from_kubeconfig(&options).await,
+        }
+        .context("the kubeconfig does not lead to a cluster")?;
+        config.auth_info.impersonate.clone_from(&self.impersonate);
+        if !self.impersonate_groups.is_empty() {
+            config.auth_info.impersonate_groups = Some(self.impersonate_groups.clone());
+        }
+        let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        Ok(Cluster { api: Arc::new(ApiServer::new(config)?), namespace })
+    }
+}
+
+/// Runs what asks a cluster.
+pub(super) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+    runtime.block_on(future)
+}

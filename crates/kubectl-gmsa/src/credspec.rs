@@ -1,0 +1,271 @@
+//! `credspec new` and `credspec lint`.
+
+use std::{
+    collections::BTreeSet,
+    fs::{File, OpenOptions},
+    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+
+use super::{
+    Outcome, input,
+    output::{Format, Report, Style},
+    print,
+};
+use gmsa_cluster::manifests::{Document, Manifests};
+use gmsa_core::credspec::{
+    GROUP, KIND,
+    generate::{Domain, Draft, Plugin},
+    lint::{self, KNOWN_PLUGINS},
+};
+use gmsa_core::diagnostic::{Diagnostic, Location, Position, Severity, printable::one_line};
+
+/// What no domain can tell.
+const ACCOUNT: &str = "--account";
+
+/// What to do with credential specs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a credential spec, from flags, from what PowerShell prints, or from answers to questions
+    New(Box<NewOptions>),
+    /// Find what is wrong with credential specs
+    Lint(LintOptions),
+}
+
+/// What to make.
+#[derive(Debug, Args)]
+pub struct NewOptions {
+    /// The name of the credential spec [default: made from the account's]
+    name: Option<String>,
+    /// The account's SAM name, without $ and without the domain
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+    /// The domain's DNS name: (Get-ADDomain).DNSRoot
+    #[arg(long, value_name = "DNS")]
+    domain: Option<String>,
+    /// The domain's NetBIOS name: (Get-ADDomain).NetBIOSName
+    #[arg(long, value_name = "NAME")]
+    netbios: Option<String>,
+    /// The domain's SID: (Get-ADDomain).DomainSID.Value
+    #[arg(long, value_name = "SID")]
+    domain_sid: Option<String>,
+    /// The domain's GUID: (Get-ADDomain).ObjectGUID
+    #[arg(long, value_name = "GUID")]
+    domain_guid: Option<String>,
+    /// The DNS name of the forest's root: (Get-ADDomain).Forest [default: the domain's]
+    #[arg(long, value_name = "DNS")]
+    forest: Option<String>,
+    /// Another account that the host may fetch; repeatable
+    #[arg(long = "additional-account", value_name = "NAME")]
+    additional: Vec<String>,
+    /// The plugin for hosts that are not joined to the domain: azure, aws, rancher, or a GUID in braces
+    #[arg(long, value_name = "PLUGIN", requires = "plugin_input")]
+    plugin: Option<String>,
+    /// What the plugin is given; not a password
+    #[arg(long, value_name = "TEXT", requires = "plugin")]
+    plugin_input: Option<String>,
+    /// Take the domain from a file that holds the output of: Get-ADDomain | ConvertTo-Json
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["domain", "netbios", "domain_sid", "domain_guid", "forest"])]
+    from_ad: Option<PathBuf>,
+    /// Convert a file that New-CredentialSpec wrote for Docker
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ad", "account", "domain", "netbios", "domain_sid",
+        "domain_guid", "forest", "additional", "plugin"])]
+    from_docker: Option<PathBuf>,
+    /// Write to a file instead of standard output
+    #[arg(long, short = 'w', value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Overwrite the file
+    #[arg(long, requires = "out")]
+    force: bool,
+}
+
+/// What to lint.
+#[derive(Debug, Args)]
+pub struct LintOptions {
+    /// A file, a folder, or - for standard input; repeatable
+    #[arg(long = "filename", short, value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Format,
+}
+
+/// Makes or lints.
+///
+/// # Errors
+/// Where something is missing, or cannot be read or written.
+pub fn run(command: &Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::New(options) => new(options),
+        Command::Lint(options) => lint(options),
+    }
+}
+
+fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
+    let draft = match &options.from_docker {
+        Some(path) => Draft::from_docker(options.name.clone(), &input::text(path)?)
+            .with_context(|| format!("cannot convert {}", path.display()))?,
+        None => from_options(options)?,
+    };
+    let mut findings = lint::object(&draft.object());
+    // The account and the domain stand in several fields: once is enough for whoever typed them once.
+    let mut said = BTreeSet::new();
+    findings.retain(|found| said.insert((found.message.clone(), found.fix.clone())));
+    for found in &findings {
+        let fix = found.fix.as_ref().map(|fix| format!(" (right: {fix})")).unwrap_or_default();
+        writeln!(io::stderr(), "{}: {}{}", found.severity.as_str(), found, one_line(&fix))?;
+    }
+    if findings.iter().any(|found| found.severity == Severity::Error) {
+        writeln!(io::stderr(), "nothing was written")?;
+        return Ok(Outcome::Findings);
+    }
+    let yaml = draft.yaml();
+    match &options.out {
+        None => print(yaml.as_bytes())?,
+        Some(path) => write(path, &yaml, options.force)?,
+    };
+    Ok(if findings.is_empty() { Outcome::Clean } else { Outcome::Findings })
+}
+
+fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
+    let mut questions = Questions::default();
+    let account = questions.answer(options.account.as_ref(), ACCOUNT, "SAM name of the account")?;
+    let domain = if let Some(path) = &options.from_ad {
+        Domain::from_directory(&input::text(path)?)
+            .with_context(|| format!("cannot read the domain from {}", path.display()))?
+    } else {
+        let dns = questions.answer(options.domain.as_ref(), "--domain", "DNS name of the domain")?;
+        let netbios = questions.answer(options.netbios.as_ref(), "--netbios", "NetBIOS name of the domain")?;
+        let sid = questions.answer(options.domain_sid.as_ref(), "--domain-sid", "SID of the domain")?;
+        let guid = questions.answer(options.domain_guid.as_ref(), "--domain-guid", "GUID of the domain")?;
+        let forest = options.forest.clone().unwrap_or_else(|| dns.clone());
+        Domain { dns, forest, netbios, sid, guid }
+    };
+    if !questions.missing.is_empty() {
+        let missing = questions.missing.join(", ");
+        if questions.missing == [ACCOUNT] {
+            bail!("missing: {missing}");
+        }
+        bail!(
+            "missing: {missing}; or take the domain from a file: --from-ad FILE, made by: Get-ADDomain | ConvertTo-Json"
+        );
+    }
+    let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&account));
+    let plugin = options
+        .plugin
+        .as_ref()
+        .map(|plugin| Plugin { guid: plugin_guid(plugin), input: options.plugin_input.clone().unwrap_or_default() });
+    Ok(Draft::new(name, account, domain, &options.additional, plugin))
+}
+
+fn plugin_guid(plugin: &str) -> String {
+    let known = KNOWN_PLUGINS.iter().find(|(word, ..)| word.eq_ignore_ascii_case(plugin));
+    known.map_or_else(|| plugin.to_owned(), |(.., guid)| (*guid).to_owned())
+}
+
+/// Asks at a terminal for what was not given, and elsewhere collects it, so that all of it can be named at once.
+#[derive(Default)]
+struct Questions {
+    missing: Vec<&'static str>,
+}
+
+impl Questions {
+    fn answer(&mut self, given: Option<&String>, flag: &'static str, what: &str) -> io::Result<String> {
+        if let Some(given) = given {
+            return Ok(given.clone());
+        }
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            self.missing.push(flag);
+            return Ok(String::new());
+        }
+        let mut answer = String::new();
+        while answer.trim().is_empty() {
+            write!(io::stderr(), "{what}: ")?;
+            io::stderr().flush()?;
+            answer.clear();
+            if io::stdin().lock().read_line(&mut answer)? == 0 {
+                self.missing.push(flag);
+                break;
+            }
+        }
+        Ok(answer.trim().to_owned())
+    }
+}
+
+fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
+    let opened = if force { File::create(path) } else { OpenOptions::new().write(true).create_new(true).open(path) };
+    let mut file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            bail!("{} is there already: --force overwrites it", path.display())
+        }
+        opened => opened.with_context(|| format!("cannot write {}", path.display()))?,
+    };
+    file.write_all(yaml.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    print(format!("{} written\n", one_line(&path.display().to_string())).as_bytes())
+}
+
+fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
+    let Manifests { documents, problems, .. } = input::manifests(&options.files);
+    let specs: Vec<&Document> = documents.iter().filter(|document| is_credential_spec(document)).collect();
+    let mut report = Report::new(specs.len());
+    report.extend(problems);
+    for document in specs {
+        report.extend(findings(document));
+    }
+    let outcome = report.outcome();
+    print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
+    Ok(outcome)
+}
+
+/// Whether a manifest is one of a credential spec, of whatever version.
+pub(super) fn is_credential_spec(document: &Document) -> bool {
+    document.group() == GROUP && document.kind() == KIND
+}
+
+/// What is wrong with a credential spec.
+pub(super) fn findings(document: &Document) -> impl Iterator<Item = Diagnostic> {
+    let name = document.value().pointer("/metadata/name").and_then(serde_json::Value::as_str).unwrap_or_default();
+    lint::object(document.value()).into_iter().map(move |found| {
+        let Location { file, position } = document.location().clone();
+        let line = document.line_of(&pointer(&found.field));
+        let position = position.map(|position| Position { line, ..position });
+        Diagnostic { object: format!("{KIND} {name}"), ..found }.at(Location { file, position })
+    })
+}
+
+/// A field's path as a JSON Pointer (RFC 6901): `a.b[0].c` is `/a/b/0/c`.
+fn pointer(field: &str) -> String {
+    let steps = field.split(['.', '[', ']']).filter(|step| !step.is_empty());
+    steps.flat_map(|step| ["/".to_owned(), step.replace('~', "~0").replace('/', "~1")]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_paths() {
+        assert_eq!(pointer("credspec.DomainJoinConfig.Sid"), "/credspec/DomainJoinConfig/Sid");
+        assert_eq!(pointer("a.b[10].c"), "/a/b/10/c");
+        assert_eq!(pointer(""), "");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_survives_the_manifest(text in any::<String>(), other in "[ -~]{0,12}") {
+            let domain = Domain {
+                dns: other.clone(), forest: text.clone(), netbios: text.clone(), sid: other.clone(), guid: text.clone(),
+            };
+            let plugin = Plugin { guid: other.clone(), input: text.clone() };
+            let draft = Draft::new(text, other.clone(), domain, &[other], Some(plugin));
+            let read: Value = serde_saphyr::from_str(&draft.yaml()).unwrap();
+            prop_assert_eq!(read, draft.object());
+        }
+    }
+}

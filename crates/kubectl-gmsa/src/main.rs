@@ -1,0 +1,157 @@
+//! `kubectl gmsa`: sees the mistake before the pod does.
+//!
+//! What always holds: what is typed is not what holds (clap's structs end here); nothing is written to a cluster without
+//! `--apply`, and no file is overwritten without `--force`; the exit code is 0 for clean, 1 for findings, 2 for what could
+//! not be done.
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+
+mod check;
+mod connect;
+mod credspec;
+mod doctor;
+mod grant;
+mod input;
+mod output;
+mod reference;
+mod who_can;
+
+use connect::Connection;
+use gmsa_core::diagnostic::{printable::one_line, rules};
+
+/// Group Managed Service Accounts in Kubernetes: make credential specs, grant them, and find what is wrong before a pod
+/// does.
+#[derive(Debug, Parser)]
+#[command(name = "kubectl-gmsa", bin_name = "kubectl gmsa", version, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    connection: Connection,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check manifests: what the webhook will do to each pod, and what it will refuse
+    Check(check::Options),
+    /// Make and lint credential specs
+    #[command(subcommand)]
+    Credspec(credspec::Command),
+    /// Let a service account use a credential spec
+    Grant(grant::Options),
+    /// List who may use a credential spec, and why
+    WhoCan(who_can::Options),
+    /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
+    Doctor(doctor::Options),
+    /// Print a completion script for a shell
+    Completion(CompletionOptions),
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+    /// Print this reference as Markdown
+    #[command(hide = true)]
+    Reference,
+    /// Print the page of all rules as Markdown
+    #[command(hide = true)]
+    Rules,
+}
+
+#[derive(Debug, Args)]
+struct CompletionOptions {
+    /// The shell
+    #[arg(value_enum)]
+    shell: clap_complete::Shell,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// No problems were found.
+    Clean,
+    /// There are findings.
+    Findings,
+    /// A part could not be looked at.
+    Incomplete,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        Self::from(match outcome {
+            Outcome::Clean => 0,
+            Outcome::Findings => 1,
+            Outcome::Incomplete => 2,
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    match dispatch(Cli::parse()) {
+        Ok(outcome) => outcome.into(),
+        // The reader of the output has closed it (`| head`).
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&with_causes(&error)));
+            Outcome::Incomplete.into()
+        }
+    }
+}
+
+/// An error and what caused it, in one line. Some libraries put the cause into the message already.
+fn with_causes(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
+        "" => cause,
+        said if said.ends_with(&cause) => said.to_owned(),
+        said => format!("{said}: {cause}"),
+    })
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
+    let Cli { connection, command } = cli;
+    match command {
+        Command::Check(options) => check::run(&options, &connection),
+        Command::Credspec(command) => credspec::run(&command),
+        Command::Grant(options) => grant::run(&options, &connection),
+        Command::WhoCan(options) => who_can::run(&options, &connection),
+        Command::Doctor(options) => doctor::run(&options, &connection),
+        Command::Completion(options) => {
+            let mut script = Vec::new();
+            // The name of the program: kubectl completes a plugin by a program of its own.
+            clap_complete::generate(options.shell, &mut Cli::command(), "kubectl-gmsa", &mut script);
+            print(&script)
+        }
+        Command::Man => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            print(&page)
+        }
+        Command::Rules => print(rules::page().as_bytes()),
+        Command::Reference => print(reference::reference(&Cli::command()).as_bytes()),
+    }
+}
+
+/// Writes to standard output.
+fn print(bytes: &[u8]) -> anyhow::Result<Outcome> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()?;
+    Ok(Outcome::Clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,117 @@
+//! `who-can`: the service accounts, users and groups that may use a credential spec, and by which binding.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{
+    Outcome,
+    connect::{Cluster, Connection, block_on},
+    grant::spec_name,
+    input, print,
+};
+use gmsa_cluster::{
+    authorizer::rbac::{Access, Holder, Rbac},
+    manifests::{self, Manifests},
+};
+use gmsa_core::{credspec::SpecName, diagnostic::printable::one_line};
+
+/// Which credential spec, and whom to ask.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The credential spec
+    #[arg(value_parser = spec_name)]
+    name: SpecName,
+    /// Read roles and bindings from a file or folder instead of the cluster
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+/// Lists who may use a credential spec: in one namespace if `--namespace` says so, otherwise in all.
+///
+/// # Errors
+/// Where the cluster cannot be asked.
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let Manifests { documents, mut problems, .. } = match &options.state {
+        Some(path) => input::manifests(std::slice::from_ref(path)),
+        None => block_on(async { roles_and_bindings(&connection.cluster().await?).await })?,
+    };
+    let (rbac, refused) = Rbac::from_documents(&documents);
+    problems.extend(refused);
+    let lines = problems.as_slice().iter().map(|problem| format!("{}: {problem}\n", problem.rule.id));
+    let mut text = lines.collect::<Vec<_>>().concat();
+    let rows = rows(&rbac, &options.name, connection.asked_namespace());
+    if rows.is_empty() {
+        text.push_str("nobody\n");
+    } else {
+        text.push_str(&table(&rows));
+    }
+    print(text.as_bytes())?;
+    Ok(if problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete })
+}
+
+/// Namespace, holder, binding and role of each grant; `*` for all namespaces.
+fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3]> {
+    let mut rows = BTreeSet::new();
+    // Bindings in the whole cluster show with every namespace, and with one that has none of its own.
+    for namespace in rbac.namespaces().chain([only.unwrap_or_default()]) {
+        if only.is_some_and(|only| only != namespace) {
+            continue;
+        }
+        for grant in rbac.grants(&Access::to_use(name, namespace)) {
+            let binding = grant.binding;
+            let place = binding.namespace.as_deref().unwrap_or("*");
+            let holder = match grant.holder {
+                Holder::ServiceAccount { namespace, name } => format!("ServiceAccount {namespace}:{name}"),
+                Holder::User(name) => format!("User {name}"),
+                Holder::Group(name) => format!("Group {name}"),
+            };
+            let kind = if binding.namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
+            let by = format!("{kind} {} of {} {}", binding.name, binding.role_kind.as_str(), binding.role);
+            rows.insert([place.to_owned(), holder, by].map(|cell| one_line(&cell).into_owned()));
+        }
+    }
+    rows
+}
+
+fn table(rows: &BTreeSet<[String; 3]>) -> String {
+    let head = ["NAMESPACE", "WHO", "BY"].map(str::to_owned);
+    let all = || std::iter::once(&head).chain(rows);
+    let width = |of: fn(&[String; 3]) -> &String| all().map(|row| of(row).chars().count()).max().unwrap_or_default();
+    let (place, who) = (width(|[place, ..]| place), width(|[_, who, _]| who));
+    let line = |[namespace, holder, by]: &[String; 3]| format!("{namespace:place$}  {holder:who$}  {by}\n");
+    all().map(line).collect::<Vec<_>>().concat()
+}
+
+/// The kinds that RBAC is made of.
+const KINDS: [(&str, &str); 4] = [
+    ("ClusterRole", "clusterroles"),
+    ("Role", "roles"),
+    ("ClusterRoleBinding", "clusterrolebindings"),
+    ("RoleBinding", "rolebindings"),
+];
+
+/// Reads all roles and bindings of a cluster, in pages.
+async fn roles_and_bindings(cluster: &Cluster) -> anyhow::Result<Manifests> {
+    let mut found = Manifests::default();
+    for kind in KINDS {
+        for item in cluster.list(&format!("/apis/rbac.authorization.k8s.io/v1/{}", kind.1)).await? {
+            found.extend(manifests::parse(kind.1, &object(kind.0, item).to_string()));
+        }
+    }
+    Ok(found)
+}
+
+/// An item of a list as a manifest: with its kind, and without what is not needed.
+fn object(kind: &str, mut item: Value) -> Value {
+    if let Some(object) = item.as_object_mut() {
+        object.insert("apiVersion".to_owned(), Value::from("rbac.authorization.k8s.io/v1"));
+        object.insert("kind".to_owned(), Value::from(kind));
+    }
+    if let Some(metadata) = item.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+        metadata.remove("annotations");
+    }
+    item
+}

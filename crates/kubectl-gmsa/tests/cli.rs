@@ -1,0 +1,280 @@
+//! `kubectl gmsa` as people run it: the built program, its exact output, its exit code.
+//!
+//! A case is a folder of `tests/cli`: `command` is what is typed, `stdin` what is piped in, the rest are its files and what
+//! must come out. `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa` writes what comes out now, for a reviewer to read.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot run the program must fail"
+)]
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+#[path = "cli/agreement.rs"]
+mod agreement;
+#[path = "cli/doctor.rs"]
+mod doctor;
+#[path = "cli/hostile.rs"]
+mod hostile;
+#[path = "cli/live.rs"]
+mod live;
+#[path = "cli/readme.rs"]
+mod readme;
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+#[cfg(unix)]
+#[path = "cli/terminal.rs"]
+mod terminal;
+
+/// The folder of the whole project.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn program(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-gmsa"));
+    command.current_dir(folder).env_clear().env("HOME", "/nonexistent");
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str], stdin: &[u8]) -> Output {
+    let mut child = program(folder)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that does not read its input closes it.
+    let _ = child.stdin.take().unwrap().write_all(stdin);
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut cases: Vec<_> = entries.filter(|path| path.is_dir()).collect();
+    cases.sort();
+    cases
+}
+
+/// Compares with a file of the case; an empty output has none.
+fn compare(case: &Path, name: &str, found: &str) -> Option<String> {
+    let file = case.join(name);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        if found.is_empty() { drop(fs::remove_file(&file)) } else { fs::write(&file, found).unwrap() }
+    }
+    let expected = fs::read_to_string(&file).unwrap_or_default();
+    (expected != found).then(|| format!("{}:\n--- expected\n{expected}--- found\n{found}", file.display()))
+}
+
+#[test]
+fn every_case_comes_out_as_written() {
+    let cases = cases();
+    assert!(cases.len() > 20, "the cases are gone: {cases:?}");
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let command = fs::read_to_string(case.join("command")).unwrap();
+        let arguments: Vec<&str> = command.split_whitespace().collect();
+        let stdin = fs::read(case.join("stdin")).unwrap_or_default();
+        let output = run(case, &arguments, &stdin);
+        let code = format!("{}\n", output.status.code().unwrap());
+        wrong.extend(compare(case, "stdout", text(&output.stdout)));
+        wrong.extend(compare(case, "stderr", text(&output.stderr)));
+        wrong.extend(compare(case, "code", &code));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_json_is_json() {
+    for (case, arguments) in [
+        ("check-json", ["check", "-f", "manifests.yaml", "-o", "json"]),
+        ("check-sarif", ["check", "-f", "manifests.yaml", "-o", "sarif"]),
+    ] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli").join(case);
+        let output = run(&folder, &arguments, b"");
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(value.is_object());
+    }
+}
+
+const DOMAIN: [&str; 8] = [
+    "--domain",
+    "contoso.com",
+    "--netbios",
+    "CONTOSO",
+    "--domain-sid",
+    "S-1-5-21-1-2-3",
+    "--domain-guid",
+    "244818ae-87ac-4fcd-92ec-e79e5252348a",
+];
+
+#[test]
+fn no_file_is_overwritten_without_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("spec.yaml");
+    let new = |more: &[&str]| {
+        let arguments =
+            [&["credspec", "new", "--account", "WebApp1", "--out", "spec.yaml"], &DOMAIN[..], more].concat();
+        run(folder.path(), &arguments, b"")
+    };
+    let made = new(&[]);
+    assert_eq!((text(&made.stdout), made.status.code()), ("spec.yaml written\n", Some(0)));
+    let yaml = fs::read_to_string(&file).unwrap();
+    assert!(yaml.starts_with("apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata:\n  name: webapp1\n"));
+    fs::write(&file, "mine").unwrap();
+    let refused = new(&[]);
+    assert_eq!(
+        (text(&refused.stderr), refused.status.code()),
+        ("error: spec.yaml is there already: --force overwrites it\n", Some(2))
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    assert_eq!(new(&["--force"]).status.code(), Some(0));
+    assert_eq!(fs::read_to_string(&file).unwrap(), yaml);
+}
+
+#[test]
+fn what_is_made_is_linted_checked_and_granted_clean() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = run(folder.path(), &[&["credspec", "new", "--account", "WebApp1"], &DOMAIN[..]].concat(), b"");
+    let grant = run(folder.path(), &["grant", "--credspec", "webapp1", "--serviceaccount", "shop:web"], b"");
+    let pod = br#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}, "spec": {
+        "serviceAccountName": "web", "os": {"name": "windows"}, "runtimeClassName": "windows-2022",
+        "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "webapp1"}}, "containers": [{"name": "iis"}]}}"#;
+    let all = [&spec.stdout[..], &grant.stdout, pod].join(&b"\n---\n"[..]);
+    let checked = run(folder.path(), &["check", "-f", "-"], &all);
+    assert_eq!(
+        text(&checked.stdout),
+        "OBJECT        SLOT       CREDENTIAL SPEC  RESULT\n\
+         Pod shop/web  pod \"web\"  webapp1          gets its contents\n\n\
+         no problems found in 4 objects\n"
+    );
+    assert_eq!(checked.status.code(), Some(0));
+}
+
+/// The parts that a report calls unreadable, each with the reason.
+fn unreadable(report: &str) -> Vec<String> {
+    let lines: Vec<&str> = report.lines().collect();
+    let pairs = lines.windows(2).filter_map(|pair| Some((pair[0].strip_prefix("error[unreadable] ")?, pair[1])));
+    pairs.map(|(place, reason)| format!("{place}: {}", reason.trim_start())).collect()
+}
+
+#[test]
+fn hostile_files_are_reported_and_the_rest_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("binary.yaml"), [b'a', b':', 0xff, 0xfe, 0]).unwrap();
+    fs::write(path("nul.yaml"), [0u8; 1000]).unwrap();
+    fs::write(path("bomb.yaml"), format!("a: &a [x,x,x,x,x,x,x,x,x]\n{}", bomb())).unwrap();
+    fs::write(path("deep.yaml"), "[".repeat(100_000)).unwrap();
+    fs::write(path("good.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n").unwrap();
+    fs::File::create(path("huge.yaml")).unwrap().set_len(100 * 1024 * 1024).unwrap();
+    std::os::unix::fs::symlink(folder.path(), path("loop")).unwrap();
+    std::os::unix::fs::symlink("dangling", path("nowhere.yaml")).unwrap();
+    let output = run(folder.path(), &["check", "-f", "."], b"");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        unreadable(text(&output.stdout)),
+        [
+            "./binary.yaml:1: expected text in UTF-8 or UTF-16",
+            "./bomb.yaml:4: expected aliases to repeat at most 5000 values",
+            "./deep.yaml:1: recursion limit exceeded",
+            "./huge.yaml: expected at most 67108864 bytes",
+            "./nowhere.yaml: cannot be read: No such file or directory (os error 2)",
+            "./nul.yaml:1: unexpected character: `\\u{0}'",
+        ]
+    );
+    assert!(text(&output.stdout).ends_with("\n6 unreadable parts in 1 object\n"));
+}
+
+#[test]
+fn other_files_of_a_folder_are_passed_over_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n").unwrap();
+    fs::write(folder.path().join("domain.json"), "{\"DNSRoot\": \"contoso.com\"}").unwrap();
+    let output = run(folder.path(), &["check", "-f", "."], b"");
+    assert_eq!(
+        text(&output.stdout),
+        "note[not-kubernetes] ./domain.json:1\n  \
+         skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object\n\n1 note in 1 object\n"
+    );
+    assert_eq!(output.status.code(), Some(0));
+    // Beside Kubernetes objects it is a mistake.
+    fs::write(folder.path().join("a.yaml"), "apiVersion: v1\nkind: ConfigMap\n---\nmetadata: {name: a}\n").unwrap();
+    let output = run(folder.path(), &["check", "-f", "a.yaml"], b"");
+    let mistake = "error[unreadable] a.yaml:4\n  \
+                   expected a Kubernetes object with `apiVersion` and `kind`, found neither\n\n\
+                   1 unreadable part in 1 object\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (mistake, Some(2)));
+    let output = run(folder.path(), &["check", "-f", "."], b"");
+    assert!(text(&output.stdout).starts_with("error[unreadable] ./a.yaml:4\n"), "{}", text(&output.stdout));
+    // Asked for by its name too.
+    let output = run(folder.path(), &["check", "-f", "domain.json"], b"");
+    assert_eq!(
+        text(&output.stdout),
+        "error[unreadable] domain.json:1\n  expected a Kubernetes object with `apiVersion` and `kind`, found neither\n\n\
+         1 unreadable part in 0 objects\n"
+    );
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// Each line repeats the one above nine times.
+fn bomb() -> String {
+    let line = |(name, of): (char, char)| format!("{name}: &{name} [{}]\n", vec![format!("*{of}"); 9].join(","));
+    ('b'..='i').zip('a'..).map(line).collect::<Vec<_>>().concat()
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = "apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {name: A}\n---\n".repeat(2000);
+    fs::write(folder.path().join("many.yaml"), document).unwrap();
+    let mut child = program(folder.path())
+        .args(["check", "-f", "many.yaml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+}
+
+#[test]
+fn shells_and_manuals_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    for (shell, part) in [
+        ("bash", "_kubectl__gmsa() {"),
+        ("zsh", "#compdef kubectl-gmsa"),
+        ("fish", "complete -c kubectl-gmsa"),
+        ("powershell", "Register-ArgumentCompleter -Native -CommandName 'kubectl-gmsa'"),
+    ] {
+        let output = run(folder.path(), &["completion", shell], b"");
+        assert!(text(&output.stdout).contains(part), "{shell}");
+    }
+    assert!(text(&run(folder.path(), &["man"], b"").stdout).contains(".TH kubectl-gmsa 1"));
+}
+
+#[test]
+fn generated_pages_are_what_the_program_prints() {
+    for (page, command) in [("docs/cli.md", "reference"), ("docs/rules.md", "rules")] {
+        let file = repository().join(page);
+        let found = run(Path::new("."), &[command], b"");
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            fs::write(&file, &found.stdout).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), text(&found.stdout), "{page}");
+    }
+}

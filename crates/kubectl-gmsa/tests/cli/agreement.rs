@@ -1,0 +1,72 @@
+//! `check` says of a pod what the server says of its review: the golden cases, as manifests.
+
+#[path = "../../../../tests/support/golden.rs"]
+#[expect(dead_code, reason = "shared with the tests of the contract, which use more of it")]
+mod golden;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::run;
+
+/// What the webhooks say to a new pod.
+#[derive(Debug)]
+enum Said<'a> {
+    Allowed,
+    Denied(&'a str),
+}
+
+/// The first denial, if there is one; `None` where it is not known: the answers to a pod that the mutating webhook changes do
+/// not say what the validating one makes of it then.
+fn said(answers: &[(String, Value)]) -> Option<Said<'_>> {
+    let answer =
+        |name: &str| answers.iter().find(|(webhook, _)| webhook == name).map(|(_, answer)| &answer["response"]);
+    let mutated = answer("mutate")?;
+    let decisive = if mutated["allowed"] == false {
+        mutated
+    } else {
+        answer("validate").filter(|_| mutated.get("patch").is_none())?
+    };
+    Some(decisive["status"]["message"].as_str().map_or(Said::Allowed, Said::Denied))
+}
+
+#[test]
+fn check_and_the_server_agree_on_every_golden_case() {
+    let mut compared = 0;
+    let mut wrong = Vec::new();
+    for case in golden::cases() {
+        let Ok(review) = serde_json::from_slice::<Value>(&case.review) else { continue };
+        let request = &review["request"];
+        let namespace = request["namespace"].as_str().unwrap_or_default();
+        if request["operation"] != "CREATE" || request["kind"]["kind"] != "Pod" || namespace.is_empty() {
+            continue;
+        }
+        let Some(expected) = said(&case.answers) else { continue };
+        let mut pod = request["object"].clone();
+        let Some(fields) = pod.as_object_mut() else { continue };
+        fields.insert("apiVersion".to_owned(), json!("v1"));
+        fields.insert("kind".to_owned(), json!("Pod"));
+        let cluster = case.cluster.to_str().unwrap();
+        let arguments = ["check", "-f", "-", "--state", cluster, "--namespace", namespace, "-o", "json"];
+        let output = run(Path::new("."), &arguments, pod.to_string().as_bytes());
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let errors: Vec<&str> = report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|finding| finding["level"] == "error")
+            .map(|finding| finding["message"].as_str().unwrap())
+            .collect();
+        let agrees = match &expected {
+            Said::Allowed => errors.is_empty(),
+            Said::Denied(message) => errors.contains(message),
+        };
+        if !agrees {
+            wrong.push(format!("{}:\nthe server: {expected:?}\ncheck: {errors:?}", case.name));
+        }
+        compared += 1;
+    }
+    assert!(compared > 60, "only {compared} cases were compared");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,119 @@
+//! Manifests of somebody who wants to deceive the reader of a report, or to exhaust the machine.
+
+use std::{fmt::Write as _, fs};
+
+use super::{run, text};
+
+/// Steers a terminal, ends a line, writes a command of a workflow, and turns the direction of what follows.
+const HOSTILE: &str = "x\u{1b}[2J\r\n::error::forged\n##[error]forged\u{202e}\u{2066}\u{9b}31m\u{2028}y";
+
+/// Whether a character may stand in a report.
+fn is_plain(c: char) -> bool {
+    c == '\n' || !(c.is_control() || "\u{202e}\u{2066}\u{2028}".contains(c))
+}
+
+/// A report with hostile names forges no line and holds nothing that steers.
+fn assert_plain(report: &str, lines: usize, about: &str) {
+    assert!(report.chars().all(is_plain), "{about}: {report:?}");
+    assert_eq!(report.lines().count(), lines, "{about}: {report}");
+    let forged = |line: &str| ["::error::forged", "##[error]"].iter().any(|start| line.trim_start().starts_with(start));
+    assert!(!report.lines().any(forged), "{about}: {report}");
+}
+
+#[test]
+fn nothing_from_a_file_steers_a_terminal_or_forges_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let quoted = serde_json::to_string(HOSTILE).unwrap();
+    let manifest = format!(
+        r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": {quoted}, "namespace": {quoted}}}, "spec": {{
+            "serviceAccountName": {quoted}, "containers": [{{"name": {quoted}, "securityContext":
+            {{"windowsOptions": {{"gmsaCredentialSpecName": {quoted}}}}}}}]}}}}
+---
+{{"apiVersion": "windows.k8s.io/v1", "kind": "GMSACredentialSpec", "metadata": {{"name": {quoted}}},
+  "::error::forged": 1, "credspec": {{{quoted}: 1}}}}
+---
+{{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {{"name": {quoted}}}, {quoted}: 1}}
+---
+{{"apiVersion": {quoted}}}
+---
+{{{quoted}: 1, {quoted}: 2}}
+"#
+    );
+    // A file name can hold all of it but a slash.
+    let file = format!("{HOSTILE}.yaml");
+    fs::write(folder.path().join(&file), manifest).unwrap();
+    fs::write(folder.path().join(format!("{HOSTILE}2.yaml")), [0xff, 0xff, 0xff]).unwrap();
+    let check = |format: &str| {
+        let output = run(folder.path(), &["check", "-f", ".", "-o", format], b"");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), ""), "{format}");
+        text(&output.stdout).to_owned()
+    };
+    let json: serde_json::Value = serde_json::from_str(&check("json")).unwrap();
+    let findings = json["findings"].as_array().unwrap();
+    assert!(findings.len() > 8, "{findings:#?}");
+    let github = check("github");
+    assert_plain(&github, findings.len() + 1, "github");
+    let commands = github.lines().filter(|line| line.starts_with("::"));
+    assert!(commands.clone().all(|line| line.contains(" file=")), "{github}");
+    assert_eq!(commands.count(), findings.len());
+    for format in ["table", "json", "sarif"] {
+        let report = check(format);
+        assert_plain(&report, report.lines().count(), format);
+    }
+    let heads =
+        check("table").lines().filter(|line| line.starts_with("error[") || line.starts_with("warning[")).count();
+    let notes = findings.iter().filter(|finding| finding["level"] == "note").count();
+    assert_eq!(heads + notes, findings.len());
+
+    let output = run(folder.path(), &["who-can", "web", "--state", "."], b"");
+    assert_eq!(output.status.code(), Some(2));
+    let report = text(&output.stdout);
+    assert_plain(report, 5, "who-can");
+    let heads = report.lines().filter(|line| line.starts_with("unreadable: ") || line.starts_with("refused-object: "));
+    assert_eq!(heads.count(), 4, "{report}");
+    let output = run(folder.path(), &["credspec", "lint", "-f", &file], b"");
+    assert_plain(text(&output.stdout), text(&output.stdout).lines().count(), "lint");
+    let output = run(folder.path(), &["credspec", "new", "--from-docker", &file], b"");
+    assert_plain(text(&output.stderr), 1, "new");
+}
+
+#[test]
+fn a_grant_is_offered_only_for_names_that_a_shell_takes_as_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = r#"{"apiVersion": "windows.k8s.io/v1", "kind": "GMSACredentialSpec", "metadata": {"name": "web"}, "credspec": {}}
+---
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "shop; rm -rf ~"},
+ "spec": {"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "web"}}}}"#;
+    let output = run(folder.path(), &["check", "-f", "-"], manifest.as_bytes());
+    assert!(!text(&output.stdout).contains("kubectl gmsa grant"), "{}", text(&output.stdout));
+    let good = manifest.replace("; rm -rf ~", "");
+    let output = run(folder.path(), &["check", "-f", "-"], good.as_bytes());
+    assert!(text(&output.stdout).contains("kubectl gmsa grant --credspec web --serviceaccount shop:default --apply"));
+}
+
+#[test]
+fn problems_of_one_kind_in_one_file_are_summarised_after_a_hundred() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut many = String::new();
+    for number in 0..5000 {
+        writeln!(many, "---\napiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {{name: A{number}}}\ncredspec: {{}}").unwrap();
+    }
+    many.push_str(&"---\n[\n".repeat(300));
+    fs::write(folder.path().join("many.yaml"), many).unwrap();
+    let output = run(folder.path(), &["check", "-f", "many.yaml", "-o", "json"], b"");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |rule: &str| {
+        let found = report["findings"].as_array().unwrap().iter().filter(|finding| finding["rule"] == rule);
+        let more: u64 = found.clone().filter_map(|finding| finding["more"].as_u64()).sum();
+        (found.count(), more)
+    };
+    assert_eq!((of("name"), of("unreadable")), ((100, 4900), (100, 200)));
+    let output = run(folder.path(), &["check", "-f", "many.yaml"], b"");
+    let report = text(&output.stdout);
+    assert!(report.contains("\n  4900 more of rule name in this file are left out\n"), "{report}");
+    assert!(
+        report.ends_with("300 unreadable parts, 20000 errors in 5000 objects\n"),
+        "{}",
+        report.lines().last().unwrap()
+    );
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Makes all that a release holds, in one folder: images, the plugin's archives, chart, manifests, bills of materials, checksums. The same
+# commit and tools give the same bytes. Needs what deploy/image.sh needs, for both architectures, and mingw's C compiler, helm and zip;
+# no network but the package registries.
+# usage: deploy/dist.sh [IMAGE [SOURCE]]
+#   IMAGE   repository that the image is published to [default: localhost/gmsa-webhook]
+#   SOURCE  address of the source repository [default: https://localhost/gmsa-webhook]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly IMAGE=${1:-localhost/gmsa-webhook} SOURCE=${2:-https://localhost/gmsa-webhook}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+target=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+folder=$target/release-$version
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH IMAGE
+
+# tar_gz ARCHIVE FOLDER NAME...: of the same files the same bytes, whenever they were written and whoever owns them.
+tar_gz() {
+  local archive=$1 from=$2
+  shift 2
+  tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --directory "$from" "$@" |
+    gzip --no-name -9 >"$archive"
+}
+
+webhook() {
+  local arch
+  for arch in amd64 arm64; do
+    deploy/image.sh "$arch"
+    mv "$target/image/gmsa-webhook-$version-$arch.oci.tar" "$target/image/gmsa-webhook-$version-$arch.cdx.json" "$folder"
+  done
+}
+
+plugin() {
+  local platform
+  for platform in linux-amd64 linux-arm64 windows-amd64; do
+    deploy/plugin.sh "$platform" "$folder"
+  done
+}
+
+manifests() {
+  local stamped
+  stamped=$(mktemp -d)
+  python3 deploy/stamp.py "$IMAGE" "$SOURCE" "$stamped"
+  tar_gz "$folder/gmsa-webhook-$version.tgz" "$stamped" gmsa-webhook
+  helm show chart "$folder/gmsa-webhook-$version.tgz" >/dev/null
+  cp "$stamped/gmsa-webhook.yaml" "$folder/gmsa-webhook-$version.yaml"
+  cp deploy/gmsa-crd.yaml "$folder/gmsa-crd.yaml"
+  rm -rf "$stamped"
+}
+
+rm -rf "$folder" && mkdir -p "$folder"
+webhook
+plugin
+manifests
+deploy/finish.sh "$folder" "$SOURCE"
+ls -l "$folder"

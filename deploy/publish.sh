@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Pushes a release's images, as one manifest list, and its chart, and prints their digests as `image=…` and `chart=…`. The registry must have
+# been logged in to, with buildah and with helm.
+# usage: deploy/publish.sh FOLDER IMAGE CHARTS
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly FOLDER=$1 IMAGE=$2 CHARTS=$3
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+list=$IMAGE:$version
+
+buildah manifest create "$list" >/dev/null
+for arch in amd64 arm64; do
+  buildah manifest add --arch "$arch" --os linux "$list" "oci-archive:$FOLDER/gmsa-webhook-$version-$arch.oci.tar" >/dev/null
+done
+buildah manifest push --all --quiet --digestfile image.digest "$list" "docker://$list" >&2
+echo "image=$(cat image.digest)"
+echo "chart=$(helm push "$FOLDER/gmsa-webhook-$version.tgz" "oci://$CHARTS" 2>&1 | tee /dev/stderr | sed -n 's/^Digest: //p')"

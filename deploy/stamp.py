@@ -1,0 +1,92 @@
+"""Writes the chart and the static manifest of a release: what is in the source tree, with the addresses that the release is published at.
+
+usage: deploy/stamp.py IMAGE SOURCE FOLDER
+
+IMAGE is the repository of the image, without a tag; SOURCE the address of the source repository. FOLDER gets `gmsa-webhook/`, the chart, to
+be packed, and `gmsa-webhook.yaml`, which `kubectl apply` takes. Needs helm.
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+CHART = pathlib.Path("charts/gmsa-webhook")
+
+
+def replaced(text, old, new):
+    """The text with its one `old` as `new`: a file that no longer looks as expected must not pass unstamped."""
+    if text.count(old) != 1:
+        sys.exit(f"stamp: {old!r} is expected once, and found {text.count(old)} times")
+    return text.replace(old, new)
+
+
+def changes(version):
+    """What CHANGELOG.md says of this version, or of what is unreleased, as Artifact Hub wants it: a list with a kind for each."""
+    kinds = {"Added": "added", "Changed": "changed", "Deprecated": "deprecated", "Removed": "removed", "Fixed": "fixed", "Security": "security"}
+    text = pathlib.Path("CHANGELOG.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## \[([^\]]+)\][^\n]*\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE))
+    section = sections.get(version, sections.get("Unreleased", ""))
+    found = []
+    for title, items in re.findall(r"^### (\w+)\n(.*?)(?=^### |\Z)", section, re.DOTALL | re.MULTILINE):
+        for item in re.findall(r"^- (.*?)(?=^- |\Z)", items, re.DOTALL | re.MULTILINE):
+            found.append({"kind": kinds[title], "description": " ".join(item.split())})
+    return found
+
+
+def metadata(image, source, version):
+    """Lines for Chart.yaml. A JSON text is YAML too."""
+    platforms = ["linux/amd64", "linux/arm64"]
+    annotations = {
+        "artifacthub.io/changes": json.dumps(changes(version), ensure_ascii=False),
+        "artifacthub.io/images": json.dumps([{"name": "gmsa-webhook", "image": f"{image}:{version}", "platforms": platforms}]),
+        "artifacthub.io/links": json.dumps([{"name": "install", "url": f"{source}/blob/v{version}/docs/install.md"}]),
+    }
+    lines = [f"home: {source}", f"icon: {source}/raw/v{version}/docs/icon.svg", f"sources: {json.dumps([source])}"]
+    return lines, [f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in annotations.items()]
+
+
+def chart(image, source, version, folder):
+    target = folder / "gmsa-webhook"
+    shutil.copytree(CHART, target)
+    for name in ("values.yaml", "files/values.yaml"):
+        values = (target / name).read_text(encoding="utf-8")
+        values = replaced(values, "\n  repository: gmsa-webhook\n", f"\n  repository: {image}\n")
+        (target / name).write_text(values, encoding="utf-8")
+    lines, annotations = metadata(image, source, version)
+    described = (target / "Chart.yaml").read_text(encoding="utf-8")
+    described = replaced(described, "\nannotations:\n", "\n" + "\n".join([*lines, "annotations:", *annotations]) + "\n")
+    (target / "Chart.yaml").write_text(described, encoding="utf-8")
+    readme = (target / "README.md").read_text(encoding="utf-8")
+    readme = readme.replace("](../../", f"]({source}/blob/v{version}/").replace('`"gmsa-webhook"` | Image', f'`"{image}"` | Image')
+    if "](.." in readme:
+        sys.exit("stamp: a link of the chart's README leads out of the chart")
+    (target / "README.md").write_text(readme, encoding="utf-8")
+    return target
+
+
+def manifest(target, folder):
+    """All objects but the CRD's, for a namespace of their own."""
+    command = ["helm", "template", "gmsa-webhook", str(target), "--namespace", "gmsa-webhook", "--no-hooks", "--kube-version", "1.30.0"]
+    objects = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    objects = re.sub(r"^# Source: .*\n", "", objects, flags=re.MULTILINE)
+    objects = re.sub(r"^    (app.kubernetes.io/managed-by: Helm|helm.sh/chart: .*)\n", "", objects, flags=re.MULTILINE)
+    namespace = (
+        "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: gmsa-webhook\n"
+        "  labels:\n    pod-security.kubernetes.io/enforce: restricted\n"
+    )
+    crd = (target / "crds" / "gmsacredentialspecs.yaml").read_text(encoding="utf-8")
+    text = "\n---\n".join(part.strip("\n") for part in (namespace, crd.removeprefix("---\n"), objects.removeprefix("---\n")))
+    (folder / "gmsa-webhook.yaml").write_text(text + "\n", encoding="utf-8")
+
+
+def main():
+    image, source, folder = sys.argv[1], sys.argv[2].rstrip("/"), pathlib.Path(sys.argv[3])
+    version = re.search('^version: (.+)$', (CHART / "Chart.yaml").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    manifest(chart(image, source, version, folder), folder)
+
+
+if __name__ == "__main__":
+    main()

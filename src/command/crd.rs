@@ -1,0 +1,53 @@
+//! `gmsa-webhook upgrade-crd`: brings the CRD in the cluster up to this release's, which Helm leaves to its users.
+//!
+//! What always holds: the CRD is patched in place by server-side apply, whoever created it, and never deleted, so no credential spec is lost. A CRD of a later
+//! release stays as it is.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use http::{Request, header::CONTENT_TYPE};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::Outcome;
+use crate::apiserver::ApiServer;
+use gmsa_cluster::crd::{self, PATH};
+
+/// How long each of the two calls may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Patches the CRD where it is not newer, and gives back a line about it.
+///
+/// # Errors
+/// Where the API server cannot be asked, or refuses it.
+pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, Outcome)> {
+    let get = Request::get(PATH).body(Vec::new())?;
+    let found = match api.call(get, Instant::now() + PATIENCE).await {
+        Ok(found) => serde_json::from_slice::<Value>(&found).context("the CRD in the cluster cannot be read")?,
+        Err(error) if error.code() == Some(404) => {
+            return Ok(report("the CRD is not installed, so there is nothing to upgrade"));
+        }
+        Err(error) => return Err(error).context("cannot read the CRD"),
+    };
+    let (from, to) = (crd::revision(&found), crd::own_revision());
+    if from > to {
+        return Ok(report(&format!(
+            "the CRD is newer (revision {from}) than this release's (revision {to}): left as it is"
+        )));
+    }
+    apply(api).await.context("cannot patch the CRD")?;
+    Ok(report(&format!("the CRD is at revision {to} now; it was at revision {from}")))
+}
+
+fn report(line: &str) -> (String, Outcome) {
+    (format!("{line}\n"), Outcome::Clean)
+}
+
+async fn apply(api: &ApiServer) -> anyhow::Result<()> {
+    let request = Request::patch(format!("{PATH}?fieldManager=gmsa-webhook&force=true"))
+        .header(CONTENT_TYPE, "application/apply-patch+yaml")
+        .body(crd::TEXT.into())?;
+    api.call(request, Instant::now() + PATIENCE).await?;
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Loads a value from files, and loads it again whenever the files may have changed.
+//!
+//! The kubelet does not write into a mounted file. It swaps a symbolic link in the folder (`..data`), and a watch on the
+//! file would stay with the old one. So the folder is watched. A timer covers what a watch cannot see: a folder that was
+//! replaced, a network file system, a node without free watches.
+//!
+//! What always holds: the watch starts before the files are read, so no change is missed; the timer works without the
+//! watch; a file system that hangs blocks no other task. Must not: decide what to do with an invalid value.
+
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use notify::{
+    Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
+    event::{AccessKind, AccessMode},
+};
+use tokio::{
+    sync::Notify,
+    task::spawn_blocking,
+    time::{sleep, timeout},
+};
+
+use crate::telemetry::{LogOnce, chain};
+
+/// How long the folders must be quiet after a change before the files are read: two files are rarely written at once.
+const QUIET: Duration = Duration::from_millis(50);
+/// How often in a row to wait for that. A writer may never stop.
+const MAX_WAITS: usize = 6;
+
+/// Loads a value by `load` again and again.
+pub struct Reload<L> {
+    folders: Vec<PathBuf>,
+    interval: Duration,
+    load: L,
+    watch: Option<Watch>,
+    watch_problem: LogOnce,
+    load_problem: LogOnce,
+}
+
+impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
+    /// Watches the folders of `files`, and does not wait longer than `interval` between two loads.
+    pub fn new(files: &[&Path], interval: Duration, load: L) -> Self {
+        let mut folders: Vec<PathBuf> = files.iter().map(|file| folder(file)).collect();
+        folders.dedup();
+        let (watch_problem, load_problem) = (LogOnce::default(), LogOnce::default());
+        Self { folders, interval, load, watch: None, watch_problem, load_problem }
+    }
+
+    /// Loads at once the first time, and then each time a folder has changed or the interval is over.
+    pub async fn next(&mut self) -> T {
+        loop {
+            if let Some(watch) = self.watch.take() {
+                watch.changed(self.interval).await;
+            }
+            self.watch = Some(self.watch());
+            match spawn_blocking(self.load.clone()).await {
+                Ok(loaded) => return loaded,
+                Err(error) => tracing::error!(%error, "loading files failed"),
+            }
+        }
+    }
+
+    fn watch(&mut self) -> Watch {
+        let changed = Arc::new(Notify::new());
+        let watcher = watcher(&self.folders, &changed);
+        match &watcher {
+            Ok(_) => _ = self.watch_problem.resolve(),
+            Err(error) => {
+                if self.watch_problem.is_new(&error.to_string()) {
+                    let (folders, interval) = (&self.folders, self.interval);
+                    tracing::warn!(?folders, %error, ?interval, "cannot watch folders for changes: the files are read on a timer only");
+                }
+            }
+        }
+        Watch { changed, _watcher: watcher.ok() }
+    }
+}
+
+impl<T: Send + 'static, E: Error + Send + 'static, L: Fn() -> Result<T, E> + Clone + Send + 'static> Reload<L> {
+    /// As [`next`](Self::next), for callers that keep the value before where the new one is invalid: that is logged, and
+    /// the result is `None`.
+    pub async fn next_valid(&mut self) -> Option<T> {
+        match self.next().await {
+            Ok(value) => {
+                self.load_problem.resolve();
+                Some(value)
+            }
+            Err(error) => {
+                let reason = chain(&error);
+                if self.load_problem.is_new(&reason) {
+                    tracing::error!(reason, "cannot use the new certificate authorities; the current ones stay in use");
+                }
+                None
+            }
+        }
+    }
+}
+
+/// A watch that was started. Without a watcher, only the time passes.
+struct Watch {
+    changed: Arc<Notify>,
+    _watcher: Option<RecommendedWatcher>,
+}
+
+impl Watch {
+    async fn changed(self, interval: Duration) {
+        tokio::select! {
+            () = self.changed.notified() => {
+                for _ in 0..MAX_WAITS {
+                    if timeout(QUIET, self.changed.notified()).await.is_err() {
+                        break;
+                    }
+                }
+            }
+            () = sleep(interval) => {}
+        }
+    }
+}
+
+fn folder(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn watcher(folders: &[PathBuf], changed: &Arc<Notify>) -> notify::Result<RecommendedWatcher> {
+    let changed = Arc::clone(changed);
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        // An error may mean that events were lost: that too is a reason to read the files.
+        if event.as_ref().map_or(true, is_change) {
+            changed.notify_one();
+        }
+    })?;
+    for folder in folders {
+        watcher.watch(folder, RecursiveMode::NonRecursive)?;
+    }
+    Ok(watcher)
+}
+
+/// Reading is an event too, and this process reads.
+fn is_change(event: &Event) -> bool {
+    match event.kind {
+        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_between_two_loads_is_not_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("value");
+        fs::write(&file, "1").unwrap();
+        let path = file.clone();
+        let load = move || fs::read_to_string(&path).unwrap().parse::<u8>();
+        // Longer than any test: only the watch can bring the change.
+        let mut values = Reload::new(&[&file], Duration::from_secs(3600), load);
+        assert_eq!(values.next_valid().await, Some(1));
+        for (text, expected) in [("2", Some(2)), ("x", None), ("3", Some(3))] {
+            fs::write(&file, text).unwrap();
+            assert_eq!(values.next_valid().await, expected, "{text}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_a_watch_the_timer_loads() {
+        let missing = Path::new("/nonexistent/value");
+        let mut loads = Reload::new(&[missing], Duration::from_secs(60), || ());
+        loads.next().await;
+        let begin = tokio::time::Instant::now();
+        loads.next().await;
+        assert_eq!(begin.elapsed(), Duration::from_secs(60));
+    }
+}

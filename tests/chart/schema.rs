@@ -1,0 +1,59 @@
+//! The schema knows the values of the chart, no others, and takes a blank for each.
+
+use std::{collections::BTreeSet, fs};
+
+use serde_json::Value;
+
+use crate::helm::CHART;
+
+/// Taken, but no values: what a parent chart turns this one on by, and what releases of before carry along.
+const SILENT: [&str; 2] = ["/enabled", "/defaultsOf"];
+/// Keys of Kubernetes below values that the chart passes on.
+const OPEN: [&str; 8] = [
+    "/credential/hostAccountConfig/",
+    "/certificates/certManager/issuerRef/",
+    "/webhooks/namespaceSelector/",
+    "/webhooks/objectSelector/",
+    "/probes/",
+    "/resources/",
+    "/podSecurityContext/",
+    "/securityContext/",
+];
+
+/// The path of every property, and whether it may be null.
+fn properties(schema: &Value, path: &str, found: &mut Vec<(String, bool)>) {
+    for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}/{key}");
+        let nullable = property["type"].as_array().is_some_and(|types| types.iter().any(|one| one == "null"));
+        found.push((path.clone(), nullable));
+        properties(property, &path, found);
+    }
+}
+
+fn keys(values: &Value, path: &str, found: &mut BTreeSet<String>) {
+    for (key, value) in values.as_object().into_iter().flatten() {
+        let path = format!("{path}/{key}");
+        keys(value, &path, found);
+        found.insert(path);
+    }
+}
+
+#[test]
+fn the_schema_has_the_keys_of_the_values_and_takes_a_blank_for_each() {
+    let schema: Value =
+        serde_json::from_str(&fs::read_to_string(format!("{CHART}/values.schema.json")).unwrap()).unwrap();
+    let values: Value = serde_saphyr::from_str(&fs::read_to_string(format!("{CHART}/values.yaml")).unwrap()).unwrap();
+    let mut in_schema = Vec::new();
+    properties(&schema, "", &mut in_schema);
+    let not_nullable: Vec<_> = in_schema.iter().filter(|(_, nullable)| !nullable).collect();
+    assert!(not_nullable.is_empty(), "{not_nullable:?}");
+    let mut in_values = BTreeSet::new();
+    keys(&values, "", &mut in_values);
+    let is_open = |path: &String| OPEN.iter().any(|open| path.starts_with(open));
+    // A map of anything has no properties: its default keys are values of it.
+    let is_map = |path: &String| path.starts_with("/webhooks/annotations/") || path.starts_with("/dashboard/labels/");
+    let in_schema: BTreeSet<_> = in_schema.into_iter().map(|(path, _)| path).filter(|path| !is_open(path)).collect();
+    let in_values: BTreeSet<_> = in_values.into_iter().filter(|path| !is_open(path) && !is_map(path)).collect();
+    let silent = SILENT.map(str::to_owned).into();
+    assert_eq!(in_schema.symmetric_difference(&in_values).cloned().collect::<BTreeSet<_>>(), silent);
+}

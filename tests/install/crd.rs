@@ -1,0 +1,195 @@
+//! The CRD: what its schema refuses, that objects from before stay editable, and how a release brings it up to date, whoever owns it.
+
+use std::{fs, process::Stdio, thread};
+
+use serde_json::json;
+
+use crate::{
+    helm::{CHART, Helm},
+    plane::Plane,
+    pods::complaint,
+    release::{Container, RELEASE_NAMESPACE},
+};
+
+/// The CRD of the Go webhook's chart, as far as it differs: nothing is checked, and there is no revision.
+const BEFORE: &str = "tests/install/go-release/crds/crd.yaml";
+const OURS: &str = "charts/gmsa-webhook/crds/gmsacredentialspecs.yaml";
+
+const SPEC: &str = include_str!("credential-spec.yaml");
+
+/// What replaces what in the credential spec, and the part of the refusal that says so.
+const MISTAKES: [(&str, &str, &str); 11] = [
+    (
+        "3094792973",
+        "3094792973-1104",
+        "credspec.DomainJoinConfig.Sid: Invalid value: must be the domain's SID: S-1-5-21 and three numbers (an account's has one more)",
+    ),
+    (
+        "S-1-5-21-",
+        "S-1-5-32-",
+        "credspec.DomainJoinConfig.Sid: Invalid value: must be the domain's SID: S-1-5-21 and three numbers (an account's has one more)",
+    ),
+    (
+        "MachineAccountName: WebApp1",
+        "MachineAccountName: WebApp1$",
+        "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $",
+    ),
+    (
+        "MachineAccountName: WebApp1",
+        r"MachineAccountName: CORP\WebApp1",
+        "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $",
+    ),
+    (
+        "MachineAccountName: WebApp1",
+        "MachineAccountName: WebApp1.corp.example.com",
+        "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $",
+    ),
+    (
+        "NetBiosName: CORP",
+        r"NetBiosName: CORP\X",
+        "credspec.DomainJoinConfig.NetBiosName: Invalid value: must be a NetBIOS name, not a DNS name or a path",
+    ),
+    (
+        "NetBiosName: CORP",
+        "NetBiosName: CORP-EXAMPLE-COM",
+        "credspec.DomainJoinConfig.NetBiosName: Too long: may not be more than 15 bytes",
+    ),
+    (
+        "244818ae-87ac-4fcd-92ec-e79e5252348a",
+        "'{244818ae-87ac-4fcd-92ec-e79e5252348a}'",
+        "credspec.DomainJoinConfig.Guid: Invalid value: must be a GUID without braces",
+    ),
+    ("[ActiveDirectory]", "[DirectoryActive]", "credspec.CmsPlugins: Invalid value: must contain \"ActiveDirectory\""),
+    (
+        "PluginGUID: \"{CCC2A336-D7F3-4818-A213-272B7924213E}\"",
+        "PluginGUID: CCC2A336-D7F3-4818-A213-272B7924213E",
+        "credspec.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: Invalid value: must be in braces",
+    ),
+    (
+        "PortableCcgVersion: \"1\"",
+        "PortableCcgVersion: \"01\"",
+        "credspec.ActiveDirectoryConfig.HostAccountConfig.PortableCcgVersion: Invalid value: must be \"1\"",
+    ),
+];
+
+#[test]
+fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
+    let plane = Plane::start();
+    plane.apply(&fs::read_to_string(BEFORE).unwrap());
+    plane.kubectl_prints(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]);
+    // From before there were rules: every field is wrong at once.
+    let wrong = MISTAKES.iter().fold(SPEC.to_owned(), |text, (right, wrong, _)| text.replacen(right, wrong, 1));
+    plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    plane.apply(&wrong);
+
+    plane.apply(&fs::read_to_string(OURS).unwrap());
+    plane.until("the rules are in force", || {
+        let mistake = SPEC.replace("name: webapp1", "name: probe").replace("S-1-5-21-", "S-1-5-32-");
+        !plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &mistake).status.success()
+    });
+    for (right, wrong, refusal) in MISTAKES {
+        let text = SPEC.replace("name: webapp1", "name: other").replacen(right, wrong, 1);
+        assert!(text.contains(wrong), "{right} is not in the credential spec");
+        let said = complaint(plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &text)).unwrap();
+        // Between the two stands the value.
+        let (field, message) = refusal.split_once(": Invalid value: ").unwrap_or((refusal, refusal));
+        assert!(said.contains(field) && said.contains(message), "{wrong}: {said}");
+    }
+    for fine in [
+        // Several accounts, a plugin whose GUID is not hexadecimal (Microsoft's own sample has one), unusual letters.
+        SPEC.replace("{CCC2A336-D7F3-4818-A213-272B7924213E}", "{GDMA0342-266A-4D1P-831J-20990E82944F}"),
+        SPEC.replace("WebApp1", "Wéb App-1_x"),
+        "apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {name: other}\ncredspec: {}\n".to_owned(),
+    ] {
+        let fine = fine.replace("name: webapp1", "name: other");
+        assert_eq!(complaint(plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &fine)), None);
+    }
+
+    // What was stored before stays editable where it is wrong already, and may not become wrong in another way.
+    let patch = |patch: &serde_json::Value| {
+        complaint(plane.kubectl([
+            "patch",
+            "gmsacredentialspec",
+            "webapp1",
+            "--type=merge",
+            "--patch",
+            &patch.to_string(),
+        ]))
+    };
+    assert_eq!(patch(&json!({"metadata": {"labels": {"a": "b"}}})), None);
+    assert_eq!(patch(&json!({"credspec": {"DomainJoinConfig": {"DnsTreeName": "other.example.com"}}})), None);
+    assert_eq!(
+        patch(&json!({"credspec": {"DomainJoinConfig": {"Guid": "244818ae-87ac-4fcd-92ec-e79e5252348a"}}})),
+        None
+    );
+    let said = patch(&json!({"credspec": {"DomainJoinConfig": {"Sid": "S-1-5"}}})).unwrap();
+    assert!(said.contains("must be the domain's SID"), "{said}");
+    plane.kubectl_prints(["delete", "gmsacredentialspec", "webapp1"]);
+}
+
+/// `crds.upgrade`, with this test for a kubelet and a Job controller: the Job's container runs, and its end is reported.
+#[test]
+fn a_release_brings_the_crd_up_to_date_whoever_owns_it() {
+    let plane = Plane::start();
+    let before = fs::read_to_string(BEFORE).unwrap();
+    // Another release of Helm's owns it, as its annotations say.
+    plane.apply(&before);
+    let owner = ["annotate", "crd", CRD, "meta.helm.sh/release-name=other", "meta.helm.sh/release-namespace=elsewhere"];
+    plane.kubectl_prints(owner);
+    plane.kubectl_prints(["label", "crd", CRD, "app.kubernetes.io/managed-by=Helm"]);
+    plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    plane.apply(SPEC);
+    let spec =
+        || plane.kubectl_prints(["get", "gmsacredentialspec", "webapp1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
+    let uid = || plane.kubectl_prints(["get", "crd", CRD, "-o", "jsonpath={.metadata.uid}"]);
+    let (spec_before, uid_before) = (spec(), uid());
+    plane.create_namespace(RELEASE_NAMESPACE);
+
+    // Helm 4 applies crds/ at an install, and names a conflict where another manager has other text in it: the Job does not.
+    let said = with_jobs(&plane, &["install", "gmsa", CHART, "--skip-crds"]);
+    assert_eq!(said, "the CRD is at revision 1 now; it was at revision 0\n");
+    plane.until("the short name is known", || plane.kubectl(["get", "gmsa"]).status.success());
+    assert_eq!((spec(), uid()), (spec_before.clone(), uid_before.clone()));
+
+    let said = with_jobs(&plane, &["upgrade", "gmsa", CHART]);
+    assert_eq!(said, "the CRD is at revision 1 now; it was at revision 1\n");
+    plane.kubectl_prints(["annotate", "--overwrite", "crd", CRD, "gmsa-webhook/crd-revision=7"]);
+    let said = with_jobs(&plane, &["upgrade", "gmsa", CHART]);
+    assert_eq!(said, "the CRD is newer (revision 7) than this release's (revision 1): left as it is\n");
+
+    Helm::of_cluster(&plane.kubeconfig()).prints(["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE]);
+    assert_eq!((spec(), uid()), (spec_before, uid_before));
+    for kind in ["clusterrole/gmsa-crd", "clusterrolebinding/gmsa-crd", "job/gmsa-crd", "serviceaccount/gmsa-crd"] {
+        let left = plane.kubectl(["get", kind, "--namespace", RELEASE_NAMESPACE]);
+        assert!(!left.status.success(), "{kind} is left");
+    }
+}
+
+const CRD: &str = "gmsacredentialspecs.windows.k8s.io";
+
+/// Runs helm, and the Job that it creates; gives back what the Job printed.
+fn with_jobs(plane: &Plane, args: &[&str]) -> String {
+    let helm = Helm::of_cluster(&plane.kubeconfig());
+    let job = ["get", "job", "gmsa-crd", "--namespace", RELEASE_NAMESPACE, "-o", "json"];
+    let more = ["--namespace", RELEASE_NAMESPACE, "--set", "crds.upgrade=true", "--timeout", "60s"];
+    thread::scope(|scope| {
+        let ran = scope.spawn(|| helm.prints(args.iter().copied().chain(more)));
+        plane.until("helm has created the Job", || plane.kubectl(job).status.success());
+        let created: serde_json::Value = serde_json::from_str(&plane.kubectl_prints(job)).unwrap();
+        let spec = &created["spec"]["template"]["spec"];
+        let account = spec["serviceAccountName"].as_str().unwrap();
+        let mut command = Container::of(spec).command(plane, account);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let now = "2026-01-01T00:00:00Z";
+        let condition = |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": now});
+        let status = json!({"status": {
+            "startTime": now, "completionTime": now, "succeeded": 1, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {},
+            "conditions": [condition("SuccessCriteriaMet"), condition("Complete")],
+        }});
+        let patch = ["patch", "job", "gmsa-crd", "--namespace", RELEASE_NAMESPACE, "--subresource=status", "--patch"];
+        plane.kubectl_prints(patch.into_iter().chain([status.to_string().as_str()]));
+        ran.join().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    })
+}

@@ -1,0 +1,130 @@
+//! What Argo CD and Flux do with the chart: the rendered objects are applied on the server side, again and again, beside a webhook that writes into two fields.
+
+use std::{collections::BTreeSet, fs};
+
+use serde_json::Value;
+
+use crate::{
+    helm::{CHART, Helm},
+    plane::Plane,
+    pods::{NAMESPACE, Options, creation, pod},
+    release::{RELEASE_NAMESPACE, Release},
+};
+
+/// The only fields that differ from what was rendered: those that `ignoreDifferences` in docs/gitops.md names.
+const WRITTEN_BY_THE_WEBHOOK: [&str; 4] = [
+    "MutatingWebhookConfiguration/gmsa webhooks[].clientConfig.caBundle",
+    "MutatingWebhookConfiguration/zz-gmsa webhooks[].clientConfig.caBundle",
+    "Secret/gmsa-tls data",
+    "ValidatingWebhookConfiguration/gmsa webhooks[].clientConfig.caBundle",
+];
+
+#[test]
+fn a_sync_leaves_what_the_webhook_writes_and_nothing_else_differs() {
+    let plane = Plane::start();
+    let release = Release::install(&plane);
+    let service = release.get("service/gmsa");
+    let port = service["spec"]["ports"][0]["port"].to_string();
+    // From here on a controller of another name applies it, and Helm does no more.
+    let rendered = Helm::new().prints([
+        "template",
+        "gmsa",
+        CHART,
+        "--namespace",
+        RELEASE_NAMESPACE,
+        "--kube-version",
+        "1.36",
+        "--skip-tests",
+        "--set",
+        &format!("service.port={port},containerPort={port}"),
+    ]);
+    let sync = |dry_run: &str| {
+        let apply = ["apply", "--server-side", "--field-manager=argocd-controller", dry_run, "-o", "json", "-f", "-"];
+        let output = plane.kubectl_with(apply, &rendered);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+        list["items"].as_array().unwrap().clone()
+    };
+    let before = sync("--dry-run=none");
+    release.route_to_loopback();
+    let _replica = release.start_replica();
+    plane.until("the webhook has written", || {
+        let configuration = release.get("mutatingwebhookconfiguration/zz-gmsa");
+        configuration["webhooks"][0]["clientConfig"]["caBundle"].is_string()
+    });
+    let after = sync("--dry-run=server");
+    let mut differences = BTreeSet::new();
+    for (before, after) in before.iter().zip(&after) {
+        // Nothing routes to a Service here, so this test changed it.
+        if before["kind"] != "Service" {
+            let name = format!("{}/{}", text(&before["kind"]), text(&before["metadata"]["name"]));
+            differ(before, after, &format!("{name} "), &mut differences);
+        }
+    }
+    assert_eq!(differences.iter().map(String::as_str).collect::<Vec<_>>(), WRITTEN_BY_THE_WEBHOOK);
+    let page = fs::read_to_string("docs/gitops.md").unwrap();
+    for pointer in ["/data", ".webhooks[]?.clientConfig.caBundle"] {
+        assert!(page.contains(pointer), "docs/gitops.md does not ignore {pointer}");
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+/// The paths at which two objects differ, apart from what the API server itself keeps.
+fn differ(before: &Value, after: &Value, path: &str, found: &mut BTreeSet<String>) {
+    const KEPT: [&str; 4] = ["managedFields", "resourceVersion", "generation", "status"];
+    let join = |key: &str| if path.ends_with(' ') { format!("{path}{key}") } else { format!("{path}.{key}") };
+    match (before, after) {
+        (Value::Object(one), Value::Object(other)) => {
+            let keys: BTreeSet<_> =
+                one.keys().chain(other.keys()).filter(|key| !KEPT.contains(&key.as_str())).collect();
+            for key in keys {
+                match (one.get(key), other.get(key)) {
+                    (Some(one), Some(other)) => differ(one, other, &join(key), found),
+                    _ => drop(found.insert(join(key))),
+                }
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            for (one, other) in one.iter().zip(other) {
+                differ(one, other, &format!("{path}[]"), found);
+            }
+        }
+        _ if before != after => drop(found.insert(path.to_owned())),
+        _ => {}
+    }
+}
+
+/// The sample audit policy: what is recorded of pods that use GMSA is the webhook's annotations; no body, and nothing of other requests.
+#[test]
+fn the_audit_policy_records_the_annotations_and_no_body() {
+    let mut plane = Plane::start();
+    let log = plane.audit(&fs::read_to_string("examples/audit-policy.yaml").unwrap());
+    let release = Release::install(&plane);
+    release.route_to_loopback();
+    plane.create_namespace(NAMESPACE);
+    plane.apply(include_str!("credential-spec.yaml"));
+    let _replica = release.start_replica();
+    plane.until("the API server asks", || {
+        let said = creation(&plane, &pod("p", "pod", Options::Name, "webapp1"));
+        said.is_some_and(|said| said.contains("is not authorized to `use`"))
+    });
+    let events = || -> Vec<Value> {
+        fs::read_to_string(&log).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    };
+    let refused = |event: &Value| event["responseStatus"]["code"] == 403;
+    plane.until("the refusal is recorded", || events().iter().any(refused));
+    for event in events() {
+        assert_eq!((&event["level"], &event["stage"]), (&Value::from("Metadata"), &Value::from("ResponseComplete")));
+        assert_eq!(event["objectRef"]["resource"], "pods", "{event}");
+        assert!(event.get("requestObject").is_none() && event.get("responseObject").is_none(), "{event}");
+    }
+    let event = events().into_iter().find(refused).unwrap();
+    let annotations = event["annotations"].as_object().unwrap();
+    let ours: Vec<_> = annotations.keys().filter(|key| key.contains("windows-gmsa")).collect();
+    assert!(ours.iter().any(|key| key.starts_with("admission-webhook.windows-gmsa.sigs.k8s.io/validate-")), "{event}");
+    let written = fs::read_to_string(&log).unwrap();
+    assert!(!written.contains("DomainJoinConfig"), "contents are in the audit log");
+}

@@ -1,0 +1,132 @@
+//! A trial with `webhooks.enforcement: Warn`, and one mutating configuration instead of two: what pods get, and what `helm test` makes of it.
+
+use serde_json::{Value, json};
+
+use crate::{
+    installed::test_the_release,
+    plane::Plane,
+    pods::{NAMESPACE, Options, creation, pod},
+    release::Release,
+    tool::Tool,
+};
+
+const WARNING: &str =
+    "Warning: GMSA, not enforced: service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
+
+/// What `kubectl` shows beside a pod that is created as a dry run.
+fn warnings(plane: &Plane, pod: &Value) -> String {
+    let output = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn contents(plane: &Plane, pod: &Value) -> Value {
+    let output = plane.kubectl_with(["create", "--dry-run=server", "-o", "json", "-f", "-"], &pod.to_string());
+    let pod: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let contents = pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"].as_str();
+    contents.map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
+}
+
+#[test]
+fn a_trial_admits_with_a_warning_what_would_be_refused_and_ends_by_an_upgrade() {
+    let plane = Plane::start();
+    let release = Release::install_with(&plane, &["webhooks.enforcement=Warn"]);
+    release.route_to_loopback();
+    plane.create_namespace(NAMESPACE);
+    plane.apply(include_str!("credential-spec.yaml"));
+    let replica = release.start_replica();
+    let asked = pod("p", "pod", Options::Name, "webapp1");
+    plane.until("the API server trusts the webhook", || {
+        let output = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &asked.to_string());
+        output.status.success()
+    });
+    let said = warnings(&plane, &asked);
+    assert!(said.lines().any(|line| line.starts_with(WARNING)), "{said}");
+    assert_eq!(contents(&plane, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
+    let missing = warnings(&plane, &pod("p", "pod", Options::Name, "no-such-spec"));
+    assert!(missing.contains("Warning: GMSA, not enforced: cred spec no-such-spec does not exist"), "{missing}");
+    let (report, tested) = test_the_release(&release);
+    assert!(tested.status.success() && report.lines().all(|line| line.starts_with("pass  ")), "{report}");
+    let (report, _) = Tool::new(&plane).gmsa("doctor");
+    let line =
+        "warn  call of the webhook  the API server reaches it, but denials are not enforced (dry run in default)\n";
+    assert!(report.contains(line), "{report}");
+
+    drop(replica);
+    release.upgrade("webhooks.enforcement=Enforce");
+    let _replica = release.start_replica();
+    plane.until("denials are enforced", || {
+        creation(&plane, &asked).is_some_and(|said| said.contains("is not authorized to `use`"))
+    });
+}
+
+/// `webhooks.first.enabled=false`: the configuration that sorts last does the work of both, also for names that the pod did not come with.
+#[test]
+fn one_mutating_configuration_does_the_work_of_two() {
+    let plane = Plane::start();
+    let release = Release::install_with(&plane, &["webhooks.first.enabled=false"]);
+    release.route_to_loopback();
+    plane.create_namespace(NAMESPACE);
+    plane.apply(include_str!("credential-spec.yaml"));
+    let names = || plane.kubectl_prints(["get", "mutatingwebhookconfigurations", "-o", "name"]);
+    assert_eq!(names(), "mutatingwebhookconfiguration.admissionregistration.k8s.io/zz-gmsa\n");
+    plane.apply(
+        r"apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: use-webapp1}
+rules: [{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], resourceNames: [webapp1], verbs: [use]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: use-webapp1, namespace: apps}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: use-webapp1}
+subjects: [{kind: ServiceAccount, name: default, namespace: apps}]
+",
+    );
+    let _replica = release.start_replica();
+    let asked = pod("p", "pod", Options::Name, "webapp1");
+    plane.until("the API server trusts the webhook", || creation(&plane, &asked).is_none());
+    assert_eq!(contents(&plane, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
+    let (report, tested) = test_the_release(&release);
+    assert!(tested.status.success() && report.lines().all(|line| line.starts_with("pass  ")), "{report}");
+
+    // Another one adds the name: a policy that mutates, which the API server runs before the webhooks, and a pod that names nothing itself.
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": "names"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [
+                {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+            ]},
+            "matchConditions": [{"name": "asks", "expression": "has(object.metadata.labels) && 'gmsa' in object.metadata.labels"}],
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "IfNeeded",
+            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression":
+                "Object{spec: Object.spec{securityContext: Object.spec.securityContext{windowsOptions: \
+                 Object.spec.securityContext.windowsOptions{gmsaCredentialSpecName: 'webapp1'}}}}"}}],
+        },
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": "names"},
+        "spec": {"policyName": "names"},
+    });
+    plane.apply(&policy.to_string());
+    plane.apply(&binding.to_string());
+    let mut labelled = pod("p", "pod", Options::Absent, "");
+    labelled["metadata"]["labels"] = json!({"gmsa": "webapp1"});
+    plane.until("the name is added, and filled in", || {
+        contents(&plane, &labelled)["DomainJoinConfig"]["MachineAccountName"] == "WebApp1"
+    });
+
+    // And back to two, and to one again, while it serves: no pod is refused in between that was admitted before.
+    for first in ["true", "false"] {
+        release.upgrade(&format!("webhooks.first.enabled={first}"));
+        assert_eq!(names().lines().count(), if first == "true" { 2 } else { 1 });
+        if first == "false" {
+            assert_eq!(creation(&plane, &asked), None);
+        }
+    }
+}
