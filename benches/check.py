@@ -2,8 +2,8 @@
 """Measures `kubectl gmsa check` on manifests of 1,000 and 10,000 documents: seconds, and the most memory it held.
 
 The manifests are made in a temporary folder: applications of four documents each (credential spec, role, binding, Deployment),
-as a folder with a file for each application, as one file, and on standard input. Each run must find nothing to find fault
-with, in as many documents as were made. Prints a Markdown table; with --write puts it into docs/performance.md too.
+as a folder with a file for each application, as one file, and on standard input. Each run must find no problems
+in as many documents as were made. Prints a Markdown table; with --write puts it into docs/performance.md too.
 
 Needs Linux, cargo and Python's standard library.
 """
@@ -148,7 +148,7 @@ def check(program: Path, path: Path, stdin: bool, documents: int) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
         report.seek(0)
         last = report.read().decode().splitlines()[-1:]
-    if process.returncode != 0 or last != [f"nothing to find fault with in {documents} objects"]:
+    if process.returncode != 0 or last != [f"no problems found in {documents} objects"]:
         raise Failure(f"{path}: exit code {process.returncode}, and at the end: {last}")
     return Run(seconds, usage.ru_maxrss / 1024)
 

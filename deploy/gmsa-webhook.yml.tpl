@@ -22,7 +22,7 @@ metadata:
     app.kubernetes.io/version: 0.1.0
 spec:
   maxUnavailable: 1
-  # A pod that is not ready serves nobody: it never stands in the way of a drain.
+  # A pod that is not ready serves no requests: it never blocks a drain.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:

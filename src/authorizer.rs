@@ -1,4 +1,4 @@
-//! Who may use a credential spec: remembered answers in front of the access reviews of [`gmsa_cluster::authorizer`].
+//! Who may use a credential spec: remembered approvals over the access reviews of [`gmsa_cluster::authorizer`].
 
 pub use gmsa_cluster::authorizer::{Authorizer, Verdict, access_review, rbac};
 

@@ -1,9 +1,9 @@
 //! Equal questions that are asked at about the same time are one call.
 //!
-//! What always holds: a call outlives whoever began it for as long as someone else waits for its answer, and ends when
-//! nobody does; each asker waits until its own deadline and no longer; nobody is given the answer of a call that began
-//! more than [`JOIN_WITHIN`] before, since what it tells may have changed meanwhile. No task is started: those who wait
-//! drive the call.
+//! What always holds: a call continues while at least one caller waits for its answer, even if the caller that began it has
+//! gone, and is dropped when none does; each caller waits until its own deadline and no longer; no caller gets the answer of
+//! a call that began more than [`JOIN_WITHIN`] before, since the state that it reports may have changed. No task is started:
+//! the callers that wait drive the call.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use std::{
 use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
 use tokio::time::{Instant, timeout_at};
 
-/// How old a call may be when somebody joins it.
+/// How old a call may be when another caller joins it.
 pub const JOIN_WITHIN: Duration = Duration::from_secs(1);
 
 /// The calls under way, by what they ask.
@@ -49,7 +49,7 @@ impl<K: Eq + Hash, V: Clone> Calls<K, V> {
     }
 }
 
-/// An answer, and whether somebody else had asked for it before.
+/// An answer, and whether another caller had asked for it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer<V> {
     /// What the call brought.
@@ -85,7 +85,7 @@ where
         F: Future<Output = V> + Send + 'static,
     {
         let (answer, joined) = {
-            // One lock: between looking for a call and making one, nobody else may make it.
+            // One lock: between looking for a call and making one, no other caller may make it.
             let mut calls = self.lock();
             if let Some(answer) = calls.find(&key, deadline) {
                 (answer, true)
@@ -99,12 +99,12 @@ where
         Some(Answer { value, joined })
     }
 
-    /// Lets nobody join the call for `key` any more: what it asks about has changed. Those who wait get its answer.
+    /// From now on no caller joins the call for `key`: what it asks about has changed. Callers that wait get its answer.
     pub fn forget(&self, key: &K) {
         self.lock().under_way.remove(key);
     }
 
-    /// Lets nobody join any call that is under way now.
+    /// From now on no caller joins a call that is in flight now.
     pub fn forget_all(&self) {
         self.lock().under_way.clear();
     }

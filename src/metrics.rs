@@ -1,7 +1,7 @@
 //! What the process counts and measures, as Prometheus reads it.
 //!
 //! What always holds: metrics are registered into a registry once, by [`Metrics::new`], and every label takes its value
-//! from an enum or a static word, so their number is bounded. This module lies at the bottom of the house: it knows
+//! from an enum or a static word, so their number is bounded. This module depends on no other one: it knows
 //! nothing of reviews, clusters or certificates; they record into it.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -199,7 +199,7 @@ impl Metrics {
         self.access_reviews.get_or_create(&AccessLabels { source, outcome }).inc();
     }
 
-    /// So many credential specs are in memory.
+    /// The number of credential specs in memory.
     pub fn specs_known(&self, number: usize) {
         self.specs.set(i64::try_from(number).unwrap_or(i64::MAX));
     }
@@ -247,8 +247,8 @@ fn add_this<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, 
     metric
 }
 
-/// Brings a counter up to a total that is counted elsewhere. Scrapes come one after the other, or the next one tells the
-/// difference that two at once made.
+/// Brings a counter up to a total that is counted elsewhere. If two scrapes run at once, the next one
+/// corrects the total.
 fn raise(counter: &Counter, total: u64) {
     counter.inc_by(total.saturating_sub(counter.get()));
 }

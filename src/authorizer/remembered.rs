@@ -52,7 +52,7 @@ impl<A: Authorizer> Remembered<A> {
         let call = |deadline| async move {
             let asked = Instant::now();
             let verdict = inner.may_use(&asks.subject, &asks.spec, deadline).await;
-            // Before the call ends: there is no moment in which neither the call nor its answer can be found.
+            // Before the call ends: a caller must find either the call or its answer.
             if verdict.fact == UseFact::Allowed {
                 allowed.remember(asks, asked);
             }

@@ -1,4 +1,4 @@
-//! Equal questions are one call, whoever goes away meanwhile.
+//! Equal questions are one call, also when a caller goes away meanwhile.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,7 +1,7 @@
 //! `gmsa-webhook test`: whether an API server asks the webhook, found out by dry runs that leave nothing behind.
 //!
-//! Pods that name a credential spec which does not exist must be refused in the webhook's own words, whichever kind of slot
-//! names it; a pod without GMSA must pass. Where denials are not enforced, a warning in those words takes the place of the refusal.
+//! Pods that name a credential spec which does not exist must be refused with the webhook's own message, whichever kind of
+//! slot names it; a pod without GMSA must pass. If denials are not enforced, the message is a warning instead of a refusal.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -17,7 +17,7 @@ use super::Outcome;
 use crate::apiserver::ApiServer;
 use gmsa_core::admission::Enforcement;
 
-/// A credential spec that nobody has.
+/// A credential spec that does not exist.
 const SPEC: &str = "gmsa-webhook-test-does-not-exist";
 
 /// What the webhook says of it.

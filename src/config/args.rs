@@ -1,4 +1,4 @@
-//! What was typed: flags, environment variables, and their words in `--help`.
+//! What was typed: flags, environment variables, and their texts in `--help`.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 

@@ -25,7 +25,7 @@ pub struct ReviewMemory {
 }
 
 impl Limits {
-    /// The bounds of a process with this memory limit. A quarter is for connections, an eighth for small reviews, a
+    /// The bounds of a process that may use this many bytes. A quarter is for connections, an eighth for small reviews, a
     /// quarter for large ones; the rest is for the program, the credential specs in memory and what the allocator holds.
     #[must_use]
     pub fn of_memory(bytes: usize) -> Self {

@@ -14,7 +14,7 @@ macro_rules! label {
             /// Every value, in order.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The word that stands in a scrape.
+            /// The value in a scrape.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }

@@ -1,7 +1,7 @@
 //! `docs/metrics.md`: the reference, made from a registry in which everything has been recorded once.
 //!
-//! What always holds: what stands here is what a scrape prints. Nothing is listed by hand, so nothing can be forgotten or
-//! go on being listed.
+//! What always holds: the reference lists what a scrape prints. Nothing is listed by hand, so no metric can be missing or
+//! outdated.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

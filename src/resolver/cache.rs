@@ -1,9 +1,9 @@
 //! Credential specs from memory, kept up to date by a watch; from the API server where memory cannot be trusted.
 //!
-//! What always holds: "not found" is never said from memory; memory is believed only while the watch is connected and was
-//! known to be right within [`TRUST`]; silence alone is no reason to doubt it, but it is verified (`verify`); a question
-//! that asks for truth, or that memory has no answer to, reads the object once, and those who ask at the same time share
-//! that read. What a read brings enters memory only by the rules of `Store`.
+//! What always holds: "not found" is never answered from memory; memory is trusted only while the watch is connected and was
+//! known to be right within [`TRUST`]; silence alone is no reason to doubt it, but it is verified (`verify`); a question that asks for
+//! the live object, or that memory has no answer to, reads the object once, and callers that ask at the same time share that
+//! read. What a read returns enters memory only by the rules of `Store`.
 
 use std::{
     convert::Infallible,
@@ -32,7 +32,7 @@ mod wire;
 
 use store::{Entry, Store, Version};
 
-/// How long memory is believed after it was last known to be right. A silent watch is verified before that.
+/// How long memory is trusted after it was last known to be right. A silent watch is verified before that.
 pub const TRUST: Duration = Duration::from_secs(75);
 
 /// A [`Resolver`] that answers from memory where it can.
@@ -98,7 +98,7 @@ impl Resolver for Cache {
 }
 
 impl Memory {
-    /// What memory says, where it can be believed and knows the credential spec.
+    /// What memory says, if it can be trusted and has the credential spec.
     fn known(&self, name: &SpecName) -> Option<Resolved> {
         let contents = self.store().get(name)?.contents.clone();
         Some(Resolved { fact: contents.map_or(SpecFact::Unusable, SpecFact::Contents), source: Source::Cache })

@@ -57,7 +57,7 @@ impl Job {
             let _turn = turn;
             runtime.block_on(gone.run_until_cancelled(self.run().instrument(span)))
         });
-        // Where the client has gone, no one reads the answer; a thread that panics has logged why.
+        // If the client has gone, no one reads the answer; a thread that panics has logged why.
         answer.await.ok().flatten().unwrap_or(Err(Refusal::Busy))
     }
 

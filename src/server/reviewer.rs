@@ -85,7 +85,7 @@ impl Reviewer {
         // Each round replaces a cached fact by a live one, so there are at most as many as the pod has names.
         while let Some(name) = decision.recheck_live.take() {
             let Resolved { fact, source } = self.resolve(&name, Freshness::Live, deadline).await;
-            // A cached fact that comes back although a live one was asked for must not be read again for ever.
+            // A cached fact that comes back although a live one was asked for must not be read again without end.
             let source = if source == Source::Cache { Source::Api } else { source };
             facts.specs.retain(|(known, ..)| *known != name);
             facts.specs.push((name, fact, source));

@@ -1,8 +1,8 @@
 //! The places that connections take. When there are more connections than places, the one that is idle longest is closed.
 //!
-//! What always holds: accepting never waits for a place, so clients that connect and stay silent lock no one out; a
+//! What always holds: accepting never waits for a place, so clients that connect and stay silent cannot exclude others; a
 //! connection whose request is complete and not yet answered is never closed for another one. What a client sends does not
-//! count as activity until a request is complete: a byte now and then keeps no place.
+//! count as activity until a request is complete: single bytes do not keep a place.
 
 use std::{
     collections::BTreeMap,

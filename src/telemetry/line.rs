@@ -1,7 +1,7 @@
 //! One event as one line of text: `2026-11-21T03:23:14.988002Z  INFO gmsa_webhook: ending signal="SIGTERM"`.
 //!
 //! What always holds: an event is one line, whatever its values hold, because control characters are escaped; texts from
-//! outside are recorded as strings and stand in quotes. Spans are not shown. Written for speed, since every pod that is
+//! outside are recorded as strings and quoted. Spans are not shown. Written for speed, since every pod that is
 //! changed is a line: tracing's own text format costs twice as much.
 
 use std::{

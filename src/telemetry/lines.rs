@@ -1,6 +1,6 @@
 //! Log lines on their way out: collected in memory, written by a thread of their own.
 //!
-//! What always holds: whoever logs never waits for whoever reads the log; no more than [`ROOM`] is held, what does not fit
+//! What always holds: code that logs never waits for the reader of the log; no more than [`ROOM`] is held, what does not fit
 //! is dropped and counted; a line is written at most [`PAUSE`] after it was logged where the reader keeps up; when
 //! [`Writing`] is dropped, what is left is written. Many lines are one write, which matters when every pod is a line.
 

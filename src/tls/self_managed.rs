@@ -1,6 +1,6 @@
 //! The webhook creates and renews its own CA and serving certificate, in a Secret that all replicas share.
 //!
-//! The Secret is the truth. The first replica fills it; each replica follows it, publishes its CAs into the webhook
+//! The Secret is the source of truth. The first replica fills it; each replica follows it, publishes its CAs into the webhook
 //! configurations, and renews what is due. Of two replicas that write, the `resourceVersion` lets one through, and the
 //! other reads the Secret again.
 //!

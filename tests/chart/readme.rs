@@ -83,9 +83,9 @@ fn has_entries_below(path: &[String], entries: &[Entry]) -> bool {
 const HEAD: &str = "\
 # gmsa-webhook
 
-The admission webhook for Windows Group Managed Service Accounts (GMSA), as a Helm chart for Helm 3 and 4. How to install it stands in
-[docs/install.md](../../docs/install.md), how to come from the Go webhook's chart in [docs/migrate.md](../../docs/migrate.md), how
-to go in [docs/uninstall.md](../../docs/uninstall.md).
+The admission webhook for Windows Group Managed Service Accounts (GMSA), as a Helm chart for Helm 3 and 4. See
+[docs/install.md](../../docs/install.md) for the installation, [docs/migrate.md](../../docs/migrate.md) for the upgrade from the Go
+webhook's chart, and [docs/uninstall.md](../../docs/uninstall.md) for the removal.
 
 ```sh
 helm install gmsa-webhook charts/gmsa-webhook --namespace gmsa-webhook --create-namespace \\

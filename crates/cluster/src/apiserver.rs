@@ -67,7 +67,7 @@ pub enum CallError {
     /// The API server took all the time there was.
     #[error("no answer from the API server within {}", Seconds(*.0))]
     TimedOut(Duration),
-    /// The API server refused, or something in front of it did.
+    /// The API server refused, or a proxy before it did.
     #[error("the API server answered {}", refusal(*.code, .status.as_deref()))]
     Refused {
         /// The HTTP status code.
@@ -166,8 +166,8 @@ impl ApiServer {
         &self.client
     }
 
-    /// Calls for no review in particular, and gives the body of the answer. On an error of the connection, on 429 and on
-    /// 5xx it calls once again, after the time that the API server asks for; where that lies behind the deadline, it gives
+    /// Calls without a review, and returns the body of the answer. On an error of the connection, on 429 and on
+    /// 5xx it calls once again, after the time that the API server asks for; if that is after the deadline, it gives
     /// up at once.
     ///
     /// # Errors
@@ -283,7 +283,7 @@ pub fn bounded(text: &str) -> String {
     bounded
 }
 
-/// What kube's error stands for, down to what the operating system said; the client's own words for its layers are left out.
+/// What caused kube's error, down to what the operating system said; the client's own words for its layers are left out.
 fn chain(error: &kube::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     let mut next = error.source();

@@ -122,13 +122,13 @@ pub struct Document {
 }
 
 impl Document {
-    /// Where it stands.
+    /// The file and the line of the document.
     #[must_use]
     pub fn location(&self) -> &Location {
         &self.location
     }
 
-    /// The file in which it stands.
+    /// The file that holds it.
     #[must_use]
     pub fn file(&self) -> &Arc<str> {
         &self.location.file
@@ -164,7 +164,7 @@ impl Document {
         Field::root(self)
     }
 
-    /// The line of the file, counted from 1, on which the value at a JSON Pointer (RFC 6901) stands; where there is no such
+    /// The line of the file, counted from 1, on which the value at a JSON Pointer (RFC 6901) is; if there is no such
     /// value, the line of the closest one around it.
     #[must_use]
     pub fn line_of(&self, pointer: &str) -> u64 {

@@ -34,6 +34,6 @@ pub struct Resolved {
 
 /// Finds credential specs.
 pub trait Resolver: Send + Sync + 'static {
-    /// Looks a credential spec up. Never takes longer than until `deadline`; a time-out is [`SpecFact::Failed`].
+    /// Finds a credential spec. Never takes longer than until `deadline`; a time-out is [`SpecFact::Failed`].
     fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved>;
 }

@@ -1,13 +1,13 @@
 //! A `GMSACredentialSpec`: its name, its `credspec` field, its contents text.
 //!
 //! Pure: no runtime, no client, no files, no clock. What always holds: a [`SpecName`] is a DNS-1123 subdomain, so it may
-//! stand in a URL, a log line or a cache key; a [`Contents`] is the text that Go's `encoding/json` would print.
+//! be part of a URL, a log line or a cache key; a [`Contents`] is the text that Go's `encoding/json` would print.
 //!
 //! | module | what it decides or holds |
 //! |---|---|
 //! | [`text`] | the contents text, as Go prints it |
 //! | [`compare`] | whether a pod's contents are a credential spec's |
-//! | [`manifest`] | an object that somebody sends, read within bounds |
+//! | [`manifest`] | an object that a user sends, read within bounds |
 //! | [`lint`] | what is wrong with a credential spec |
 //! | [`generate`] | a credential spec from facts about the domain |
 

@@ -49,7 +49,7 @@ const FILLINGS: [(&str, &str, &str, &str); 16] = [
     ("objects in objects", "", "{\"a\":", ""),
 ];
 
-/// Places in a review that `$` marks, by the part of it that stands there.
+/// Places in a review that `$` marks, by the part of it that is there.
 const OBJECTS: [&str; 32] = [
     "$",
     r#"{"metadata":$}"#,

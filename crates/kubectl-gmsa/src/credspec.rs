@@ -111,7 +111,7 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
         None => from_options(options)?,
     };
     let mut findings = lint::object(&draft.object());
-    // The account and the domain stand in several fields: once is enough for whoever typed them once.
+    // The account and the domain are in several fields, but were typed once: each problem is reported once.
     let mut said = BTreeSet::new();
     findings.retain(|found| said.insert((found.message.clone(), found.fix.clone())));
     for found in &findings {

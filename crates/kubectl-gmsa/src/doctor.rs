@@ -51,7 +51,7 @@ pub struct Options {
     json: bool,
 }
 
-/// How one thing stands.
+/// The result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Status {
@@ -66,7 +66,7 @@ pub(super) struct Line {
     status: Status,
     /// What was looked at.
     about: &'static str,
-    /// How it stands.
+    /// The result.
     text: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -35,7 +35,7 @@ pub fn line(folder: &Path, address: SocketAddr, served: &Served, anchor: &Path) 
     words.join(" ")
 }
 
-/// A word as a shell takes it.
+/// An argument, quoted for a shell.
 fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-@:".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

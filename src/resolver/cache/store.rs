@@ -1,7 +1,7 @@
 //! The credential specs in memory, and the rules by which they change.
 //!
 //! What always holds: nothing older replaces what is newer, by resource version, which kube-apiserver counts upwards; what
-//! a read brings stays out where an object was deleted, or a new list was read, since the read began: the read may have
+//! a read returns is ignored if an object was deleted, or a new list began, since the read began: the read may have
 //! seen what is gone; nothing is given out while the watch is not connected, or memory has not been confirmed within
 //! [`TRUST`].
 
@@ -64,12 +64,12 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// A credential spec, where memory can be believed.
+    /// A credential spec, if memory can be trusted.
     pub fn get(&self, name: &SpecName) -> Option<&Entry> {
         if self.is_trusted() { self.specs.get(name) } else { None }
     }
 
-    /// A credential spec as it was last known, be it true or not.
+    /// A credential spec as it was last known, which may be outdated.
     pub fn last_known(&self, name: &SpecName) -> Option<&Entry> {
         self.specs.get(name)
     }
@@ -78,7 +78,7 @@ impl Store {
         self.specs.len()
     }
 
-    /// Whether memory can be believed.
+    /// Whether memory can be trusted.
     pub fn is_trusted(&self) -> bool {
         self.connected && self.confirmed.is_some_and(|confirmed| confirmed.elapsed() < TRUST)
     }

@@ -32,7 +32,7 @@ const JITTER: Duration = Duration::from_secs(10);
 const COMPARE_AFTER: Duration = Duration::from_secs(540);
 /// How long the event of a change that a list shows may take to come.
 const GRACE: Duration = Duration::from_secs(2);
-/// The time for a verification where memory is no longer believed anyway, as after a long interruption.
+/// The time for a verification if memory is no longer trusted anyway, as after a long interruption.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The longest pause after a verification that failed.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -50,7 +50,7 @@ impl Verifier {
         Self { api, memory }
     }
 
-    /// Waits until the silence has lasted long enough, then verifies. Tries again while memory is still believed.
+    /// Waits until the silence has lasted long enough, then verifies. Tries again while memory is still trusted.
     ///
     /// # Errors
     /// [`WatchError::Stuck`] where the API server has something else and no event comes to say so; otherwise why it could

@@ -1,16 +1,16 @@
-//! The watch: lists the credential specs, then follows their events for ever.
+//! The watch: lists the credential specs, then follows their events until the process ends.
 //!
 //! It speaks the list-and-watch protocol itself, because `kube::runtime::watcher` (5.0) does not give what it needs:
-//! - it does not say when a watch is connected again after an error: in a quiet cluster memory would never be believed
+//! - it does not say when a watch is connected again after an error: in a quiet cluster memory would never be trusted
 //!   again, or always;
-//! - it does not say the resource version of a list, without which what a live read brought meanwhile cannot be told from
-//!   what the list has already seen deleted;
-//! - a request to watch that is answered with 410 is repeated with the same version for ever, without a new list;
+//! - it does not say the resource version of a list, without which the result of a concurrent live read cannot be distinguished
+//!   from what the list has already seen deleted;
+//! - a request to watch that is answered with 410 is repeated with the same version without end, without a new list;
 //! - its requests have no deadline, and the size of an answer no bound.
 //!
-//! What always holds: whatever fails, memory is not believed until the watch is connected again, and each try waits longer
+//! What always holds: whatever fails, memory is not trusted until the watch is connected again, and each try waits longer
 //! than the one before; a silent watch is verified, and nothing depends on bookmarks: they only move the version from which
-//! the next watch goes on; where the API server ends a watch, as it does after some minutes, memory stays believed while
+//! the next watch continues; where the API server ends a watch, as it does after some minutes, memory stays trusted while
 //! the next one begins; objects are turned into contents as they come, and nothing else of them is kept.
 
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
@@ -42,7 +42,7 @@ use gmsa_core::credspec::SpecName;
 const PAGE: u32 = 250;
 /// How long a page of a list, or the head of a watch's answer, may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long the events that were missed may take to come in when a watch goes on where an earlier one ended.
+/// How long the events that were missed may take to come in when a watch continues where an earlier one ended.
 const CATCHING_UP: Duration = Duration::from_millis(500);
 /// A watch that ends sooner has failed: the API server ends a watch after minutes.
 const WORKED: Duration = Duration::from_secs(30);
@@ -132,7 +132,7 @@ impl Watch {
         Some((name, entry))
     }
 
-    /// Follows the events after `version`. Memory is believed again once they have had the time `behind` to come in.
+    /// Follows the events after `version`. Memory is trusted again once they have had the time `behind` to come in.
     async fn watch(&mut self, version: &str, behind: Duration) -> Result<(), WatchError> {
         let request = Request::new(collection())
             .watch(&WatchParams::default(), version)

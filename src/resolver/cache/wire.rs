@@ -49,7 +49,7 @@ pub(super) struct NameAndVersion {
     pub resource_version: String,
 }
 
-/// The part of a list's metadata that says where it stands.
+/// The part of a list's metadata that says its version and what follows.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PageMetadata {
@@ -63,7 +63,7 @@ pub(super) struct PageMetadata {
 /// Why there is no watch.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WatchError {
-    /// Not permitted: it will stay so until somebody grants it.
+    /// Not permitted: it stays so until an administrator grants it.
     #[error("listing and watching credential specs is not permitted")]
     Refused(String),
     /// The API server does not know the kind.

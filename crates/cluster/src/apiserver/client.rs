@@ -2,7 +2,7 @@
 //!
 //! What always holds: a connection on which nothing arrives for [`PING_AFTER`] is pinged, and closed when the answer does
 //! not come within [`PING_TIMEOUT`], as client-go does it. Without that, a connection that a firewall or a failed node
-//! dropped looks like a quiet watch for ever.
+//! dropped looks like a quiet watch and never ends.
 //!
 //! kube's own client speaks HTTP/1.1 only, which knows no pings: its parts are put together here with an HTTP/2 connection
 //! below them. A server or proxy that negotiates HTTP/1.1 is still served; there TCP keep-alive finds a dead peer in the

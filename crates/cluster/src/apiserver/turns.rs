@@ -1,6 +1,6 @@
 //! Limits on the calls in flight: each kind of call has its own, and within it no namespace takes more than a share.
 //!
-//! What always holds: a flood of one kind of call, such as reads of names that nobody created, takes no turn from another
+//! What always holds: a flood of one kind of call, such as reads of names that do not exist, takes no turn from another
 //! kind; a flood from one namespace leaves most turns to the others. A call that is no longer waited for gives up its
 //! place in the queue, since waiting is a future that is dropped with the review.
 
@@ -63,7 +63,7 @@ impl Turns {
         Self { all: Semaphore::new(kind.limit()), share: kind.share(), namespaces: Mutex::default() }
     }
 
-    /// Waits for a turn. First for one of the namespace's share: calls that wait for that do not wait in front of others.
+    /// Waits for a turn. First for one of the namespace's share: calls that wait for that do not block other namespaces.
     pub async fn turn(&self, namespace: Option<&str>) -> Result<Turn<'_>, AcquireError> {
         let share = match namespace {
             Some(namespace) => Some(self.share(namespace).acquire_owned().await?),

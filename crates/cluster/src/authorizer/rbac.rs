@@ -1,4 +1,4 @@
-//! Kubernetes' RBAC over manifests: the [`Authorizer`] that stands in for a cluster.
+//! Kubernetes' RBAC over manifests: the [`Authorizer`] that replaces a cluster.
 //!
 //! What always holds: an answer is the one that the API server's RBAC authorizer gives for the same objects, its reason
 //! included, and whatever no rule allows is denied. An access review names exactly the two groups of
@@ -115,7 +115,7 @@ impl Binding {
     }
 }
 
-/// Why somebody has access. Its `Display` is the API server's reason.
+/// Why a subject has access. Its `Display` is the API server's reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
     /// The binding.

@@ -1,6 +1,6 @@
 //! Bytes to text: UTF-8 or UTF-16, with or without a byte order mark, as Windows PowerShell writes files.
 
-/// Decodes a file. Without a mark the first character tells, which is ASCII in every YAML or JSON text (YAML 1.2, 5.2).
+/// Decodes a file. Without a byte order mark the first character decides, which is ASCII in every YAML or JSON text (YAML 1.2, 5.2).
 ///
 /// # Errors
 /// The text up to where it cannot be decoded.

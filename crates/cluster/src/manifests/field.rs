@@ -8,7 +8,7 @@ use super::{
     yaml::{Lines, describe_kind},
 };
 
-/// A value in a document, and where it stands. A field that is missing reads as null, as for Kubernetes.
+/// A value in a document, and its place. A field that is missing reads as null, as for Kubernetes.
 #[derive(Clone, Debug)]
 pub struct Field<'a> {
     location: &'a Location,

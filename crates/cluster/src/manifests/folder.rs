@@ -167,7 +167,7 @@ impl Walk {
         if !is_manifest(path) {
             return Ok(());
         }
-        // Opening a pipe would wait for somebody to write to it.
+        // Opening a pipe would wait for a writer.
         if !entry.file_type().is_file() {
             self.problems.push(about(path, "expected a regular file"));
         } else if self.is_new(path)? {

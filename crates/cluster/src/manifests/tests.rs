@@ -15,7 +15,7 @@ fn error(text: &str) -> String {
     parse("a.yaml", text).complete().unwrap_err().to_string()
 }
 
-/// Where each object of a text stands: document, line, kind.
+/// The place of each object in a text: document, line, kind.
 fn places(text: &str) -> Vec<(usize, u64, String)> {
     let place = |d: &Document| {
         let position = d.location().position.unwrap();
@@ -159,7 +159,7 @@ fn what_a_text_may_hold_is_bounded() {
     assert_eq!(first(&nested(65)), "a.yaml, document 1, line 67: expected at most 64 levels of mappings and lists");
     assert_eq!(first(&"[".repeat(100_000)), "a.yaml, document 1, line 1: recursion limit exceeded");
 
-    // Nine times nine times nine …: a few hundred bytes that stand for billions of values.
+    // Nine times nine times nine …: a few hundred bytes that expand to billions of values.
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..10 {
         let below = format!("*a{}", level - 1);

@@ -16,7 +16,7 @@ use super::{
 /// The deepest nesting of lists in lists.
 const MAX_LISTS: usize = 4;
 
-/// Reads the documents of a text, YAML or JSON; `name` stands for it in messages.
+/// Reads the documents of a text, YAML or JSON; `name` is its name in messages.
 ///
 /// Empty documents are skipped. A `List`, and any `…List` with `items`, gives its items. As with `kubectl`, an object must
 /// say its `apiVersion` and `kind`. The bounds on a text hold for each document.
@@ -136,7 +136,7 @@ impl Reader<'_> {
         Location { file: Arc::clone(self.file), position }
     }
 
-    /// Takes an object; `of` is the `apiVersion` and `kind` of the items of the list that it stands in.
+    /// Takes an object; `of` is the `apiVersion` and `kind` of the items of the list that holds it.
     fn object(&mut self, mut node: Node, of: Option<&(String, String)>, lists: usize) {
         const FOREIGN: &Rule = &rules::NOT_KUBERNETES;
         let line = Some(node.lines.line);

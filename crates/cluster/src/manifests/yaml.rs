@@ -1,7 +1,7 @@
 //! YAML text to values that remember their lines.
 //!
-//! What always holds: scalars mean what they mean to `kubectl` (`yes` is a boolean, `010` is 8), a key that stands twice is
-//! an error, and anchors cannot blow a small text up.
+//! What always holds: scalars mean what they mean to `kubectl` (`yes` is a boolean, `010` is 8), a duplicate key is an
+//! error, and anchors cannot expand a small text without bound.
 
 use std::{
     fmt::{self, Write as _},
@@ -32,7 +32,7 @@ pub(super) struct Limits {
 /// More than any honest manifest holds.
 pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024 };
 
-/// A value and where it stands.
+/// A value and its line.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     /// The value.
@@ -41,10 +41,10 @@ pub(super) struct Node {
     pub lines: Lines,
 }
 
-/// The line on which a value stands, counted from 1, and those of everything in it.
+/// The line of a value, counted from 1, and those of everything in it.
 #[derive(Clone, Debug)]
 pub(super) struct Lines {
-    /// The line of the value, or of the key in front of it.
+    /// The line of the value, or of its key.
     pub line: u64,
     below: Below,
 }
@@ -53,7 +53,7 @@ pub(super) struct Lines {
 enum Below {
     Nothing,
     Items(Box<[Lines]>),
-    /// In the order in which they stand. A list rather than a map: there are many small ones.
+    /// In the order of the text. A list rather than a map: there are many small ones.
     Fields(Box<[(Box<str>, Lines)]>),
 }
 
@@ -76,7 +76,7 @@ impl Lines {
 }
 
 impl Lines {
-    /// Moves all lines down, for a text that stands further down in a file.
+    /// Moves all lines down, for a text that begins further down in a file.
     fn shift(&mut self, by: u64) {
         self.line += by;
         match &mut self.below {

@@ -119,8 +119,8 @@ fn found(name: &SpecName, body: &[u8]) -> Result<Read, ReadError> {
     Ok(Read::Found { resource_version: spec.metadata.resource_version, contents })
 }
 
-/// Whether the API server speaks of the object: for a resource that it does not know, it names no object, and something
-/// in front of it that answers 404 says nothing of the kind.
+/// Whether the API server speaks of the object: for a resource that it does not know, it names no object, and neither
+/// does a proxy that answers 404.
 fn is_about(error: &CallError, name: &SpecName) -> bool {
     let details = error.status().and_then(|status| status.details.as_ref());
     details.is_some_and(|details| details.kind == PLURAL && details.name == name.as_str())

@@ -41,7 +41,7 @@ pub struct Decision {
     pub specs: Vec<SpecName>,
     /// Lines that `kubectl` shows to the user; each at most 120 characters, or 256 for a denial that is not enforced.
     pub warnings: Vec<String>,
-    /// Audit annotations: the API server puts the webhook's name in front of the keys.
+    /// Audit annotations: the API server prefixes the keys with the webhook's name.
     pub audit: Vec<(&'static str, String)>,
     /// A credential spec from a cache whose contents led to the denial: the cache may be behind, so the server reads the
     /// credential spec from the API server and decides again before it gives the answer.

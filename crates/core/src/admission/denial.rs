@@ -65,7 +65,7 @@ pub enum Denial {
     InvalidSpecName {
         /// The name.
         name: Quoted,
-        /// Where it stands.
+        /// Its place in the pod.
         slot: SlotRef,
     },
     /// A name that cannot be one of a service account.
@@ -123,7 +123,7 @@ pub enum Denial {
     /// Contents that are not the credential spec's.
     #[error("the GMSA cred spec contents for {slot} does not match the contents of GMSA resource {:?}: {difference}", spec.as_str())]
     ContentsDiffer {
-        /// Where they stand.
+        /// Their place in the pod.
         slot: SlotRef,
         /// The credential spec that they should match.
         spec: SpecName,
@@ -133,7 +133,7 @@ pub enum Denial {
     /// A name without contents.
     #[error("{slot} names GMSA cred spec {:?} but does not carry its contents, so it would start without its identity: either the mutating webhook did not run, or a mutating webhook that is sorted after it added the name", spec.as_str())]
     NameWithoutContents {
-        /// Where it stands.
+        /// Its place in the pod.
         slot: SlotRef,
         /// The credential spec that it names.
         spec: SpecName,

@@ -26,7 +26,7 @@ pub(super) fn expect_pod(review: &Review) -> Result<&Pod, Denial> {
 /// Denies a pod that names more credential specs than any honest pod does, before anything is looked up.
 pub(super) fn bound_names(pod: &Pod) -> Result<(), Denial> {
     let all = || pod.slots().filter_map(|slot| slot.name);
-    // Nearly every pod has so few that they need not be told apart.
+    // Nearly every pod has so few that duplicates need not be removed.
     if all().count() <= MAX_SPECS_PER_POD {
         return Ok(());
     }

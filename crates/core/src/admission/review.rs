@@ -1,8 +1,8 @@
 //! An AdmissionReview: the parts of the request that matter.
 //!
 //! What always holds: a [`Review`] has a uid, an operation and a kind, and holds only the objects that the webhook that was
-//! called decides about. Unknown fields are skipped without being built, known fields of the wrong type and known keys that
-//! stand twice are errors, and no error quotes the body. The time that reading takes grows with the body and no faster, the
+//! called decides about. Unknown fields are skipped without being built, known fields of the wrong type and duplicate known
+//! keys are errors, and no error quotes the body. The time that reading takes grows with the body and no faster, the
 //! memory by [`most_bytes_to_parse`]. The wire format is `k8s.io/api/admission/v1`; `v1beta1` has the same one.
 
 use serde::{Deserialize, Deserializer};
@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for ReviewKind {
     }
 }
 
-/// The request. Its objects are stepped over: only the kind, which may stand behind them, says what to read them as.
+/// The request. Its objects are stepped over: only the kind, which may come after them, says what to read them as.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Request<'a> {

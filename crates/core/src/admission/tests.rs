@@ -1,4 +1,4 @@
-//! The decision, rule by rule of the contract. The whole answers stand in tests/golden.
+//! The decision, rule by rule of the contract. The whole answers are in tests/golden.
 
 mod bounds;
 mod enforcement;

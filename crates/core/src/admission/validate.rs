@@ -21,7 +21,7 @@ pub(super) struct Checks<'r> {
     subject: Option<Subject>,
     /// The slots with a name, up to and including the first that is refused whatever the facts are.
     named: Vec<(Slot<'r>, SpecName)>,
-    /// The denial that stands if all of `named` pass.
+    /// The denial that remains if all of `named` pass.
     then: Result<AllowReason, Denial>,
 }
 

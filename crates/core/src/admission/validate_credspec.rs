@@ -47,7 +47,7 @@ pub(super) fn decide(review: &Review, strict: bool) -> (Result<AllowReason, Deni
 fn warning(finding: &Diagnostic) -> String {
     let steps: Vec<&str> = finding.field.rsplitn(3, '.').take(2).collect();
     let field: Vec<&str> = steps.into_iter().rev().collect();
-    // A brace pair would stand for a name.
+    // A pair of braces would be taken for a placeholder.
     format!("{}: {}", field.join("."), finding.message).replace("{}", "{ }")
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Warnings {
 }
 
 impl Warnings {
-    /// Adds a line: `sentence`, in which each `{}` stands for the next of `names`.
+    /// Adds a line: `sentence`, in which the next of `names` replaces each `{}`.
     pub(super) fn add(&mut self, sentence: &str, names: &[&str]) {
         self.push(line(sentence, names));
     }
@@ -57,7 +57,7 @@ pub(super) fn not_enforced(denials: &[Denial]) -> Vec<String> {
     warnings.into_lines()
 }
 
-/// Makes a line: `sentence`, in which each `{}` stands for the next of `names`.
+/// Makes a line: `sentence`, in which the next of `names` replaces each `{}`.
 pub(super) fn line(sentence: &str, names: &[&str]) -> String {
     let bare = sentence.replace("{}", "");
     // Two quotes around each name.

@@ -17,7 +17,7 @@ pub const KINDS: [&str; 7] = [
     "StatefulSet.apps",
 ];
 
-/// Where the pod template of a kind stands, as a JSON Pointer (RFC 6901); `None` for what is no workload.
+/// The place of the pod template of a kind, as a JSON Pointer (RFC 6901); `None` for what is no workload.
 #[must_use]
 pub fn template_pointer(kind: &str) -> Option<&'static str> {
     match kind {

@@ -1,6 +1,6 @@
 //! Whether a pod's contents text says the same as its credential spec: equal as JSON values.
 //!
-//! Objects are unordered and white space never matters. A key that stands twice, at any level, makes texts unequal,
+//! Objects are unordered and white space never matters. A duplicate key, at any level, makes texts unequal,
 //! because another parser may take the other one, and with it another account. An integer that fits an `int64` is compared
 //! exactly; any other number is what a `float64` holds of it, as for the API server that stored it.
 
@@ -18,7 +18,7 @@ pub enum Difference {
     TooLong,
     /// The text is not JSON, or is nested deeper than 128 levels.
     NotJson,
-    /// The text is JSON, but a key stands twice in one object.
+    /// The text is JSON, but an object has a duplicate key.
     DuplicateKey,
     /// The text holds another value.
     Value {
@@ -87,7 +87,7 @@ fn integer(number: &Number) -> Option<i128> {
     if let Some(int) = number.as_i64() {
         return Some(int.into());
     }
-    // 1e38 lies below the end of i128; from there on a float64 is compared as one.
+    // 1e38 is below the maximum of i128; from there on a float64 is compared as one.
     let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e38)?;
     #[expect(clippy::cast_possible_truncation, reason = "integral and within range: exact")]
     Some(float as i128)

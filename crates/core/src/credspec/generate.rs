@@ -1,4 +1,4 @@
-//! A `GMSACredentialSpec` from what an administrator has at hand: facts about the domain, the JSON that `Get-ADDomain`
+//! A `GMSACredentialSpec` from what an administrator has: facts about the domain, the JSON that `Get-ADDomain`
 //! prints, or the JSON that the `CredentialSpec` PowerShell module writes for Docker.
 //!
 //! Pure. What always holds: the YAML that is printed reads back as the object that was checked, whatever characters the
@@ -194,7 +194,7 @@ impl Draft {
         })
     }
 
-    /// The manifest: sorted, and each field with a word on what it is.
+    /// The manifest: sorted, and each field with a comment on what it is.
     #[must_use]
     pub fn yaml(&self) -> String {
         let mut yaml = format!(

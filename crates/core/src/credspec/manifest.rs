@@ -1,4 +1,4 @@
-//! A `GMSACredentialSpec` object that somebody sends, read for the linter.
+//! A `GMSACredentialSpec` object that a user sends, read for the linter.
 //!
 //! What always holds: what is read is small, whatever the object is.
 

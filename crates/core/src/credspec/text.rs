@@ -137,7 +137,7 @@ fn write_float(out: &mut String, float: f64) {
     }
 }
 
-/// The shortest digits of a positive number, and where among them the decimal point stands: `("15", -2)` is 0.0015.
+/// The shortest digits of a positive number, and the position of the decimal point: `("15", -2)` is 0.0015.
 fn shortest(size: f64) -> (String, i32) {
     // Of two shortest forms that are equally near, Go and serde_json take the even one; Rust's own `Display` does not.
     let text = Value::from(size).to_string();

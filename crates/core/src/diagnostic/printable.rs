@@ -26,7 +26,7 @@ pub fn lines(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }
 
-/// A JSON text, in which such characters only stand in strings, in ASCII where it would hide something.
+/// A JSON text, in which such characters occur only in strings, in ASCII where it would hide something.
 #[must_use]
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -22,10 +22,10 @@ use gmsa_core::diagnostic::{
     rules::{self, Rule},
 };
 
-/// A pod to check, and where it stands.
+/// A pod to check, and its place.
 pub(super) struct Subject<'d> {
     document: &'d Document,
-    /// Where the pod stands in the document, as a JSON Pointer: empty where it is the document.
+    /// The place of the pod in the document, as a JSON Pointer: empty if it is the document.
     at: &'static str,
     pod: Value,
     namespace: String,

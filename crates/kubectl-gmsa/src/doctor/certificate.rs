@@ -45,7 +45,7 @@ pub(super) fn served(pod: &str, metrics: &str) -> Option<Line> {
     ))
 }
 
-/// How long something is good for; less than `enough` days are worth a warning.
+/// How long a certificate is valid; less than `enough` days lead to a warning.
 fn until(end: i64, what: &str, enough: i64, remedy: &str) -> Line {
     // Rounded down: less than a day after its end it has ended.
     match (end - now()).div_euclid(DAY) {

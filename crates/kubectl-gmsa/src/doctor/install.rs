@@ -17,7 +17,7 @@ const NAMESPACES: &str = "namespaces";
 const INSTALL: &str =
     "install the chart: helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace";
 
-/// Which of the two kinds of configuration a webhook stands in.
+/// The kind of configuration that holds a webhook.
 struct Configured {
     mutating: bool,
     /// The configuration's and the webhook's name.
@@ -119,7 +119,7 @@ async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
     Ok(found)
 }
 
-/// The field managers that own a selector of this webhook and did not install it: whoever did owns its rules too.
+/// The field managers that own a selector of this webhook and did not install it: the manager that installed it owns its rules too.
 fn changed_by(configuration: &Value, webhook: &str) -> Vec<String> {
     let key = format!("k:{{\"name\":\"{webhook}\"}}");
     let changed = |entry: &&Value| {
@@ -192,7 +192,7 @@ impl Configured {
     }
 }
 
-/// Asks the API server to create, as a dry run, a pod that the webhook must refuse. A refusal in its words means that the
+/// Asks the API server to create, as a dry run, a pod that the webhook must refuse. A refusal with its message means that the
 /// API server reached it, and trusts the certificate that it serves.
 async fn call(cluster: &Cluster) -> Line {
     const PROBE: &str = "kubectl-gmsa-doctor-probe";

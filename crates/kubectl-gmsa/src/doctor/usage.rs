@@ -56,7 +56,7 @@ fn linted(specs: &[Value], lines: &mut Vec<Line>) {
     }
 }
 
-/// How the slots of one pod stand.
+/// The state of the slots of one pod.
 pub(super) enum Slots {
     NoGmsa,
     Good,

@@ -185,7 +185,7 @@ async fn faults_of_the_custom_resource_are_found() {
     assert_eq!(found, ["fail custom resource: it is not established"]);
 }
 
-/// A CA that was valid from so many days ago until so many days from now, in a bundle as configurations hold it.
+/// A CA that is valid from a number of days ago until a number of days from now, in a bundle as configurations hold it.
 fn bundle_until(days: i64) -> String {
     let mut params = rcgen::CertificateParams::new(vec![]).unwrap();
     let now = time::OffsetDateTime::now_utc();
@@ -210,7 +210,7 @@ async fn certificates_that_end_are_found() {
     }
 }
 
-/// What a replica says on its admin port of a certificate that is good for so many days more.
+/// What a replica says on its admin port of a certificate that is valid for this many more days.
 fn serves_until(api: &SimulatedApi, days: i64) {
     let end = time::OffsetDateTime::now_utc() + time::Duration::days(days) + time::Duration::hours(1);
     let metrics = format!("gmsa_webhook_certificate_expiry_timestamp_seconds {}\n# EOF\n", end.unix_timestamp());

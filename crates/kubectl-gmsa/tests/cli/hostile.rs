@@ -1,4 +1,4 @@
-//! Manifests of somebody who wants to deceive the reader of a report, or to exhaust the machine.
+//! Manifests that try to deceive the reader of a report, or to exhaust the machine.
 
 use std::{fmt::Write as _, fs};
 
@@ -7,7 +7,7 @@ use super::{run, text};
 /// Steers a terminal, ends a line, writes a command of a workflow, and turns the direction of what follows.
 const HOSTILE: &str = "x\u{1b}[2J\r\n::error::forged\n##[error]forged\u{202e}\u{2066}\u{9b}31m\u{2028}y";
 
-/// Whether a character may stand in a report.
+/// Whether a report may contain a character.
 fn is_plain(c: char) -> bool {
     c == '\n' || !(c.is_control() || "\u{202e}\u{2066}\u{2028}".contains(c))
 }

@@ -1,4 +1,4 @@
-//! Which of two reports of one object is believed.
+//! Which of two reports of one object is kept.
 
 use std::time::Duration;
 

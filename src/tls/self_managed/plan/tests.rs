@@ -170,7 +170,7 @@ fn a_leaf_is_renewed_even_while_a_rotation_cannot_go_on() {
     assert_eq!(next_step(&announced, &at(start() + 60 * DAY), &policy()), Some(Step::Reissue));
     let reissued = after(Step::Reissue, announced, &at(start() + 60 * DAY));
     assert!(whole(&reissued).cas.next.is_some());
-    // Nobody could write the configurations until the new authority had expired as well.
+    // The configurations could not be written until the new authority had expired as well.
     let late = start() + 1001 * DAY;
     assert_eq!(next_step(&reissued, &at(late), &policy()), Some(Step::Restart));
     let restarted = after(Step::Restart, reissued, &at(late));

@@ -19,7 +19,7 @@ use gmsa_core::{
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 /// Their only version.
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
-/// Where `kubectl` puts an object that names no namespace, unless told otherwise.
+/// Where `kubectl` puts an object that names no namespace, by default.
 const DEFAULT_NAMESPACE: &str = "default";
 
 impl Rbac {

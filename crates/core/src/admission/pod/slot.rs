@@ -50,7 +50,7 @@ pub struct Slot<'p> {
 }
 
 impl Slot<'_> {
-    /// Where its `windowsOptions` stand in the Pod, as a JSON Pointer (RFC 6901).
+    /// The place of its `windowsOptions` in the Pod, as a JSON Pointer (RFC 6901).
     #[must_use]
     pub fn pointer(&self) -> String {
         match self.kind.field() {

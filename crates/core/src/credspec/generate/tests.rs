@@ -1,9 +1,9 @@
-//! From what administrators have at hand to manifests. That these read back is tested with the tool's YAML reader.
+//! From what administrators have to manifests. That these read back is tested with the tool's YAML reader.
 
 use super::{Account, Domain, Draft, Plugin, ReadError};
 use crate::credspec::lint;
 
-/// What `Get-ADDomain | ConvertTo-Json` prints, shortened where nobody looks.
+/// What `Get-ADDomain | ConvertTo-Json` prints, shortened in the parts that are not read.
 const DIRECTORY: &str = r#"{
     "AllowedDNSSuffixes": [],
     "ComputersContainer": "CN=Computers,DC=west,DC=contoso,DC=com",
