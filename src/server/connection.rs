@@ -122,7 +122,8 @@ where
     });
     let not_read = async {
         progress.answered.notified().await;
-        sleep(WRITE_TIMEOUT).await;
+        // The time begins again with each answer, and does not run out while a next request is worked on.
+        while timeout(WRITE_TIMEOUT, progress.answered.notified()).await.is_ok() || progress.deciding.load(Relaxed) {}
     };
     let result = tokio::select! {
         biased;
@@ -140,6 +141,7 @@ where
         Ok(false) => {}
         Err(error) => tracing::debug!(%error, "connection closed"),
     }
+    progress.seat.vacate();
     close(stream).await;
     None
 }
@@ -189,6 +191,9 @@ impl Progress {
         self.body_read.store(false, Relaxed);
         if request.body().is_end_stream() {
             self.read_whole_body();
+        } else {
+            // A request before this one may have occupied the place.
+            self.seat.vacate();
         }
         request.map(|body| Arriving { body, progress: Arc::clone(self) })
     }
@@ -284,5 +289,31 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Tracked<S> {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, BufReader, duplex};
+
+    use super::*;
+    use crate::server::seats::Seats;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_read_ends_no_request_behind_it() {
+        let slow = async || sleep(WRITE_TIMEOUT * 3 / 2).await;
+        let router = Router::new().route("/", get(async || ())).route("/slow", get(slow));
+        let (mut client, server) = duplex(16 * 1024);
+        let seat = Arc::new(Seats::new(1).take());
+        let idle = Duration::from_secs(1);
+        tokio::spawn(serve(BufReader::new(server), router, seat, idle, CancellationToken::new()));
+        let requests = "GET / HTTP/1.1\r\nhost: l\r\n\r\nGET /slow HTTP/1.1\r\nhost: l\r\n\r\n";
+        client.write_all(requests.as_bytes()).await.unwrap();
+        let mut answers = String::new();
+        client.read_to_string(&mut answers).await.unwrap();
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
     }
 }

@@ -20,7 +20,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 use super::{
     bodies::{Bodies, Complete, Full},
     job::Job,
-    limits::{BODY_TIMEOUT, LARGE_BODY, MAX_BODY, before, time_allowed},
+    limits::{BODY_TIMEOUT, LARGE_BODY, MAX_BODY, before, threads, time_allowed},
     reviewer::Reviewer,
 };
 use crate::{
@@ -45,11 +45,10 @@ struct Shared {
 
 /// The routes of the TLS port.
 pub fn router(reviewer: Reviewer, limits: &Limits, complaints: Arc<Complaints>) -> Router {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let shared = Shared {
         bodies: Bodies::new(limits.review_memory),
         reviews: Arc::new(Semaphore::new(limits.reviews)),
-        large: Arc::new(Semaphore::new(cores)),
+        large: Arc::new(Semaphore::new(threads())),
         metrics: reviewer.metrics().clone(),
         reviewer: reviewer.clone(),
         complaints,
