@@ -55,11 +55,11 @@ bench *ARGS:
 
 # Every assault that the released server must survive, in a memory cgroup; `just siege WORD` picks, `just siege --write` updates docs/security.md.
 siege *ARGS:
-    cargo bench --locked --bench siege -- {{ ARGS }}
+    cargo bench --locked --profile dist --bench siege -- {{ ARGS }}
 
 # Pods created per second on a real control plane; `just bench-cluster --write` updates docs/performance.md.
 bench-cluster *ARGS:
-    cargo bench --locked --bench cluster -- {{ ARGS }}
+    cargo bench --locked --profile dist --bench cluster -- {{ ARGS }}
 
 # Seconds and memory of `kubectl gmsa check` on 10,000 documents; `just bench-check --write` updates docs/performance.md.
 bench-check *ARGS:

@@ -134,7 +134,7 @@ async fn measure_all(args: &Args, binaries: Binaries, folder: &Path) -> (Option<
 fn build_floor() -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--locked", "--bench=floor", "--message-format=json-render-diagnostics"]);
+    command.args(["build", "--profile=dist", "--locked", "--bench=floor", "--message-format=json-render-diagnostics"]);
     // What cargo says of this package to its own benchmarks would have some dependencies built anew.
     for (name, _) in
         env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))

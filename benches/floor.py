@@ -87,7 +87,7 @@ class Sample:
 
 def build() -> tuple[Path, Path]:
     """Builds both servers as they are released; gives back the webhook's and the floor's path."""
-    command = ["cargo", "build", "--release", "--locked", "--bin", "gmsa-webhook", "--bench", "floor"]
+    command = ["cargo", "build", "--profile", "dist", "--locked", "--bin", "gmsa-webhook", "--bench", "floor"]
     output = subprocess.run(
         [*command, "--message-format=json-render-diagnostics"], cwd=ROOT, stdout=subprocess.PIPE, check=True
     ).stdout

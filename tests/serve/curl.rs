@@ -30,8 +30,8 @@ pub fn run(line: &str) -> String {
         let mut value = || words.next().unwrap_or_else(|| panic!("{word} has no value: {line}"));
         match word {
             "--cacert" => ca = value(),
-            "--resolve" => address = value().splitn(3, ':').nth(2).unwrap().to_owned(),
-            "-H" => headers += &format!("{}\r\n", value()),
+            "--resolve" => value().splitn(3, ':').nth(2).unwrap().clone_into(&mut address),
+            "-H" => headers.extend([value(), "\r\n"]),
             "--data-binary" => {
                 let data = value();
                 body = data.strip_prefix('@').map_or_else(|| data.into(), |file| fs::read(file).unwrap());
