@@ -552,6 +552,26 @@ async fn large_reviews_that_wait_for_the_api_server_take_no_turn_from_others() {
 }
 
 #[tokio::test]
+async fn a_large_review_whose_client_has_gone_is_dropped() {
+    let gated = Gated::new();
+    let limits = Limits { reviews: 1, ..Limits::default() };
+    let server = Setup { resolver: gated.clone(), limits, ..examples() }.start();
+    let large = [one_pod(), vec![b' '; 300 << 10]].concat();
+    let stream = server.connect(&["http/1.1"]).await;
+    let request = review_request("/mutate", large.clone());
+    let client = tokio::spawn(async move {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::join!(sender.send_request(request), connection).0.map(drop)
+    });
+    gated.entered.acquire().await.unwrap().forget();
+    assert_eq!(server.post("/mutate", large.clone()).await.status, StatusCode::SERVICE_UNAVAILABLE);
+    client.abort();
+    // Nothing opens the gate: another one has the only place because the first one is dropped.
+    let dropped = async { while server.post("/mutate?timeout=300ms", large.clone()).await.status != StatusCode::OK {} };
+    tokio::time::timeout(Duration::from_secs(10), dropped).await.unwrap();
+}
+
+#[tokio::test]
 async fn reviews_that_wait_for_the_api_server_leave_memory_to_others() {
     let gated = Gated::new();
     let server = Arc::new(Setup { resolver: gated.clone(), ..examples() }.start());
