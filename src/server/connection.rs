@@ -122,8 +122,8 @@ where
     });
     let not_read = async {
         progress.answered.notified().await;
-        // The time begins again with each answer, and does not run out while a next request is worked on.
-        while timeout(WRITE_TIMEOUT, progress.answered.notified()).await.is_ok() || progress.deciding.load(Relaxed) {}
+        // A next request may be worked on when the time is over: what counts is whether there is something to read.
+        while timeout(WRITE_TIMEOUT, progress.answered.notified()).await.is_ok() || !progress.unflushed.load(Relaxed) {}
     };
     let result = tokio::select! {
         biased;
@@ -206,7 +206,10 @@ impl Progress {
     fn answer(&self, is_last: bool) {
         self.deciding.store(false, Relaxed);
         self.keeps.store(!is_last, Relaxed);
-        self.answered.notify_one();
+        // Behind an answer that is not read yet, the time for that one goes on.
+        if !self.unflushed.load(Relaxed) {
+            self.answered.notify_one();
+        }
     }
 
     /// Whether a request is answered, its answer is written, and another one may come: hyper itself ends a connection's last
@@ -297,19 +300,36 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
     use axum::routing::get;
-    use tokio::io::{AsyncReadExt as _, BufReader, duplex};
+    use tokio::{
+        io::{AsyncReadExt as _, BufReader, DuplexStream, duplex},
+        task::JoinHandle,
+    };
 
     use super::*;
     use crate::server::seats::Seats;
+
+    fn serving(router: Router, buffer: usize) -> (DuplexStream, JoinHandle<()>) {
+        let (client, server) = duplex(buffer);
+        let seat = Arc::new(Seats::new(1).take());
+        let idle = Duration::from_secs(1);
+        (client, tokio::spawn(serve(BufReader::new(server), router, seat, idle, CancellationToken::new())))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_requests_and_reads_no_answer_is_cut_off() {
+        let (mut client, task) = serving(Router::new().route("/", get(async || ())), 1024);
+        let requests = "GET / HTTP/1.1\r\nhost: l\r\n\r\n".repeat(2000);
+        let sending = client.write_all(requests.as_bytes());
+        let (sent, ended) = tokio::join!(sending, timeout(WRITE_TIMEOUT * 2, task));
+        assert!(sent.is_err());
+        ended.unwrap().unwrap();
+    }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_is_read_ends_no_request_behind_it() {
         let slow = async || sleep(WRITE_TIMEOUT * 3 / 2).await;
         let router = Router::new().route("/", get(async || ())).route("/slow", get(slow));
-        let (mut client, server) = duplex(16 * 1024);
-        let seat = Arc::new(Seats::new(1).take());
-        let idle = Duration::from_secs(1);
-        tokio::spawn(serve(BufReader::new(server), router, seat, idle, CancellationToken::new()));
+        let (mut client, _task) = serving(router, 16 * 1024);
         let requests = "GET / HTTP/1.1\r\nhost: l\r\n\r\nGET /slow HTTP/1.1\r\nhost: l\r\n\r\n";
         client.write_all(requests.as_bytes()).await.unwrap();
         let mut answers = String::new();
