@@ -276,7 +276,7 @@ mod tests {
         let bodies = bodies(1024, 1024);
         let mut body = bodies.begin(Some(8 * KIB * KIB)).unwrap();
         assert_eq!(taken(&bodies), [4, 0]);
-        body.add(&[b' '; 64 * KIB]).unwrap();
+        body.add(&vec![b' '; 64 * KIB]).unwrap();
         assert_eq!(taken(&bodies), [4 + 128, 0]);
         body.add(&[b' '; KIB]).unwrap();
         assert_eq!(taken(&bodies), [0, 4 + 130]);
@@ -315,7 +315,7 @@ mod tests {
         let large = arriving(&bodies, 100).complete().unwrap();
         let other = arriving(&bodies, 100).complete().unwrap();
         let mut third = arriving(&bodies, 40);
-        assert_eq!(third.add(&[b' '; 100 * KIB]), Err(Full));
+        assert_eq!(third.add(&vec![b' '; 100 * KIB]), Err(Full));
         let small = [0; 4].map(|_| arriving(&bodies, 14).complete().unwrap());
         assert_eq!(bodies.begin(None).map(drop), Ok(()));
         let fourth = arriving(&bodies, 0).complete().unwrap();
@@ -332,10 +332,10 @@ mod tests {
         let mut waiting = arriving(&bodies, 10);
         let mut refused = bodies.begin(None).unwrap();
         assert_eq!(taken(&bodies), [64 + 24 + 4, 0]);
-        assert_eq!(refused.add(&[b' '; 20 * KIB]), Err(Full));
+        assert_eq!(refused.add(&vec![b' '; 20 * KIB]), Err(Full));
         assert_eq!(waiting.add(b" "), Ok(()));
         drop(complete);
-        assert_eq!(bodies.begin(None).unwrap().add(&[b' '; 40 * KIB]), Ok(()));
+        assert_eq!(bodies.begin(None).unwrap().add(&vec![b' '; 40 * KIB]), Ok(()));
         assert_eq!(waiting.add(b" "), Err(Full));
     }
 

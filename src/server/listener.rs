@@ -156,8 +156,14 @@ impl Connection {
         let served = async {
             match self.tls.take() {
                 None => {
-                    connection::serve(Box::new(BufReader::new(stream)), self.router, self.seat, self.idle, self.closing)
-                        .await
+                    connection::serve(
+                        Box::new(BufReader::new(stream)),
+                        self.router,
+                        self.seat,
+                        self.idle,
+                        self.closing,
+                    )
+                    .await;
                 }
                 Some(tls) => {
                     // Boxed: the task is as large as what it waits for most of the time, not as a handshake.

@@ -45,22 +45,23 @@ struct Shared {
 
 /// The routes of the TLS port.
 pub fn router(reviewer: Reviewer, limits: &Limits, complaints: Arc<Complaints>) -> Router {
+    let (mutate, validate_credspec) = (reviewer.mutate(), reviewer.validate_credspec());
     let shared = Shared {
         bodies: Bodies::new(limits.review_memory),
         reviews: Arc::new(Semaphore::new(limits.reviews)),
         large: Arc::new(Semaphore::new(threads())),
         metrics: reviewer.metrics().clone(),
-        reviewer: reviewer.clone(),
+        reviewer,
         complaints,
     };
     let review = |webhook: Webhook| {
         post(move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request))
     };
     Router::new()
-        .route("/mutate", review(reviewer.mutate()))
+        .route("/mutate", review(mutate))
         .route("/validate", review(Webhook::Validate))
         .route("/validate-workload", review(Webhook::ValidateWorkload))
-        .route("/validate-credspec", review(reviewer.validate_credspec()))
+        .route("/validate-credspec", review(validate_credspec))
         .route("/health", get(async || StatusCode::NO_CONTENT))
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
         .fallback(async |State(shared): State<Arc<Shared>>, uri: Uri| {
