@@ -62,7 +62,7 @@ impl FromStr for Levels {
 pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) -> io::Result<Writing> {
     let lines = Lines::default();
     let writing = lines.write_to(io::stderr(), |dropped| {
-        tracing::warn!(dropped, "log lines were dropped: whoever reads the log does not keep up");
+        tracing::warn!(dropped, "log lines were dropped: the log is not read fast enough");
     })?;
     let lines = match format {
         Format::Text => Text(lines).boxed(),

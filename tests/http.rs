@@ -520,7 +520,7 @@ async fn bodies_that_do_not_arrive_make_room_for_those_that_do() {
     }
     // The first one has lost its place.
     stalled[0].write_all(b" ").await.unwrap();
-    let answer = read_to_close(&mut stalled[0]).await;
+    let answer = read_head(&mut stalled[0]).await;
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     // More than the replica may hold at all.
     let line = "this replica is reviewing as many requests as it may at once: try again";
@@ -528,53 +528,84 @@ async fn bodies_that_do_not_arrive_make_room_for_those_that_do() {
 }
 
 #[tokio::test]
-async fn large_reviews_leave_small_ones_their_share_and_their_threads() {
+async fn large_reviews_that_wait_for_the_api_server_take_no_turn_from_others() {
     let gated = Gated::new();
     let server = Arc::new(Setup { resolver: gated.clone(), ..examples() }.start());
     let large = [one_pod(), vec![b' '; 300 << 10]].concat();
-    let cores = std::thread::available_parallelism().unwrap().get();
     let mut waiting = JoinSet::new();
-    for _ in 0..cores + 3 {
+    // More than are read at once; and more than fit into the memory for large reviews while their bodies are there.
+    for _ in 0..80 {
         let (server, large) = (Arc::clone(&server), large.clone());
         waiting.spawn(async move { server.post("/mutate", large).await.status });
+        gated.entered.acquire().await.unwrap().forget();
     }
-    // As many as there are cores, and no more.
-    gated.entered.acquire_many(u32::try_from(cores).unwrap()).await.unwrap().forget();
     assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
-    assert_eq!(server.post("/mutate?timeout=100ms", one_pod()).await.status, StatusCode::OK);
-    gated.entered.acquire().await.unwrap().forget();
-    assert_eq!(gated.entered.available_permits(), 0);
-    // One whose turn does not come in time is not decided late.
-    let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate?timeout=100ms", large).await, refused(503, line));
-    assert_eq!(gated.entered.available_permits(), 0);
-    gated.gate.add_permits(cores + 3);
+    let message = "unable to retrieve the contents of cred spec s: the API server did not answer within the time limit of the review";
+    for body in [one_pod(), large] {
+        let answer = server.post("/mutate?timeout=300ms", body).await.json();
+        assert_eq!(answer["response"]["status"]["message"], message);
+    }
+    gated.gate.add_permits(80);
     while let Some(status) = waiting.join_next().await {
         assert_eq!(status.unwrap(), StatusCode::OK);
     }
 }
 
 #[tokio::test]
-async fn a_large_review_whose_client_has_gone_gives_up_its_turn() {
+async fn a_large_review_whose_client_has_gone_is_dropped() {
     let gated = Gated::new();
-    let server = Setup { resolver: gated.clone(), ..examples() }.start();
+    let limits = Limits { reviews: 1, ..Limits::default() };
+    let server = Setup { resolver: gated.clone(), limits, ..examples() }.start();
     let large = [one_pod(), vec![b' '; 300 << 10]].concat();
-    let cores = std::thread::available_parallelism().unwrap().get();
-    let mut clients = JoinSet::new();
-    for _ in 0..cores {
-        let stream = server.connect(&["http/1.1"]).await;
-        let request = review_request("/mutate", large.clone());
-        clients.spawn(async move {
-            let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
-            tokio::join!(sender.send_request(request), connection).0.map(drop)
-        });
+    let stream = server.connect(&["http/1.1"]).await;
+    let request = review_request("/mutate", large.clone());
+    let client = tokio::spawn(async move {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::join!(sender.send_request(request), connection).0.map(drop)
+    });
+    gated.entered.acquire().await.unwrap().forget();
+    assert_eq!(server.post("/mutate", large.clone()).await.status, StatusCode::SERVICE_UNAVAILABLE);
+    client.abort();
+    // Nothing opens the gate: another one has the only place because the first one is dropped.
+    let dropped = async { while server.post("/mutate?timeout=300ms", large.clone()).await.status != StatusCode::OK {} };
+    tokio::time::timeout(Duration::from_secs(10), dropped).await.unwrap();
+}
+
+#[tokio::test]
+async fn reviews_that_wait_for_the_api_server_leave_memory_to_others() {
+    let gated = Gated::new();
+    let server = Arc::new(Setup { resolver: gated.clone(), ..examples() }.start());
+    let containers: Vec<Value> = (0..24)
+        .map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming(&format!("unknown-{n}")))}))
+        .collect();
+    let mut body = serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap();
+    body.resize(64 << 10, b' ');
+    let mut waiting = JoinSet::new();
+    for _ in 0..124 {
+        let (server, body) = (Arc::clone(&server), body.clone());
+        waiting.spawn(async move { server.post("/mutate", body).await.status });
     }
-    gated.entered.acquire_many(u32::try_from(cores).unwrap()).await.unwrap().forget();
-    clients.shutdown().await;
-    // Nothing opened the gate: this one is decided because the others are dropped.
-    let message = "unable to retrieve the contents of cred spec s: the API server did not answer within the time limit of the review";
-    let answer = server.post("/mutate?timeout=5s", large).await.json();
-    assert_eq!(answer["response"]["status"]["message"], message);
+    gated.entered.acquire_many(124 * 24).await.unwrap().forget();
+    let answer = server.post("/mutate?timeout=300ms", body).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    gated.gate.add_permits(124 * 24);
+    while let Some(status) = waiting.join_next().await {
+        assert_eq!(status.unwrap(), StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_begins_behind_another_one_occupies_no_place() {
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let server = Setup { limits, ..examples() }.start();
+    let mut first = server.connect(&["http/1.1"]).await;
+    let requests = "GET /health HTTP/1.1\r\nhost: l\r\n\r\n\
+                    POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\nab";
+    first.write_all(requests.as_bytes()).await.unwrap();
+    assert!(read_head(&mut first).await.starts_with("HTTP/1.1 204 "));
+    let mut second = server.connect(&["http/1.1"]).await;
+    assert_eq!(read_to_close(&mut first).await, "");
+    assert_eq!(health(&mut second).await, "HTTP/1.1 204 No Content");
 }
 
 #[tokio::test]

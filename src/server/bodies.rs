@@ -2,7 +2,9 @@
 //!
 //! What always holds: what is counted is what is held, from the bytes as they arrive; an announced length costs nothing.
 //! Small reviews have a share of their own, which large ones cannot take. A body that is still arriving keeps no other one
-//! out: where a share is full, the body in it that began first is dropped, and its client gets a 503.
+//! out: where a share is full, the bodies that began first are dropped if that is enough, and their clients get a 503. A
+//! review that is read holds its place until it is answered: one that shrinks is never refused, and one that grows is
+//! refused only where its share is full already, so a share is exceeded by one answer at most.
 
 use std::{
     collections::BTreeMap,
@@ -22,6 +24,9 @@ const COST_PER_BYTE: usize = 2;
 /// What a review costs besides its body: the buffers of its connection and the look-ups.
 const COST_PER_REVIEW: usize = 4 * 1024;
 
+/// What is counted for the answer of a review that is being decided. The answer to nearly every pod is shorter.
+const COST_OF_ANSWER: usize = 4 * 1024;
+
 /// Counts the memory that reviews take. Clones count together.
 #[derive(Clone, Debug)]
 pub(super) struct Bodies(Arc<Mutex<State>>);
@@ -40,6 +45,7 @@ struct Share {
     taken: usize,
     /// The bodies that are arriving, in the order in which they began. Their cost is part of what is taken.
     arriving: BTreeMap<u64, Vec<u8>>,
+    cost_of_arriving: usize,
 }
 
 /// There is no room for the review.
@@ -47,14 +53,41 @@ struct Share {
 pub(super) struct Full;
 
 impl Share {
-    /// Counts `cost` bytes. Where there is no room, bodies that are still arriving are dropped.
+    /// Counts `cost` bytes if there is room for them. Bodies that are still arriving make room, where that is enough.
     fn take(&mut self, cost: usize) -> Result<(), Full> {
-        while self.taken + cost > self.size {
-            let (_, body) = self.arriving.pop_first().ok_or(Full)?;
-            self.taken -= cost_of(&body);
+        self.take_with_room_for(cost, cost)
+    }
+
+    /// Counts `cost` bytes if there is room for at least one of them: what they are for is in memory already.
+    fn exceed(&mut self, cost: usize) -> Result<(), Full> {
+        self.take_with_room_for(1, cost)
+    }
+
+    fn take_with_room_for(&mut self, least: usize, cost: usize) -> Result<(), Full> {
+        if self.taken - self.cost_of_arriving + least > self.size {
+            return Err(Full);
+        }
+        while self.taken + cost > self.size
+            && let Some(oldest) = self.arriving.keys().next().copied()
+        {
+            self.remove(oldest);
         }
         self.taken += cost;
         Ok(())
+    }
+
+    /// Keeps a body whose cost is counted.
+    fn insert(&mut self, number: u64, body: Vec<u8>) {
+        self.cost_of_arriving += cost_of(&body);
+        self.arriving.insert(number, body);
+    }
+
+    /// Takes a body out. Its cost is not counted any more.
+    fn remove(&mut self, number: u64) -> Option<Vec<u8>> {
+        let body = self.arriving.remove(&number)?;
+        self.cost_of_arriving -= cost_of(&body);
+        self.taken -= cost_of(&body);
+        Some(body)
     }
 }
 
@@ -69,11 +102,7 @@ impl State {
 
     /// Takes an arriving body out. Its cost is not counted any more.
     fn remove(&mut self, number: u64) -> Option<Vec<u8>> {
-        [&mut self.small, &mut self.large].into_iter().find_map(|share| {
-            let body = share.arriving.remove(&number)?;
-            share.taken -= cost_of(&body);
-            Some(body)
-        })
+        self.small.remove(number).or_else(|| self.large.remove(number))
     }
 }
 
@@ -90,13 +119,8 @@ impl Bodies {
         let number = state.next;
         state.next += 1;
         state.small.take(cost_of(&[]))?;
-        state.small.arriving.insert(number, Vec::new());
+        state.small.insert(number, Vec::new());
         Ok(Arriving { bodies: self.clone(), number, announced })
-    }
-
-    fn take(&self, length: usize, cost: usize) -> Result<Taken, Full> {
-        self.state().share(length).take(cost)?;
-        Ok(Taken { bodies: self.clone(), length, cost })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -124,7 +148,7 @@ impl Arriving {
         let share = state.share(body.len() + bytes.len());
         share.take(COST_PER_REVIEW + COST_PER_BYTE * (body.len() + bytes.len()))?;
         body.extend_from_slice(bytes);
-        share.arriving.insert(self.number, body);
+        share.insert(self.number, body);
         Ok(())
     }
 
@@ -145,7 +169,7 @@ impl Drop for Arriving {
     }
 }
 
-/// A review's whole body. Nothing takes its place before it is answered.
+/// A review's whole body. Nothing takes its place.
 #[derive(Debug)]
 pub(super) struct Complete {
     body: Vec<u8>,
@@ -157,12 +181,24 @@ impl Complete {
         &self.body
     }
 
-    /// Gives the answer the place of the body, until it is written.
+    /// Drops the body. What was read from it, of `kept` bytes, has its place until there is an answer.
+    pub(super) fn read(self, kept: usize) -> Result<Read, Full> {
+        let Self { body, mut taken } = self;
+        drop(body);
+        taken.change(0, COST_PER_REVIEW + COST_OF_ANSWER + kept)?;
+        Ok(Read(taken))
+    }
+}
+
+/// The place of a review that is read and not yet answered.
+#[derive(Debug)]
+pub(super) struct Read(Taken);
+
+impl Read {
+    /// Gives the answer the place of the review, until it is written.
     pub(super) fn answer(self, answer: Vec<u8>) -> Result<Bytes, Full> {
-        let Self { body, taken } = self;
-        let bodies = taken.bodies.clone();
-        drop((body, taken));
-        let taken = bodies.take(answer.len(), COST_PER_REVIEW + answer.len())?;
+        let Self(mut taken) = self;
+        taken.change(answer.len(), COST_PER_REVIEW + answer.len())?;
         Ok(Bytes::from_owner(Answer { text: answer, _taken: taken }))
     }
 }
@@ -184,6 +220,26 @@ struct Taken {
     bodies: Bodies,
     length: usize,
     cost: usize,
+}
+
+impl Taken {
+    /// Counts `cost` from now on, in the large share where `length` is no small one. Never fails where that is not more.
+    fn change(&mut self, length: usize, cost: usize) -> Result<(), Full> {
+        let mut state = self.bodies.state();
+        state.share(self.length).taken -= self.cost;
+        let length = if cost > self.cost { length.max(self.length) } else { self.length };
+        if cost > self.cost {
+            let changed = state.share(length).exceed(cost);
+            if changed.is_err() {
+                state.share(self.length).taken += self.cost;
+                return changed;
+            }
+        } else {
+            state.share(length).taken += cost;
+        }
+        (self.length, self.cost) = (length, cost);
+        Ok(())
+    }
 }
 
 impl Drop for Taken {
@@ -220,18 +276,20 @@ mod tests {
         let bodies = bodies(1024, 1024);
         let mut body = bodies.begin(Some(8 * KIB * KIB)).unwrap();
         assert_eq!(taken(&bodies), [4, 0]);
-        body.add(&[b' '; 64 * KIB]).unwrap();
+        body.add(&vec![b' '; 64 * KIB]).unwrap();
         assert_eq!(taken(&bodies), [4 + 128, 0]);
         body.add(&[b' '; KIB]).unwrap();
         assert_eq!(taken(&bodies), [0, 4 + 130]);
         let complete = body.complete().unwrap();
         assert_eq!(complete.bytes().len(), 65 * KIB);
         assert_eq!(taken(&bodies), [0, 4 + 130]);
-        let answer = complete.answer(vec![b' '; 10 * KIB]).unwrap();
-        assert_eq!(taken(&bodies), [14, 0]);
+        let read = complete.read(KIB).unwrap();
+        assert_eq!(taken(&bodies), [0, 4 + 4 + 1]);
+        let answer = read.answer(vec![b' '; 10 * KIB]).unwrap();
+        assert_eq!(taken(&bodies), [0, 14]);
         let written = answer.clone();
         drop(answer);
-        assert_eq!(taken(&bodies), [14, 0]);
+        assert_eq!(taken(&bodies), [0, 14]);
         drop(written);
         assert_eq!(taken(&bodies), [0, 0]);
         drop(arriving(&bodies, 100));
@@ -253,20 +311,63 @@ mod tests {
 
     #[test]
     fn complete_reviews_keep_their_place_and_large_ones_leave_the_small_share_alone() {
-        let bodies = bodies(100, 500);
+        let bodies = bodies(132, 500);
         let large = arriving(&bodies, 100).complete().unwrap();
         let other = arriving(&bodies, 100).complete().unwrap();
         let mut third = arriving(&bodies, 40);
-        assert_eq!(third.add(&[b' '; 100 * KIB]), Err(Full));
-        let small = [0; 3].map(|_| arriving(&bodies, 14).complete().unwrap());
+        assert_eq!(third.add(&vec![b' '; 100 * KIB]), Err(Full));
+        let small = [0; 4].map(|_| arriving(&bodies, 14).complete().unwrap());
         assert_eq!(bodies.begin(None).map(drop), Ok(()));
         let fourth = arriving(&bodies, 0).complete().unwrap();
-        assert_eq!(taken(&bodies), [100, 408]);
+        assert_eq!(taken(&bodies), [132, 408]);
         assert_eq!(bodies.begin(None).map(drop), Err(Full));
-        assert_eq!(fourth.answer(vec![b' '; KIB]).map(drop), Err(Full));
-        drop(small);
-        assert_eq!(other.answer(vec![b' '; 200 * KIB]).unwrap().len(), 200 * KIB);
-        assert_eq!(large.answer(vec![b' '; 497 * KIB]).map(drop), Err(Full));
+        drop((small, fourth, other, large));
         assert_eq!(taken(&bodies), [0, 0]);
+    }
+
+    #[test]
+    fn bodies_are_dropped_only_where_that_is_enough() {
+        let bodies = bodies(100, 0);
+        let complete = arriving(&bodies, 30).complete().unwrap();
+        let mut waiting = arriving(&bodies, 10);
+        let mut refused = bodies.begin(None).unwrap();
+        assert_eq!(taken(&bodies), [64 + 24 + 4, 0]);
+        assert_eq!(refused.add(&vec![b' '; 20 * KIB]), Err(Full));
+        assert_eq!(waiting.add(b" "), Ok(()));
+        drop(complete);
+        assert_eq!(bodies.begin(None).unwrap().add(&vec![b' '; 40 * KIB]), Ok(()));
+        assert_eq!(waiting.add(b" "), Err(Full));
+    }
+
+    #[test]
+    fn a_review_that_is_read_keeps_its_place_and_an_answer_exceeds_a_share_that_is_not_full() {
+        let bodies = bodies(20, 20);
+        let read = arriving(&bodies, 2).complete().unwrap().read(0).unwrap();
+        assert_eq!(taken(&bodies), [8, 0]);
+        let other = arriving(&bodies, 4).complete().unwrap();
+        assert_eq!(taken(&bodies), [20, 0]);
+        assert_eq!(bodies.begin(None).map(drop), Err(Full));
+        // No more than before: never refused.
+        let answer = read.answer(vec![b' '; 4 * KIB]).unwrap();
+        assert_eq!(taken(&bodies), [20, 0]);
+        let other = other.read(4 * KIB).unwrap();
+        // More than before, in a share with room: beyond its end, and in the large share where it is long.
+        let long = other.answer(vec![b' '; 100 * KIB]).unwrap();
+        assert_eq!(taken(&bodies), [8, 104]);
+        let next = arriving(&bodies, 1).complete().unwrap().read(0).unwrap();
+        assert_eq!(next.answer(vec![b' '; 100 * KIB]).map(drop), Err(Full));
+        assert_eq!(taken(&bodies), [8, 104]);
+        drop((answer, long));
+        assert_eq!(taken(&bodies), [0, 0]);
+    }
+
+    #[test]
+    fn reviews_that_wait_leave_the_small_share_to_others() {
+        let bodies = bodies(16 * KIB, 0);
+        let mut waiting = Vec::new();
+        for _ in 0..1024 {
+            waiting.push(arriving(&bodies, 64).complete().unwrap().read(4 * KIB).unwrap());
+        }
+        assert_eq!(taken(&bodies), [1024 * 12, 0]);
     }
 }

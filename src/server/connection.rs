@@ -122,7 +122,8 @@ where
     });
     let not_read = async {
         progress.answered.notified().await;
-        sleep(WRITE_TIMEOUT).await;
+        // A next request may be worked on when the time is over: what counts is whether there is something to read.
+        while timeout(WRITE_TIMEOUT, progress.answered.notified()).await.is_ok() || !progress.unflushed.load(Relaxed) {}
     };
     let result = tokio::select! {
         biased;
@@ -140,6 +141,7 @@ where
         Ok(false) => {}
         Err(error) => tracing::debug!(%error, "connection closed"),
     }
+    progress.seat.vacate();
     close(stream).await;
     None
 }
@@ -189,6 +191,9 @@ impl Progress {
         self.body_read.store(false, Relaxed);
         if request.body().is_end_stream() {
             self.read_whole_body();
+        } else {
+            // A request before this one may have occupied the place.
+            self.seat.vacate();
         }
         request.map(|body| Arriving { body, progress: Arc::clone(self) })
     }
@@ -201,7 +206,10 @@ impl Progress {
     fn answer(&self, is_last: bool) {
         self.deciding.store(false, Relaxed);
         self.keeps.store(!is_last, Relaxed);
-        self.answered.notify_one();
+        // Behind an answer that is not read yet, the time for that one goes on.
+        if !self.unflushed.load(Relaxed) {
+            self.answered.notify_one();
+        }
     }
 
     /// Whether a request is answered, its answer is written, and another one may come: hyper itself ends a connection's last
@@ -284,5 +292,48 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Tracked<S> {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+    use axum::routing::get;
+    use tokio::{
+        io::{AsyncReadExt as _, BufReader, DuplexStream, duplex},
+        task::JoinHandle,
+    };
+
+    use super::*;
+    use crate::server::seats::Seats;
+
+    fn serving(router: Router, buffer: usize) -> (DuplexStream, JoinHandle<()>) {
+        let (client, server) = duplex(buffer);
+        let seat = Arc::new(Seats::new(1).take());
+        let idle = Duration::from_secs(1);
+        (client, tokio::spawn(serve(BufReader::new(server), router, seat, idle, CancellationToken::new())))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_requests_and_reads_no_answer_is_cut_off() {
+        let (mut client, task) = serving(Router::new().route("/", get(async || ())), 1024);
+        let requests = "GET / HTTP/1.1\r\nhost: l\r\n\r\n".repeat(2000);
+        let sending = client.write_all(requests.as_bytes());
+        let (sent, ended) = tokio::join!(sending, timeout(WRITE_TIMEOUT * 2, task));
+        assert!(sent.is_err());
+        ended.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_read_ends_no_request_behind_it() {
+        let slow = async || sleep(WRITE_TIMEOUT * 3 / 2).await;
+        let router = Router::new().route("/", get(async || ())).route("/slow", get(slow));
+        let (mut client, _task) = serving(router, 16 * 1024);
+        let requests = "GET / HTTP/1.1\r\nhost: l\r\n\r\nGET /slow HTTP/1.1\r\nhost: l\r\n\r\n";
+        client.write_all(requests.as_bytes()).await.unwrap();
+        let mut answers = String::new();
+        client.read_to_string(&mut answers).await.unwrap();
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 2, "{answers}");
     }
 }

@@ -1,19 +1,21 @@
 //! One review that is being decided, with the places that it takes.
 //!
-//! What always holds: a large review is read and decided off the threads that serve connections, as many at once as there
-//! are cores, so what it costs delays no handshake. One whose deadline has passed or whose client has gone is dropped at
-//! the next step: before it is parsed, before it is decided, while it waits for the API server.
+//! What always holds: a large review is read and decided off the threads that serve connections, a few at once, so what it
+//! costs delays no handshake; while it waits for the API server it takes none of those turns. One whose deadline has passed
+//! or whose client has gone is dropped at the next step: before it is parsed, before it is decided, while it waits. A body
+//! is dropped once it is parsed.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+};
 
 use bytes::Bytes;
 use tokio::{
-    runtime::Handle,
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{Notify, OwnedSemaphorePermit, Semaphore},
     task::{spawn_blocking, yield_now},
     time::Instant,
 };
-use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
 use super::{
@@ -39,34 +41,59 @@ pub(super) struct Job {
 impl Job {
     /// Decides the review and writes the answer.
     pub(super) async fn run(self) -> Result<Bytes, Refusal> {
-        self.step().await?;
-        let review = Review::parse(self.body.bytes(), self.webhook)?;
-        self.step().await?;
-        let decision = self.reviewer.decide(self.webhook, &review, self.started, self.deadline).await;
-        let answer = review.answer(&decision);
-        Ok(self.body.answer(answer)?)
+        let Self { reviewer, webhook, body, started, deadline, _place, _in_flight } = self;
+        let is_large = body.bytes().len() > LARGE_BODY;
+        step(is_large, deadline).await?;
+        let review = Review::parse(body.bytes(), webhook)?;
+        // A credential spec is decided about without a wait: it keeps the place of its body.
+        let kept = if review.credential_spec.is_some() { body.bytes().len() } else { review.bytes_kept() };
+        let read = body.read(kept)?;
+        step(is_large, deadline).await?;
+        let decision = reviewer.decide(webhook, &review, started, deadline).await;
+        Ok(read.answer(review.answer(&decision))?)
     }
 
-    /// The same, on a thread of its own once one of `threads` is free.
+    /// The same, on threads of its own, each time once one of `threads` is free.
     pub(super) async fn run_apart(self, threads: &Arc<Semaphore>) -> Result<Bytes, Refusal> {
-        let turn = before(self.deadline, Arc::clone(threads).acquire_owned()).await.ok_or(Refusal::Busy)?;
-        let gone = CancellationToken::new();
-        let _guard = gone.clone().drop_guard();
-        let (runtime, span) = (Handle::current(), Span::current());
-        let answer = spawn_blocking(move || {
-            let _turn = turn;
-            runtime.block_on(gone.run_until_cancelled(self.run().instrument(span)))
-        });
-        // If the client has gone, no one reads the answer; a thread that panics has logged why.
-        answer.await.ok().flatten().unwrap_or(Err(Refusal::Busy))
-    }
-
-    /// Where a large review may end early.
-    async fn step(&self) -> Result<(), Refusal> {
-        if self.body.bytes().len() <= LARGE_BODY {
-            return Ok(());
+        let turns = || Arc::clone(threads).acquire_owned();
+        let mut next = before(self.deadline, turns()).await;
+        let mut work = Box::pin(self.run().instrument(Span::current()));
+        let woken = Arc::new(Woken(Notify::new()));
+        loop {
+            let turn = next.and_then(Result::ok).ok_or(Refusal::Busy)?;
+            let waker = Waker::from(Arc::clone(&woken));
+            let polled = spawn_blocking(move || {
+                let _turn = turn;
+                let result = work.as_mut().poll(&mut Context::from_waker(&waker));
+                (result, work)
+            });
+            // A thread that panics has logged why.
+            let (result, waiting) = polled.await.map_err(|_| Refusal::Busy)?;
+            if let Poll::Ready(answer) = result {
+                return answer;
+            }
+            work = waiting;
+            woken.0.notified().await;
+            // Turns are short: a review whose time is over waits for one too, so that its answer says what was too slow.
+            next = Some(turns().await);
         }
-        yield_now().await;
-        if Instant::now() < self.deadline { Ok(()) } else { Err(Refusal::Busy) }
     }
+}
+
+/// Notes that work which waits can go on.
+struct Woken(Notify);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.notify_one();
+    }
+}
+
+/// Where a large review may end early.
+async fn step(is_large: bool, deadline: Instant) -> Result<(), Refusal> {
+    if !is_large {
+        return Ok(());
+    }
+    yield_now().await;
+    if Instant::now() < deadline { Ok(()) } else { Err(Refusal::Busy) }
 }

@@ -19,6 +19,17 @@ pub const MAX_HEAD: usize = 16 * 1024;
 /// Larger bodies are read and decided off the threads that serve connections, in bytes.
 pub const LARGE_BODY: usize = 256 * 1024;
 
+/// The most threads that serve connections, and the most large reviews that are read or decided at once. Each takes memory
+/// of its own, and the memory limit of the process does not grow with the cores of its node.
+const MAX_THREADS: usize = 4;
+
+/// How many threads serve connections, and how many large reviews are read or decided at once: one for each core that the
+/// process may use, at most 4.
+#[must_use]
+pub fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
+}
+
 /// How long a TLS handshake may take.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -107,6 +107,7 @@ impl Listener {
                         };
                         open.spawn(connection.serve(stream, peer));
                     }
+                    Err(error) if !is_shortage(&error) => tracing::debug!(%error, "a connection ended before it was accepted"),
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
                         seats.make_room();
@@ -155,8 +156,14 @@ impl Connection {
         let served = async {
             match self.tls.take() {
                 None => {
-                    connection::serve(Box::new(BufReader::new(stream)), self.router, self.seat, self.idle, self.closing)
-                        .await
+                    connection::serve(
+                        Box::new(BufReader::new(stream)),
+                        self.router,
+                        self.seat,
+                        self.idle,
+                        self.closing,
+                    )
+                    .await;
                 }
                 Some(tls) => {
                     // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
@@ -207,8 +214,29 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
+/// The process, or the system, has run out of file descriptors or memory. Any other error of accepting is one of a single
+/// connection, which has ended.
+fn is_shortage(error: &io::Error) -> bool {
+    const ENOMEM: i32 = 12;
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    const ENOBUFS: i32 = 105;
+    matches!(error.raw_os_error(), Some(ENOMEM | ENFILE | EMFILE | ENOBUFS))
+}
+
 /// No IPv6 in the kernel, or none on any interface.
 fn is_no_ipv6(error: &io::Error) -> bool {
     const EAFNOSUPPORT: i32 = 97;
     error.raw_os_error() == Some(EAFNOSUPPORT) || error.kind() == io::ErrorKind::AddrNotAvailable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_shortage_stops_accepting_for_a_while() {
+        let shortages = (1..=133).filter(|code| is_shortage(&io::Error::from_raw_os_error(*code)));
+        assert_eq!(shortages.collect::<Vec<_>>(), [12, 23, 24, 105]);
+    }
 }

@@ -249,8 +249,9 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
             tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "denied");
         }
         Verdict::WouldDeny { denial, .. } => {
-            let code = denial.code();
-            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, denial = %denial, ?duration, "would deny, not enforced");
+            let (code, text) = (denial.code(), denial.to_string());
+            let denial = format_args!("{}", cut_message(&text));
+            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "would deny, not enforced");
         }
         Verdict::Allowed(Some(_)) => {
             tracing::info!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");

@@ -20,7 +20,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 use super::{
     bodies::{Bodies, Complete, Full},
     job::Job,
-    limits::{BODY_TIMEOUT, LARGE_BODY, MAX_BODY, before, time_allowed},
+    limits::{BODY_TIMEOUT, LARGE_BODY, MAX_BODY, before, threads, time_allowed},
     reviewer::Reviewer,
 };
 use crate::{
@@ -45,23 +45,23 @@ struct Shared {
 
 /// The routes of the TLS port.
 pub fn router(reviewer: Reviewer, limits: &Limits, complaints: Arc<Complaints>) -> Router {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (mutate, validate_credspec) = (reviewer.mutate(), reviewer.validate_credspec());
     let shared = Shared {
         bodies: Bodies::new(limits.review_memory),
         reviews: Arc::new(Semaphore::new(limits.reviews)),
-        large: Arc::new(Semaphore::new(cores)),
+        large: Arc::new(Semaphore::new(threads())),
         metrics: reviewer.metrics().clone(),
-        reviewer: reviewer.clone(),
+        reviewer,
         complaints,
     };
     let review = |webhook: Webhook| {
         post(move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request))
     };
     Router::new()
-        .route("/mutate", review(reviewer.mutate()))
+        .route("/mutate", review(mutate))
         .route("/validate", review(Webhook::Validate))
         .route("/validate-workload", review(Webhook::ValidateWorkload))
-        .route("/validate-credspec", review(reviewer.validate_credspec()))
+        .route("/validate-credspec", review(validate_credspec))
         .route("/health", get(async || StatusCode::NO_CONTENT))
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
         .fallback(async |State(shared): State<Arc<Shared>>, uri: Uri| {

@@ -85,6 +85,13 @@ impl Seat {
         *turn = Some(next);
     }
 
+    /// The connection is idle again, if it was not idle already.
+    pub(super) fn vacate(&self) {
+        if self.turn().is_none() {
+            self.rest();
+        }
+    }
+
     /// A complete request is being answered: the connection is not idle.
     pub(super) fn occupy(&self) {
         if let Some(turn) = self.turn().take() {

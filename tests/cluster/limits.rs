@@ -133,9 +133,9 @@ fn hostile(namespace: &str, number: usize, contents: Option<&str>) -> Value {
     create(namespace, &json!({"containers": containers}))
 }
 
-fn flood(replica: &Replica, webhook: Webhook, contents: Option<&'static str>) -> JoinSet<()> {
+fn flood(replica: &Replica, reviews: usize, webhook: Webhook, contents: Option<&'static str>) -> JoinSet<()> {
     let mut flood = JoinSet::new();
-    for number in 0..1000 {
+    for number in 0..reviews {
         let reviewer = replica.reviewer.clone();
         flood.spawn(async move {
             let body = hostile("crowd", number, contents).to_string();
@@ -155,7 +155,7 @@ async fn a_thousand_reviews_of_unknown_names_hold_no_other_up() {
     let gate = Gate::new();
     replica.api.fault(Verb::Get, UNKNOWN, usize::MAX, Fault::Hold(gate.clone()));
     replica.api.authorize_by(Table::of(&[("crowd", "till", "web"), ("crowd", "till", "db")]));
-    let mut flood = flood(&replica, MUTATE, None);
+    let mut flood = flood(&replica, 1000, MUTATE, None);
     replica.api.wait_for(Verb::Get, UNKNOWN, 8).await;
     // From memory; with an access review in the very namespace of the flood; with a read of a known name.
     replica.allows(MUTATE, &pod("shop", "till", false)).await;
@@ -178,7 +178,7 @@ async fn a_thousand_reviews_in_one_namespace_leave_access_reviews_to_the_others(
     let replica = Replica::start().await;
     let gate = Gate::new();
     replica.api.fault(Verb::Create, "/namespaces/crowd/", usize::MAX, Fault::Hold(gate.clone()));
-    let mut flood = flood(&replica, Webhook::Validate, Some(WEB));
+    let mut flood = flood(&replica, 1000, Webhook::Validate, Some(WEB));
     replica.api.wait_for(Verb::Create, REVIEWS, 8).await;
     replica.allows(Webhook::Validate, &pod("shop", "till", true)).await;
     assert_eq!(replica.api.count(Verb::Create, "/namespaces/crowd/"), 8);
@@ -192,7 +192,8 @@ async fn a_thousand_reviews_in_one_namespace_leave_access_reviews_to_the_others(
 async fn a_review_that_waits_for_a_turn_ends_by_its_deadline() {
     let replica = Replica::start().await;
     replica.api.fault(Verb::Get, UNKNOWN, usize::MAX, Fault::Silence);
-    let mut flood = flood(&replica, MUTATE, None);
+    // Few enough that another one may wait.
+    let mut flood = flood(&replica, 10, MUTATE, None);
     replica.api.wait_for(Verb::Get, UNKNOWN, 8).await;
     let asked = Instant::now();
     let decision = replica.decide(MUTATE, &hostile("shop", 1, None)).await;

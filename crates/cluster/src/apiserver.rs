@@ -22,7 +22,7 @@ mod turns;
 use backoff::jittered;
 pub use client::ClientError;
 pub use turns::CallKind;
-use turns::Turns;
+use turns::{Crowded, Turns};
 
 /// The largest answer that is read, in bytes: etcd refuses objects far below it, and lists are read in pages.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
@@ -64,6 +64,9 @@ pub enum CallError {
     /// Other calls took all the time there was.
     #[error("{} other calls to the API server were under way for {}", .0.limit(), Seconds(*.1))]
     NoTurn(CallKind, Duration),
+    /// So many calls wait that this one is not made.
+    #[error("too many other calls to the API server are waiting, of which {} are made at once: try again", .0.limit())]
+    Crowded(CallKind),
     /// The API server took all the time there was.
     #[error("no answer from the API server within {}", Seconds(*.0))]
     TimedOut(Duration),
@@ -207,9 +210,9 @@ impl ApiServer {
     ) -> Result<Response<Bytes>, CallError> {
         let asked = Instant::now();
         let attempt = |request| async {
-            let Ok(Ok(turn)) = timeout_at(deadline, self.turns(kind).turn(namespace)).await else {
-                return Err(CallError::NoTurn(kind, deadline - asked));
-            };
+            let turn = timeout_at(deadline, self.turns(kind).turn(namespace)).await;
+            let turn = turn.map_err(|_| CallError::NoTurn(kind, deadline - asked))?;
+            let turn = turn.map_err(|Crowded| CallError::Crowded(kind))?;
             let answer = timeout_at(deadline, self.send(request)).await;
             drop(turn);
             answer.unwrap_or_else(|_| Err(CallError::TimedOut(deadline - asked)))

@@ -18,7 +18,7 @@ use gmsa_webhook::{
     command::{Outcome, certs, crd, install_test},
     config::{Args, Backend, Config, Run},
     metrics::Metrics,
-    server::{Bound, Reviewer, listener::Listener},
+    server::{Bound, Reviewer, limits::threads, listener::Listener},
     shutdown::{Shutdown, Signals},
     telemetry::{self, Traces},
     tls::{self, Served},
@@ -50,7 +50,11 @@ fn main() -> ExitCode {
 }
 
 fn runtime() -> anyhow::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads())
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
 }
 
 fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
 
 /// What a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,15 @@ impl CallKind {
         }
     }
 
+    /// The most calls of this kind that wait for a turn; any other one fails at once. What waits takes memory, and a pod's
+    /// author can make up names faster than they are read.
+    const fn queue(self) -> usize {
+        match self {
+            Self::UnknownSpec => 256,
+            Self::AccessReview | Self::KnownSpec | Self::Background => Semaphore::MAX_PERMITS - self.limit(),
+        }
+    }
+
     /// The most of them for one namespace, where the call is made for one.
     #[must_use]
     pub const fn share(self) -> usize {
@@ -47,29 +56,53 @@ impl CallKind {
 /// The calls in flight of one kind.
 pub(super) struct Turns {
     all: Semaphore,
+    /// A place for each call that waits or is in flight.
+    places: Semaphore,
     share: usize,
     /// The namespaces with calls in flight or waiting.
     namespaces: Mutex<HashMap<Box<str>, Weak<Semaphore>>>,
 }
 
 /// Permission to call, until it is dropped.
+#[derive(Debug)]
 pub(super) struct Turn<'t> {
+    _place: SemaphorePermit<'t>,
     _call: SemaphorePermit<'t>,
     _share: Option<OwnedSemaphorePermit>,
 }
 
+/// Too many calls of the kind wait already.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Crowded;
+
+impl From<TryAcquireError> for Crowded {
+    fn from(_: TryAcquireError) -> Self {
+        Self
+    }
+}
+
+impl From<AcquireError> for Crowded {
+    /// Does not happen: these semaphores are never closed.
+    fn from(_: AcquireError) -> Self {
+        Self
+    }
+}
+
 impl Turns {
     pub fn new(kind: CallKind) -> Self {
-        Self { all: Semaphore::new(kind.limit()), share: kind.share(), namespaces: Mutex::default() }
+        let places = Semaphore::new(kind.limit() + kind.queue());
+        Self { all: Semaphore::new(kind.limit()), places, share: kind.share(), namespaces: Mutex::default() }
     }
 
-    /// Waits for a turn. First for one of the namespace's share: calls that wait for that do not block other namespaces.
-    pub async fn turn(&self, namespace: Option<&str>) -> Result<Turn<'_>, AcquireError> {
+    /// Waits for a turn, unless too many calls wait already. First for one of the namespace's share: calls that wait for
+    /// that do not block other namespaces.
+    pub async fn turn(&self, namespace: Option<&str>) -> Result<Turn<'_>, Crowded> {
+        let place = self.places.try_acquire()?;
         let share = match namespace {
             Some(namespace) => Some(self.share(namespace).acquire_owned().await?),
             None => None,
         };
-        Ok(Turn { _call: self.all.acquire().await?, _share: share })
+        Ok(Turn { _place: place, _call: self.all.acquire().await?, _share: share })
     }
 
     /// Calls that wait or are in flight hold the semaphore, so the map stays as small as what is in flight.
@@ -82,5 +115,30 @@ impl Turns {
         let share = Arc::new(Semaphore::new(self.share));
         namespaces.insert(namespace.into(), Arc::downgrade(&share));
         share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+    use futures::{FutureExt as _, future::join_all};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn over_its_queue_a_read_of_an_unknown_name_fails_at_once() {
+        let turns = Turns::new(CallKind::UnknownSpec);
+        let in_flight = join_all((0..8).map(|_| turns.turn(None))).await;
+        let mut waiting: Vec<_> = (0..256).map(|_| Box::pin(turns.turn(None))).collect();
+        for turn in &mut waiting {
+            assert!(turn.now_or_never().is_none());
+        }
+        assert_eq!(turns.turn(None).now_or_never().unwrap().unwrap_err(), Crowded);
+        // A call that is no longer waited for leaves its place to another.
+        waiting.pop();
+        assert!(turns.turn(None).now_or_never().is_none());
+        drop((in_flight, waiting));
+        assert!(turns.turn(None).await.is_ok());
     }
 }

@@ -159,6 +159,24 @@ impl Pod {
             .chain(walk(SlotKind::EphemeralContainer, &spec.ephemeral_containers))
     }
 
+    /// How many bytes this takes.
+    pub(super) fn bytes_kept(&self) -> usize {
+        let Fields { metadata, spec } = &self.fields;
+        let os = spec.os.as_ref().and_then(|os| os.name.as_ref());
+        let texts = [&metadata.name, &metadata.generate_name, &spec.hostname, &spec.hostname_override];
+        let texts = texts.into_iter().flatten().chain(&spec.service_account_name).chain(os).map(|text| text.len());
+        let lists = [&spec.containers, &spec.init_containers, &spec.ephemeral_containers];
+        let lists = lists.map(|containers| containers.kept.capacity() * size_of::<Object<Container>>());
+        let of_slot = |slot: Slot<'_>| {
+            let texts = [Some(slot.owner), slot.name, slot.run_as_user, slot.contents.map(PodContents::text)];
+            texts.into_iter().flatten().map(str::len).sum::<usize>()
+        };
+        size_of::<Self>()
+            + texts.sum::<usize>()
+            + lists.iter().sum::<usize>()
+            + self.slots().map(of_slot).sum::<usize>()
+    }
+
     /// The pod's name, or where it has none yet its generateName, or nothing.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -167,6 +167,16 @@ impl Review {
         Ok(review)
     }
 
+    /// How many bytes the parts of this review take that `/mutate`, `/validate` and `/validate-workload` decide about.
+    #[must_use]
+    pub fn bytes_kept(&self) -> usize {
+        let texts = [&self.uid, &self.kind, &self.sub_resource, &self.namespace];
+        let template = self.workload.as_ref().and_then(Workload::template);
+        let pods = [self.object.as_ref(), self.old_object.as_ref(), template];
+        texts.iter().map(|text| text.len()).sum::<usize>()
+            + pods.into_iter().flatten().map(Pod::bytes_kept).sum::<usize>()
+    }
+
     /// Whether the review is of a Pod of the core group.
     #[must_use]
     pub fn is_pod(&self) -> bool {

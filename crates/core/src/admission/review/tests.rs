@@ -284,3 +284,15 @@ fn objects_of_other_kinds_are_named_and_not_read() {
         }
     }
 }
+
+#[test]
+fn bytes_kept_are_those_of_what_is_read_and_not_of_the_body() {
+    let kept = |name: &str, contents: &str, other: &str| {
+        let options = json!({"gmsaCredentialSpecName": name, "gmsaCredentialSpec": contents});
+        let containers = json!([{"name": "c", "image": other, "securityContext": {"windowsOptions": options}}]);
+        parse(create(&json!({"spec": {"containers": containers}})).to_string().as_bytes()).unwrap().bytes_kept()
+    };
+    let least = kept("", "", "");
+    assert!((1..4096).contains(&least), "{least}");
+    assert_eq!(kept("name", &"x".repeat(1000), &"x".repeat(60_000)), least + 1004);
+}
