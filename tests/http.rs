@@ -585,7 +585,10 @@ async fn reviews_that_wait_for_the_api_server_leave_memory_to_others() {
         let (server, body) = (Arc::clone(&server), body.clone());
         waiting.spawn(async move { server.post("/mutate", body).await.status });
     }
-    gated.entered.acquire_many(124 * 24).await.unwrap().forget();
+    tokio::select! {
+        entered = gated.entered.acquire_many(124 * 24) => entered.unwrap().forget(),
+        Some(status) = waiting.join_next() => panic!("one does not wait: {status:?}"),
+    }
     let answer = server.post("/mutate?timeout=300ms", body).await;
     assert_eq!(answer.status, StatusCode::OK);
     gated.gate.add_permits(124 * 24);
