@@ -69,25 +69,31 @@ impl Client {
         connector.connect(ServerName::from(self.address.ip()), stream).await
     }
 
-    /// Posts a review on a connection of its own, and reads while it writes.
+    /// Posts a review on a connection of its own.
     pub async fn post(&self, path: &str, body: Bytes) -> Answer {
-        let exchange = async {
-            let (mut from, mut to) = split(self.connect().await?);
-            let head = head(path, body.len());
-            let write = async {
-                to.write_all(head.as_bytes()).await?;
-                to.write_all(&body).await?;
-                to.flush().await
-            };
-            // Where the server answers early, what is left of the body need not be written.
-            let mut read = std::pin::pin!(read_answer(&mut from));
-            tokio::select! {
-                answer = &mut read => answer,
-                _ = write => read.await,
-            }
-        };
-        Answer(timeout(PATIENCE, exchange).await.ok().and_then(Result::ok))
+        let exchange = async { Ok(exchange(&mut self.connect().await?, path, body).await) };
+        timeout(PATIENCE, exchange).await.ok().and_then(io::Result::ok).unwrap_or(Answer(None))
     }
+}
+
+/// Posts a review on a connection that is open, and reads while it writes.
+pub async fn exchange(connection: &mut TlsStream<TcpStream>, path: &str, body: Bytes) -> Answer {
+    let (mut from, mut to) = split(connection);
+    let head = head(path, body.len());
+    let write = async {
+        to.write_all(head.as_bytes()).await?;
+        to.write_all(&body).await?;
+        to.flush().await
+    };
+    let exchange = async {
+        // Where the server answers early, what is left of the body need not be written.
+        let mut read = std::pin::pin!(read_answer(&mut from));
+        tokio::select! {
+            answer = &mut read => answer,
+            _ = write => read.await,
+        }
+    };
+    Answer(timeout(PATIENCE, exchange).await.ok().and_then(Result::ok))
 }
 
 /// The head of a review of this length.

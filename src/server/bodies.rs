@@ -13,6 +13,7 @@ use std::{
 
 use bytes::Bytes;
 
+use super::limits::MAX_BODY;
 use crate::config::ReviewMemory;
 
 /// The longest body or answer that is counted in the share of small reviews, in bytes. A pod's review has 3 to 30 KiB.
@@ -142,8 +143,9 @@ impl Arriving {
         let mut state = self.bodies.state();
         let mut body = state.remove(self.number).ok_or(Full)?;
         if body.len() <= SMALL && body.len() + bytes.len() > SMALL {
-            // One buffer for all of a large body. Its pages are not touched, and so not held, before bytes are in them.
-            body.reserve_exact(self.announced.unwrap_or(0).saturating_sub(body.len()));
+            // One buffer for all of a large body. Its pages are not touched, and so not held, before bytes are in them; a
+            // buffer that grows would leave every smaller one of its sizes behind.
+            body.reserve_exact(self.announced.unwrap_or(MAX_BODY).saturating_sub(body.len()));
         }
         let share = state.share(body.len() + bytes.len());
         share.take(COST_PER_REVIEW + COST_PER_BYTE * (body.len() + bytes.len()))?;

@@ -1,9 +1,9 @@
 //! Much of what is cheap: frames, lines for the log, questions for the API server.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
-use futures::{StreamExt as _, stream};
+use futures::future::join_all;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, split},
     time::{Instant, MissedTickBehavior, interval, sleep},
@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{Figure, Target, bodies::Words, sockets::garbage};
 use crate::{
-    client::{Client, NO_HTTP2},
+    client::{Client, NO_HTTP2, exchange},
     http2,
     reviews::{self, MAX_BODY},
     support::Verb,
@@ -115,17 +115,23 @@ pub async fn complaints(target: &Target<'_>, each: usize) -> Vec<Figure> {
 /// Asks for credential specs that do not exist.
 pub async fn unknown_names(target: &Target<'_>, number: usize, at_once: usize) -> Vec<Figure> {
     const NAMES: usize = 24;
-    let begun = Instant::now();
-    let client = Arc::new(target.client.clone());
-    let posts = (0..number).map(|position| {
-        let client = Arc::clone(&client);
-        async move { client.post("/mutate", reviews::unknown_names(position, NAMES)).await.word() }
-    });
-    let mut posts = stream::iter(posts).buffer_unordered(at_once);
-    let mut words = Words::default();
-    while let Some(word) = posts.next().await {
-        words.add(word);
+    // One after the other, and before the first review: API servers keep their connections, and handshakes are another
+    // assault.
+    let mut connections = Vec::new();
+    for _ in 0..at_once {
+        connections.push(target.client.connect().await.unwrap());
     }
+    let begun = Instant::now();
+    let lanes = connections.into_iter().enumerate().map(|(lane, mut connection)| async move {
+        let mut words = Vec::new();
+        for position in (lane..number).step_by(at_once) {
+            let review = reviews::unknown_names(position, NAMES);
+            words.push(exchange(&mut connection, "/mutate", review).await.word());
+        }
+        words
+    });
+    let mut words = Words::default();
+    join_all(lanes).await.into_iter().flatten().for_each(|word| words.add(word));
     let reads = target.api.count(Verb::Get, "gmsacredentialspecs/unknown");
     let seconds = begun.elapsed().as_secs_f64();
     vec![words.figure(), Figure::new(format!("{reads} reads at the API server in {seconds:.1} s"))]
