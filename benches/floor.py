@@ -168,9 +168,9 @@ def cases(floor: Server, webhook: Server, folder: Path) -> list[Case]:
     for path, body in [("/mutate", mutate), ("/validate", validate), ("/mutate", plain)]:
         answered(floor, path, body, patched=False)
     return [
-        Case("mutate, GMSA pod", "/mutate", stored("mutate.json", mutate), 1.33),
-        Case("validate, GMSA pod", "/validate", stored("validate.json", validate), 1.33),
-        Case("mutate, pod without GMSA", "/mutate", stored("plain.json", plain), 1.18),
+        Case("mutate, GMSA pod", "/mutate", stored("mutate.json", mutate), 1.6),
+        Case("validate, GMSA pod", "/validate", stored("validate.json", validate), 1.6),
+        Case("mutate, pod without GMSA", "/mutate", stored("plain.json", plain), 1.3),
     ]
 
 

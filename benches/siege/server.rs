@@ -44,7 +44,12 @@ impl Server {
     pub fn start(binary: &Path, folder: &Path) -> Self {
         let cgroup = Cgroup::create(MEMORY_LIMIT);
         let mut command = cgroup.as_ref().map_or_else(|| Command::new(binary), |cgroup| cgroup.command(binary));
-        command.env_clear().env("KUBECONFIG", folder.join("kubeconfig")).env("LOG_FORMAT", "json");
+        // The image sets it too.
+        command
+            .env_clear()
+            .env("MIMALLOC_PURGE_DELAY", "0")
+            .env("KUBECONFIG", folder.join("kubeconfig"))
+            .env("LOG_FORMAT", "json");
         command.arg("--tls-cert").arg(folder.join("tls.crt")).arg("--tls-key").arg(folder.join("tls.key"));
         command.args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
