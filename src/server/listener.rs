@@ -33,8 +33,9 @@ use crate::{
     telemetry::{Complaints, cut},
 };
 
-/// Connections that the kernel may hold before they are accepted.
-const BACKLOG: i32 = 1024;
+/// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
+/// and the client repeats it only after a second.
+const BACKLOG: i32 = 4096;
 
 /// How long to wait after the process has run out of something (file descriptors) before accepting again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
