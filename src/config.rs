@@ -57,7 +57,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Those of [`memory::DEFAULT`]. An API server has up to 600 requests in flight by default, each of which may hold a
+    /// Those of `memory::DEFAULT`. An API server has up to 600 requests in flight by default, each of which may hold a
     /// connection to a webhook: this leaves room for three API servers.
     fn default() -> Self {
         Self::of_memory(memory::DEFAULT)

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::pod::Pod;
 use crate::json::{Flag, Object, fold, null_is_default};
 
-/// The kinds that carry a pod template, each with its group, as a [`Review`] names them.
+/// The kinds that carry a pod template, each with its group, as a review names them.
 pub const KINDS: [&str; 7] = [
     "CronJob.batch",
     "DaemonSet.apps",
