@@ -50,17 +50,17 @@ pub async fn silent(_: &Target<'_>, address: SocketAddr, number: usize) -> Vec<F
 
 /// Announces a large body on each of so many connections.
 pub async fn announce(target: &Target<'_>, number: usize) -> Vec<Figure> {
-    let mut held = Vec::new();
+    let mut open = Vec::new();
     for _ in 0..number {
         if let Ok(mut stream) = target.client.connect().await {
             let head = head("/validate", MAX_BODY - 1);
             if stream.write_all(head.as_bytes()).await.is_ok() && stream.flush().await.is_ok() {
-                held.push(stream);
+                open.push(stream);
             }
         }
     }
     sleep(HOLD).await;
-    vec![Figure::new(format!("{} announced", held.len()))]
+    vec![Figure::new(format!("{} announced", open.len()))]
 }
 
 /// Announces so many large bodies on one HTTP/2 connection.
