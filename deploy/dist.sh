@@ -15,7 +15,7 @@ folder=$target/release-$version
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH IMAGE
 
-# tar_gz ARCHIVE FOLDER NAME...: of the same files the same bytes, whenever they were written and whoever owns them.
+# tar_gz ARCHIVE FOLDER NAME...: of the same files the same bytes, whatever their dates and owners.
 tar_gz() {
   local archive=$1 from=$2
   shift 2

@@ -25,7 +25,7 @@ impl Figure {
         Self { aim: Some((aim.into(), holds)), ..self }
     }
 
-    /// A number with so many digits, and the largest that it should be.
+    /// A number with this many digits, and the largest that it should be.
     pub fn at_most(number: f64, digits: usize, aim: f64, unit: &str) -> Self {
         Self::new(format!("{number:.digits$}{unit}")).aim(format!("{aim}"), number <= aim)
     }

@@ -134,7 +134,7 @@ fn bytes(review: &Value) -> Bytes {
     review.to_string().into()
 }
 
-/// The review with a list of so many equal items in the place of `FILL` that it has this length, or nearly.
+/// The review with a list of this many equal items in the place of `FILL` that it has this length, or nearly.
 fn filled(review: &Value, item: &str, length: usize) -> Bytes {
     let (before, after) =
         review.to_string().split_once(r#""FILL""#).map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();

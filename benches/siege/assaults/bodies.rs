@@ -24,7 +24,7 @@ const STAY: Duration = Duration::from_millis(100);
 /// How long the server may go on with what they left.
 const SETTLE_LIMIT: Duration = Duration::from_secs(40);
 
-/// Posts so many reviews at once, and again when all are answered.
+/// Posts this many reviews at once, and again when all are answered.
 pub async fn at_once(target: &Target<'_>, path: &'static str, body: Bytes, number: usize) -> Vec<Figure> {
     let mut words = Words::default();
     for _ in 0..ROUNDS {
@@ -39,7 +39,7 @@ pub async fn at_once(target: &Target<'_>, path: &'static str, body: Bytes, numbe
     vec![words.figure()]
 }
 
-/// Posts so many reviews at once, and goes away before they are answered.
+/// Posts this many reviews at once, and goes away before they are answered.
 pub async fn left(target: &Target<'_>, path: &'static str, body: Bytes, number: usize) -> Vec<Figure> {
     let posts = (0..number).map(|_| {
         let (client, body) = (target.client.clone(), body.clone());

@@ -40,7 +40,7 @@ pub async fn quiet(_: &Target<'_>) -> Vec<Figure> {
     vec![Figure::new("–")]
 }
 
-/// Opens so many connections at once and holds them; those that the server closes are not replaced.
+/// Opens this many connections at once and holds them; those that the server closes are not replaced.
 pub async fn silent(_: &Target<'_>, address: SocketAddr, number: usize) -> Vec<Figure> {
     let opened = join_all((0..number).map(|_| timeout(OPEN_LIMIT, TcpStream::connect(address)))).await;
     let opened: Vec<TcpStream> = opened.into_iter().filter_map(|stream| stream.ok()?.ok()).collect();
@@ -48,7 +48,7 @@ pub async fn silent(_: &Target<'_>, address: SocketAddr, number: usize) -> Vec<F
     vec![Figure::new(format!("{} opened", opened.len()))]
 }
 
-/// Announces a large body on each of so many connections.
+/// Announces a large body on each of this many connections.
 pub async fn announce(target: &Target<'_>, number: usize) -> Vec<Figure> {
     let mut open = Vec::new();
     for _ in 0..number {
@@ -63,7 +63,7 @@ pub async fn announce(target: &Target<'_>, number: usize) -> Vec<Figure> {
     vec![Figure::new(format!("{} announced", open.len()))]
 }
 
-/// Announces so many large bodies on one HTTP/2 connection.
+/// Announces this many large bodies on one HTTP/2 connection.
 pub async fn announce_on_one(target: &Target<'_>, streams: u32) -> Vec<Figure> {
     let Ok(mut stream) = target.client.connect_http2().await else { return vec![Figure::new(NO_HTTP2)] };
     let heads = (0..streams).flat_map(|number| http2::head(2 * number + 1, "/validate?timeout=10s", MAX_BODY - 1));
@@ -73,7 +73,7 @@ pub async fn announce_on_one(target: &Target<'_>, streams: u32) -> Vec<Figure> {
     vec![Figure::new(if sent { "announced" } else { "refused" })]
 }
 
-/// Opens so many TLS connections, and counts what each of those costs that stay open.
+/// Opens this many TLS connections, and counts what each of those costs that stay open.
 pub async fn idle(target: &Target<'_>, number: usize, reviewed: bool) -> Vec<Figure> {
     const AT_ONCE: usize = 32;
     let before = target.server.resident();
@@ -105,7 +105,7 @@ async fn open_idle(client: &Client, reviewed: bool) -> io::Result<TlsStream<TcpS
     Ok(stream)
 }
 
-/// Keeps so many connections open that never finish their handshake, half of them with half a `ClientHello`, and sends random
+/// Keeps this many connections open that never finish their handshake, half of them with half a `ClientHello`, and sends random
 /// bytes on others.
 pub async fn half_open(target: &Target<'_>, number: usize, garbage_per_second: u32) -> Vec<Figure> {
     let (address, end) = (target.client.address, Instant::now() + HOLD + Duration::from_secs(2));

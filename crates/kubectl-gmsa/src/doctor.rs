@@ -43,7 +43,7 @@ pub struct Options {
     /// Explain one pod, from admission to node
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pod: Option<String>,
-    /// Wait until nothing fails, at most so many seconds; warnings then do not count
+    /// Wait until nothing fails, at most this many seconds; warnings then do not count
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
     /// Print JSON
