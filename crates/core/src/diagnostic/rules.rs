@@ -90,7 +90,7 @@ rules! {
             "Write `PortableCcgVersion: \"1\"`.";
         PLUGIN_GUID: "plugin-guid", Error, "`PluginGUID` is not a GUID in braces.",
             "Take it from the maker of the plugin, and keep the braces.";
-        PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, or seems to hold a password.",
+        PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, is not what its plugin takes, or seems to hold a password.",
             "Write one string, as the maker of the plugin documents it. Keep passwords in the vault of the plugin.";
     }
     "Accounts" {
