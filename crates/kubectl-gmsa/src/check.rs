@@ -39,7 +39,7 @@ pub struct Options {
     /// A file, a folder, or - for standard input; repeatable
     #[arg(long = "filename", short, value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Take credential specs, roles and bindings from this file or folder instead of the manifests
+    /// Take credential specs, roles and bindings from this file, this folder, or - for standard input, instead of the manifests
     #[arg(long, value_name = "DIR", conflicts_with = "live")]
     state: Option<PathBuf>,
     /// Ask the cluster for credential specs and permissions

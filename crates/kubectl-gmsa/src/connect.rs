@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use http::{
     Request,
     header::{CONTENT_TYPE, WARNING},
@@ -12,6 +12,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::progress;
 use gmsa_cluster::apiserver::{ApiServer, CallError};
 
 /// How long one call to the API server may take.
@@ -41,6 +42,38 @@ pub struct Connection {
     impersonate_groups: Vec<String>,
 }
 
+/// `--dry-run`, as `kubectl` has it.
+#[derive(Debug, Args)]
+pub struct DryRun {
+    /// Have the API server check the change without making it
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "server")]
+    dry_run: Option<DryRunBy>,
+}
+
+/// Who makes a dry run.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DryRunBy {
+    /// The API server
+    Server,
+}
+
+impl DryRun {
+    /// Whether changes are made.
+    pub(super) fn is_off(&self) -> bool {
+        self.dry_run.is_none()
+    }
+
+    /// The parameter of a URL, with the `&` before it.
+    pub(super) fn parameter(&self) -> &'static str {
+        if self.is_off() { "" } else { "&dryRun=All" }
+    }
+
+    /// What is written behind each change.
+    pub(super) fn mark(&self) -> &'static str {
+        if self.is_off() { "" } else { " (server dry run)" }
+    }
+}
+
 /// A cluster, and the namespace to use where an object names none.
 pub(super) struct Cluster {
     pub api: Arc<ApiServer>,
@@ -53,6 +86,11 @@ const PAGE: usize = 500;
 impl Cluster {
     /// Reads an object.
     pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        progress::doing(&format!("reading {path}"));
+        self.read(path).await
+    }
+
+    async fn read(&self, path: &str) -> anyhow::Result<Value> {
         let request = Request::get(path).body(Vec::new())?;
         Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
     }
@@ -73,7 +111,8 @@ impl Cluster {
         loop {
             // The token is made of letters, digits, `-` and `_`.
             let from = if more.is_empty() { String::new() } else { format!("&continue={more}") };
-            let mut page = self.get(&format!("{path}{separator}limit={PAGE}{from}")).await?;
+            progress::doing(&format!("reading {path}, {} so far", items.len()));
+            let mut page = self.read(&format!("{path}{separator}limit={PAGE}{from}")).await?;
             page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().clone_into(&mut more);
             if let Some(Value::Array(found)) = page.get_mut("items").map(Value::take) {
                 items.extend(found);
@@ -155,5 +194,5 @@ impl Connection {
 pub(super) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
-    runtime.block_on(future)
+    runtime.block_on(progress::shown_during(future))
 }

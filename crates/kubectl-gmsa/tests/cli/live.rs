@@ -179,8 +179,8 @@ async fn a_grant_is_applied_by_server_side_apply() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn who_can_reads_the_cluster_s_roles() {
+/// A server with the roles and bindings of a golden case.
+async fn with_rbac(case: &str) -> SimulatedApi {
     let api = SimulatedApi::start().await;
     let group = "rbac.authorization.k8s.io/v1";
     for (name, plural, namespaced) in [
@@ -191,12 +191,73 @@ async fn who_can_reads_the_cluster_s_roles() {
     ] {
         api.define(kind(group, name, plural, namespaced));
     }
-    let yaml =
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/who-can/rbac.yaml")).unwrap();
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&yaml).unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli").join(case).join("rbac.yaml");
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&std::fs::read_to_string(file).unwrap()).unwrap();
     for object in objects.into_iter().filter(|object| !object.is_null()) {
         api.apply(object);
     }
+    api
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_of_a_grant_is_made_by_the_api_server() {
+    let api = SimulatedApi::start().await;
+    api.fault(Verb::Patch, "/apis/rbac.authorization.k8s.io/v1/", usize::MAX, Fault::Object(json!({})));
+    for option in ["--dry-run", "--dry-run=server"] {
+        api.forget_requests();
+        let output = run(&api, &["grant", "--credspec", "webapp1", "--serviceaccount", "shop:web", option]).await;
+        assert_eq!(
+            text(&output.stdout),
+            "clusterrole/gmsa-use-webapp1 applied (server dry run)\n\
+             rolebinding/gmsa-use-webapp1-web applied in shop (server dry run)\n"
+        );
+        let patches = api.requests(Verb::Patch, "");
+        assert_eq!(patches.len(), 2);
+        assert!(patches.iter().all(|patch| patch.path.ends_with("&dryRun=All")), "{patches:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_revoked_is_deleted_and_what_is_left_is_said() {
+    let api = with_rbac("who-can").await;
+    let revoke = ["grant", "--credspec", "webapp1", "--serviceaccount", "shop:api", "--revoke", "--apply"];
+    let path = "/namespaces/shop/rolebindings/gmsa-use-webapp1-api?";
+    // The binding is there, and is not deleted by a dry run.
+    api.fault(Verb::Delete, path, 2, Fault::Object(json!({})));
+    let output = run(&api, &[&revoke[..], &["--dry-run"]].concat()).await;
+    let dry = "rolebinding/gmsa-use-webapp1-api deleted in shop (server dry run)\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (dry, Some(0)), "{}", text(&output.stderr));
+    assert!(api.requests(Verb::Delete, "")[0].path.ends_with("&dryRun=All"));
+    let output = run(&api, &revoke).await;
+    let deleted = "rolebinding/gmsa-use-webapp1-api deleted in shop\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (deleted, Some(0)));
+    assert_eq!(api.count(Verb::Delete, ""), 2);
+    // Another binding gives the same.
+    api.apply(json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "all"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:serviceaccounts:shop"}],
+    }));
+    let output = run(&api, &revoke).await;
+    let left = "there is no rolebinding/gmsa-use-webapp1-api in shop\n\
+                shop:api may still use webapp1, by ClusterRoleBinding all of ClusterRole cluster-admin\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (left, Some(1)), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn can_reads_the_cluster_s_credential_specs_and_roles() {
+    let api = with_rbac("who-can").await;
+    for name in ["webapp1", "webapp2"] {
+        api.apply(credential_spec(name, good_credspec()));
+    }
+    let output = run(&api, &["can", "shop:web"]).await;
+    let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/can/stdout");
+    assert_eq!(text(&output.stdout), std::fs::read_to_string(written).unwrap(), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_can_reads_the_cluster_s_roles() {
+    let api = with_rbac("who-can").await;
     let output = run(&api, &["who-can", "webapp1"]).await;
     let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/who-can/stdout");
     assert_eq!(text(&output.stdout), std::fs::read_to_string(written).unwrap(), "{}", text(&output.stderr));
