@@ -91,6 +91,7 @@ pub async fn healthy() -> SimulatedApi {
         kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
         kind("v1", "Pod", "pods", true),
         kind("v1", "Node", "nodes", false),
+        kind("v1", "ServiceAccount", "serviceaccounts", true),
         kind("v1", "Namespace", "namespaces", false),
     ] {
         api.define(known);
@@ -132,6 +133,7 @@ pub async fn healthy() -> SimulatedApi {
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": "win1", "labels": {"node.kubernetes.io/windows-build": "10.0.20348"}},
     }));
+    api.apply(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "web", "namespace": "shop"}}));
     api.apply(credential_spec("webapp1", good_credspec()));
     let contents = good_credspec().to_string();
     api.apply(pod("web", &json!({"gmsaCredentialSpecName": "webapp1", "gmsaCredentialSpec": contents})));
@@ -156,6 +158,41 @@ async fn check_asks_the_cluster_once_for_each_thing() {
     assert_eq!(output.status.code(), Some(0), "{report}");
     assert_eq!(api.count(Verb::Get, "/gmsacredentialspecs/webapp1"), 1);
     assert_eq!(api.count(Verb::Create, "/namespaces/shop/localsubjectaccessreviews"), 1);
+    assert_eq!(api.count(Verb::Get, "/namespaces/shop/serviceaccounts/web"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_looks_up_what_a_pod_refers_to() {
+    let api = healthy().await;
+    api.define(kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false));
+    api.apply(json!({
+        "apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "isolated"},
+        "handler": "runhcs-wcow-hypervisor",
+    }));
+    api.delete("serviceaccounts", "shop", "web");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pod.yaml");
+    let mut pod = pod("a", &json!({"gmsaCredentialSpecName": "webapp1"}));
+    pod["spec"]["runtimeClassName"] = json!("isolated");
+    std::fs::write(&file, pod.to_string()).unwrap();
+    let check = ["check", "--live", "-f", file.to_str().unwrap(), "-o", "json"];
+    let findings = |output: &Output| -> Vec<String> {
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let found = report["findings"].as_array().unwrap().iter();
+        found.map(|found| format!("{} {}: {}", found["level"], found["rule"], found["message"])).collect()
+    };
+    let output = run(&api, &check).await;
+    assert_eq!(
+        findings(&output),
+        [
+            r#""error" "service-account-missing": "there is no service account \"web\" in namespace \"shop\" in the cluster""#,
+            r#""warning" "hyper-v": "runtime class \"isolated\" isolates containers by Hyper-V (handler \"runhcs-wcow-hypervisor\")""#,
+        ]
+    );
+    // Who may not read them hears nothing of them.
+    api.fault(Verb::Get, "/serviceaccounts/", 1, Fault::forbidden());
+    api.fault(Verb::Get, "/runtimeclasses/", 1, Fault::forbidden());
+    assert_eq!(findings(&run(&api, &check).await), [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
