@@ -31,7 +31,7 @@ mod install;
 mod nodes;
 mod one_pod;
 mod service;
-mod usage;
+pub(super) mod usage;
 
 /// How long `--wait` pauses between two rounds of checks.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -180,7 +180,7 @@ fn text(check: &Check) -> String {
 }
 
 /// Up to five of many names.
-fn some<S: AsRef<str>>(names: &[S]) -> String {
+pub(super) fn some<S: AsRef<str>>(names: &[S]) -> String {
     let shown: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
     let more = names.len().saturating_sub(shown.len());
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }

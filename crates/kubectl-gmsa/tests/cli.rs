@@ -26,6 +26,8 @@ mod doctor;
 mod hostile;
 #[path = "cli/live.rs"]
 mod live;
+#[path = "cli/outdated.rs"]
+mod outdated;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "../../../tests/support/mod.rs"]

@@ -162,7 +162,7 @@ rules! {
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or remove it.";
         LINUX_ONLY: "linux-only", Warning, "A Pod that uses GMSA sets a field that Windows does not have.",
             "Remove the field. docs/windows-placement.md lists these fields, and what happens instead.";
-        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as ContainerUser, with which Kerberos does not work.",
+        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as `ContainerUser`, with which Kerberos does not work.",
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or use an image on Server Core.";
         SHARED_HOSTNAME: "shared-hostname", Warning, "Several replicas have the same host name.",
             "Remove `hostname`, unless nothing registers it: the gMSA needs no host name of its own.";
