@@ -23,6 +23,7 @@ mod outdated;
 mod output;
 mod progress;
 mod reference;
+mod verify;
 mod who_can;
 
 use connect::Connection;
@@ -59,6 +60,8 @@ enum Command {
     Outdated(outdated::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
     Doctor(doctor::Options),
+    /// Ask a container whether it has its identity in the domain, and name the first cause where it does not
+    Verify(verify::Options),
     /// Print a completion script for a shell
     Completion(CompletionOptions),
     /// Print the manual page
@@ -136,6 +139,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Can(options) => can::run(&options, &connection),
         Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
+        Command::Verify(options) => verify::run(&options, &connection),
         Command::Completion(options) => {
             let mut script = Vec::new();
             // The name of the program: kubectl completes a plugin by a program of its own.

@@ -36,6 +36,9 @@ mod support;
 #[path = "cli/terminal.rs"]
 mod terminal;
 
+#[path = "cli/verify.rs"]
+mod verify;
+
 /// The folder of the whole project.
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
