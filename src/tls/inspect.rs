@@ -14,7 +14,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
     CaBundle, KeyPair, Summary, Timestamp,
-    configurations::{Configuration, Found, FoundWebhook},
+    configurations::{Configuration, Found},
     crypto_provider,
 };
 
@@ -123,10 +123,10 @@ pub fn inspect(input: &Input, now: SystemTime) -> Inspection {
             inspection.add(CheckResult::Failed, format!("{configuration} does not exist"));
             continue;
         };
-        for FoundWebhook { name, host, bundle } in &found.webhooks {
-            let clients = format!("{configuration}, webhook {name},");
+        for webhook in found.webhooks() {
+            let (clients, host) = (format!("{configuration}, webhook {},", webhook.name), webhook.host());
             let host_text = format!(" for {}", host.as_deref().unwrap_or("an unknown host"));
-            inspection.add_accepted(&clients, &host_text, accepted(bundle, host.as_deref()));
+            inspection.add_accepted(&clients, &host_text, accepted(&webhook.bundle(), host.as_deref()));
         }
     }
     inspection

@@ -92,7 +92,7 @@ impl Publication {
             published.complete = all_found.len() == self.targets.len();
             let bundles: Vec<_> = all_found.iter().flat_map(Found::bundles).collect();
             self.history.observe(&bundles, policy, now);
-            published.present = Some(bundles.into_iter().flat_map(CaBundle::iter).cloned().collect());
+            published.present = Some(bundles.iter().flat_map(CaBundle::iter).cloned().collect());
         }
         published
     }
@@ -115,7 +115,7 @@ async fn reconcile(
     let mut attempt = 1;
     loop {
         let Some(found) = read(api, configuration).await? else { return Ok(None) };
-        let revised: Vec<_> = found.bundles().map(|bundle| history.revise(bundle, policy, now)).collect();
+        let revised: Vec<_> = found.bundles().map(|bundle| history.revise(&bundle, policy, now)).collect();
         if revised.iter().all(Option::is_none) {
             return Ok(Some((found, false)));
         }
@@ -124,7 +124,7 @@ async fn reconcile(
                 tracing::info!(%configuration, "wrote the certificate authorities into the webhook configuration");
                 return Ok(Some((found, true)));
             }
-            Err(ObjectError::Conflict(_)) if attempt < ATTEMPTS => attempt += 1,
+            Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
             Err(error) => return Err(error),
         }
     }
@@ -160,7 +160,7 @@ impl BundleHistory {
     }
 
     /// Records what is in all bundles now.
-    fn observe(&mut self, bundles: &[&CaBundle], policy: &CaPolicy, now: SystemTime) {
+    fn observe(&mut self, bundles: &[CaBundle], policy: &CaPolicy, now: SystemTime) {
         self.foreign.retain(|ca, _| bundles.iter().any(|bundle| bundle.contains(ca)));
         let in_all = |ca: &CertificateDer<'static>| bundles.iter().all(|bundle| bundle.contains(ca));
         self.standing.retain(|ca, _| in_all(ca));

@@ -5,10 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::tls::{
-    configurations::Object,
-    issue::{Ca, Issued},
-};
+use crate::tls::issue::{Ca, Issued};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const HOST: &str = "gmsa-webhook.gmsa.svc";
@@ -34,7 +31,7 @@ fn configuration(ca: &str, service: &str) -> (Configuration, Option<Found>) {
         "metadata": {"resourceVersion": "1"},
         "webhooks": [{"name": "pods", "clientConfig": client}],
     });
-    ("mutating/gmsa".parse().unwrap(), serde_json::from_value::<Object>(object).ok().map(Found::from))
+    ("mutating/gmsa".parse().unwrap(), Some(serde_json::from_value(object).unwrap()))
 }
 
 fn lines(report: &Inspection) -> Vec<String> {
