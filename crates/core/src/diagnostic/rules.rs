@@ -142,6 +142,58 @@ rules! {
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or remove it.";
         WINDOWS_BUILD: "windows-build", Note, "A Pod does not select a build of Windows, and its container may not start on a node of another build.",
             "Select `node.kubernetes.io/windows-build`, or use a runtime class that does.";
+        NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",
+            "Set `gmsaCredentialSpecName` in its `windowsOptions`.";
+        CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries other contents than its credential spec has now.",
+            "Delete the Pod: its controller creates a new one.";
+        NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
+            "See docs/windows-placement.md.";
+        NOT_STARTED: "not-started", Error, "A container of a Pod does not start.",
+            "See docs/troubleshooting.md.";
+    }
+    "Installation" {
+        CRD_MISSING: "crd-missing", Error, "The custom resource for credential specs is not installed.",
+            "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.";
+        CRD_NOT_SERVED: "crd-not-served", Error, "The custom resource for credential specs is not established, or does not serve `v1`.",
+            "Apply the CRD of the chart. `kubectl describe crd` shows its conditions.";
+        CRD_OUTDATED: "crd-outdated", Warning, "The custom resource for credential specs is older than this release.",
+            "Set `crds.upgrade=true` in the chart, or apply its `crds/gmsacredentialspecs.yaml` by server-side apply.";
+        WEBHOOK_MISSING: "webhook-missing", Error, "No webhook configuration sends Pods to the webhook.",
+            "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.";
+        WEBHOOK_DUPLICATE: "webhook-duplicate", Warning, "Webhook configurations of several installations are for GMSA.",
+            "Delete those of the former installation.";
+        WEBHOOK_RULES: "webhook-rules", Error, "A webhook configuration does not send all requests that the webhook must review.",
+            "Upgrade the chart: its rules contain them.";
+        FAILURE_POLICY: "failure-policy", Error, "A webhook configuration lets Pods pass while the webhook is down.",
+            "Set `failurePolicy: Fail`.";
+        MATCH_CONDITIONS: "match-conditions", Warning, "A webhook configuration sends Pods that do not use GMSA.",
+            "Upgrade the chart: its `matchConditions` leave them out.";
+        SELECTORS_CHANGED: "selectors-changed", Warning, "The selectors of a webhook configuration were changed after the installation.",
+            "Upgrade the chart with `--force-conflicts`. On AKS, its annotation `admissions.enforcer/disabled` keeps the selectors as they are.";
+        NAMESPACES_EXCLUDED: "namespaces-excluded", Warning, "The webhook does not review the Pods of a namespace.",
+            "Compare the labels of the namespace with the `namespaceSelector` of the webhooks.";
+        WEBHOOK_UNREACHABLE: "webhook-unreachable", Error, "The API server cannot call the webhook.",
+            "Check its Pods, its Service, the network between, and the `caBundle` against the certificate.";
+        WEBHOOK_NOT_CALLED: "webhook-not-called", Error, "The API server creates a Pod that uses GMSA without a call of the webhook.",
+            "Check whether the namespace is excluded, and whether a webhook configuration sends Pods.";
+        NOT_ENFORCED: "not-enforced", Warning, "Denials are not enforced.",
+            "End the trial: set `webhooks.enforcement=Enforce` in the chart.";
+        WEBHOOK_URL: "webhook-url", Warning, "The webhook is called by a URL instead of a Service, so its Pods are not checked.",
+            "Use a Service, or check the process at the URL.";
+        ENDPOINTS: "endpoints", Error, "The Service of the webhook has no ready endpoint, or only one.",
+            "Run at least two replicas: Pods are then admitted while one of them is replaced.";
+        WEBHOOK_PERMISSIONS: "webhook-permissions", Error, "The service account of the webhook lacks a permission.",
+            "Upgrade the chart, or bind its ClusterRole to the service account.";
+        WINDOWS_NODES: "windows-nodes", Warning, "The cluster has no Windows node.",
+            "Add one: until then, Pods that use GMSA stay Pending.";
+        NOT_CHECKED: "not-checked", Warning, "A part of the cluster could not be checked.",
+            "Run the command as a user who may read it (`--as`, `--context`).";
+    }
+    "Certificates" {
+        CA_BUNDLE: "ca-bundle", Error, "A webhook configuration has no usable `caBundle`.",
+            "The CA injector of cert-manager, or the webhook itself, must write it. See docs/certificates.md.";
+        CERTIFICATE_EXPIRY: "certificate-expiry", Error, "A certificate has expired, or expires soon.",
+            "Renew it. See docs/certificates.md.";
     }
 }
 
@@ -161,8 +213,8 @@ pub fn of_denial(label: &str) -> &'static Rule {
 #[must_use]
 pub fn page() -> String {
     let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint` and \
-         `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. The name of a rule stands in their \
-         output and never changes.\n"
+         `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
+         the name of the rule, which never changes.\n"
         .to_owned();
     for (group, rules) in RULES {
         // Writing into a String cannot fail.

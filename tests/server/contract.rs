@@ -1,0 +1,10 @@
+//! The decisions against their contract: golden cases, every combination of one slot, and properties of any pod.
+
+#[path = "../support/hostile.rs"]
+mod hostile;
+mod oracle;
+
+mod exhaustive;
+mod golden;
+mod properties;
+mod world;
