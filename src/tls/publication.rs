@@ -7,6 +7,8 @@
 
 use std::{
     collections::HashMap,
+    convert::Infallible,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -15,10 +17,12 @@ use rustls::pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
-    CaBundle,
+    CaBundle, Clock,
     configurations::{Configuration, Found, read, write},
+    files::load_cas,
     key_pair::CLOCK_SKEW,
     object::ObjectError,
+    reload::Reload,
 };
 use crate::{
     apiserver::ApiServer,
@@ -63,6 +67,26 @@ impl Publication {
     pub fn new(api: Arc<ApiServer>, configurations: Vec<Configuration>, foreign_grace: Duration) -> Self {
         let targets = configurations.into_iter().map(|configuration| (configuration, LogOnce::default())).collect();
         Self { api, targets, history: BundleHistory::new(foreign_grace) }
+    }
+
+    /// Publishes the CAs in a file, for a serving certificate from a Secret that another tool fills: after each change of
+    /// the file, and every `interval` in any case, because others may write the configurations too. While the file is
+    /// invalid, the CAs that it held before are published.
+    ///
+    /// A tool that replaces a CA must add the new one beside the old one first: `caBundle` and serving certificate do not
+    /// change at the same time.
+    pub async fn follow(mut self, file: PathBuf, interval: Duration, clock: Clock) -> Infallible {
+        let path = file.clone();
+        let mut bundles = Reload::new(&[&file], interval, move || load_cas(&path));
+        let mut policy = None;
+        loop {
+            if let Some(desired) = bundles.next_valid().await {
+                policy = Some(CaPolicy { desired, ..CaPolicy::default() });
+            }
+            if let Some(policy) = &policy {
+                self.publish(policy, clock()).await;
+            }
+        }
     }
 
     /// Reads every configuration, and writes those that differ from the policy.
@@ -182,7 +206,7 @@ fn elapsed(since: SystemTime, now: SystemTime) -> Duration {
 /// A certificate that cannot be read has not expired: it is foreign.
 fn has_expired(cert: &CertificateDer<'_>, now: SystemTime) -> bool {
     let Ok((_, cert)) = X509Certificate::from_der(cert) else { return false };
-    super::unix_time(cert.validity().not_after.timestamp()) + CLOCK_SKEW <= now
+    SystemTime::from(cert.validity().not_after.to_datetime()) + CLOCK_SKEW <= now
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ impl SelfManaged {
 
     async fn reconcile(&mut self) {
         for _ in 0..ROUNDS {
-            match self.round(self.clock.now()).await {
+            match self.round((self.clock)()).await {
                 Ok(Next::Again) => {}
                 Ok(Next::Wait) => {
                     if self.problem.resolve() {

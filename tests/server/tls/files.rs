@@ -14,7 +14,7 @@ use std::{
 use gmsa_webhook::{
     metrics::{self, Metrics},
     tls::{
-        Clock, KeyPair, Served,
+        KeyPair, Served,
         files::Files,
         issue::{Ca, Issued},
     },
@@ -73,7 +73,7 @@ struct Keeper(JoinHandle<()>);
 
 impl Keeper {
     fn start(files: Files, served: &Served, interval: Duration) -> Self {
-        let kept = files.keep_served(served.clone(), interval, Clock::system());
+        let kept = files.keep_served(served.clone(), interval, Arc::new(SystemTime::now));
         Self(tokio::spawn(async move { match kept.await {} }))
     }
 }

@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::{
     apiserver::ApiServer,
     tls::{
-        Publication, ca_file,
+        Publication,
         issue::Ca,
         self_managed::{ROTATE_ANNOTATION, Settings},
     },
@@ -284,7 +284,7 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     std::fs::write(&file, &first).unwrap();
     let api = Arc::new(ApiServer::new(cluster.api.config()).unwrap());
     let publication = Publication::new(api, settings().configurations, 10 * DAY);
-    let kept = ca_file::keep_published(file.clone(), publication, Duration::from_millis(50), cluster.clock());
+    let kept = publication.follow(file.clone(), Duration::from_millis(50), cluster.clock());
     let task = tokio::spawn(async move { match kept.await {} });
     let carry = |pem: &str| {
         let expected = Some(certificates(pem));
