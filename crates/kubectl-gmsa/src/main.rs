@@ -11,6 +11,7 @@ use std::{
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
+mod account;
 mod check;
 mod connect;
 mod credspec;
@@ -39,6 +40,9 @@ struct Cli {
 enum Command {
     /// Check manifests: what the webhook will do to each pod, and what it will refuse
     Check(check::Options),
+    /// Lint accounts of Active Directory
+    #[command(subcommand)]
+    Account(account::Command),
     /// Make and lint credential specs
     #[command(subcommand)]
     Credspec(credspec::Command),
@@ -118,6 +122,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
     let Cli { connection, command } = cli;
     match command {
         Command::Check(options) => check::run(&options, &connection),
+        Command::Account(command) => account::run(&command, &connection),
         Command::Credspec(command) => credspec::run(&command),
         Command::Grant(options) => grant::run(&options, &connection),
         Command::WhoCan(options) => who_can::run(&options, &connection),

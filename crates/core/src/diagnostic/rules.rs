@@ -90,8 +90,28 @@ rules! {
             "Write `PortableCcgVersion: \"1\"`.";
         PLUGIN_GUID: "plugin-guid", Error, "`PluginGUID` is not a GUID in braces.",
             "Take it from the maker of the plugin, and keep the braces.";
-        PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, or seems to hold a password.",
+        PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, is not what its plugin takes, or seems to hold a password.",
             "Write one string, as the maker of the plugin documents it. Keep passwords in the vault of the plugin.";
+    }
+    "Accounts" {
+        ACCOUNT_INCOMPLETE: "account-incomplete", Warning, "The account was printed without the properties that are checked.",
+            "Print it with `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`.";
+        ACCOUNT_NAME: "account-name", Error, "The SAM name of the account is longer than 15 characters.",
+            "Make an account with a shorter name.";
+        ACCOUNT_CLASS: "account-class", Error, "The account is not a group Managed Service Account.",
+            "Make one with `New-ADServiceAccount`.";
+        ACCOUNT_DISABLED: "account-disabled", Error, "The account is disabled.",
+            "Enable it: `Set-ADServiceAccount NAME -Enabled $true`.";
+        ACCOUNT_HOSTS: "account-hosts", Error, "No host may retrieve the password of the account.",
+            "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as.";
+        ACCOUNT_SPN: "account-spn", Warning, "The account lacks the service principal name of a service that it runs.",
+            "Add it: `Set-ADServiceAccount NAME -ServicePrincipalNames @{Add='host/HOST'}`. An account that only calls other services needs none.";
+        ACCOUNT_ENCRYPTION: "account-encryption", Warning, "The account supports no AES encryption of Kerberos tickets, or does not say what it supports.",
+            "Set `-KerberosEncryptionType AES128,AES256`. Domain controllers are being moved off RC4 (Microsoft KB5073381).";
+        ACCOUNT_TRUST: "account-trust", Warning, "`userAccountControl` lacks the flag `WORKSTATION_TRUST_ACCOUNT`.",
+            "Set the flag; the output shows the command.";
+        ACCOUNT_DIFFERS: "account-differs", Error, "The account and the credential spec name different accounts or domains.",
+            "Correct the credential spec, or use the account that it names.";
     }
     "Denials" {
         UNEXPECTED_KIND: "unexpected-kind", Error, "A webhook is registered for a kind that it does not review.",
@@ -212,8 +232,8 @@ pub fn of_denial(label: &str) -> &'static Rule {
 /// The page of all rules, as Markdown.
 #[must_use]
 pub fn page() -> String {
-    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint` and \
-         `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
+    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint`, \
+         `account lint` and `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
          the name of the rule, which never changes.\n"
         .to_owned();
     for (group, rules) in RULES {
