@@ -17,7 +17,7 @@ use crate::{
     config::{CertificateLocation, Inspect, Issue},
     tls::{
         configurations, files,
-        inspect::{self, CheckResult, Input},
+        inspect::{self, Input},
         issue::Ca,
         self_managed::{self, CA_CERT, SecretName, TLS_CERT, TLS_KEY},
     },
@@ -47,7 +47,8 @@ pub async fn inspect(request: Inspect, now: SystemTime) -> anyhow::Result<(Strin
         }
     }
     let inspection = inspect::inspect(&input, now);
-    let outcome = if inspection.result() == CheckResult::Passed { Outcome::Clean } else { Outcome::Findings };
+    let passed = inspection.checks.iter().all(|check| check.result.is_ok());
+    let outcome = if passed { Outcome::Clean } else { Outcome::Findings };
     Ok((inspection.to_string(), outcome))
 }
 
