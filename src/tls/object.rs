@@ -58,10 +58,10 @@ pub(super) async fn patch<T: DeserializeOwned>(
     api: &ApiServer,
     path: &str,
     object: String,
-    patch: &Value,
+    operations: &Value,
 ) -> Result<T, ObjectError> {
     let request = Request::patch(written(path)).header(CONTENT_TYPE, "application/json-patch+json");
-    call(api, "patch", object, request.body(patch.to_string().into_bytes())).await
+    call(api, "patch", object, request.body(operations.to_string().into_bytes())).await
 }
 
 fn written(path: &str) -> String {

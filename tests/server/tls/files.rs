@@ -86,7 +86,7 @@ impl Drop for Keeper {
 
 fn serial(pair: &Issued) -> String {
     let pair = KeyPair::from_pem(pair.cert.as_bytes(), pair.key.as_bytes(), SystemTime::now()).unwrap();
-    pair.summary().serial.to_owned()
+    pair.summary().serial.clone()
 }
 
 /// How often a clock ticks.

@@ -186,7 +186,7 @@ fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
     let content = filled();
     let other = values(&filled());
     let authority = whole(&content).cas.signing.ca.cert_pem().to_owned();
-    let serial = whole(&content).leaf.pair.summary().serial.to_owned();
+    let serial = whole(&content).leaf.pair.summary().serial.clone();
     let damaged = |key: &str, value: Option<&[u8]>| {
         let mut values = values(&content);
         match value {
