@@ -16,6 +16,7 @@ use crate::support::SimulatedApi;
 mod certs;
 mod curl;
 mod install_test;
+mod log;
 mod traces;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_gmsa-webhook");

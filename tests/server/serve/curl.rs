@@ -4,7 +4,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Write},
     net::TcpStream,
     path::Path,
     sync::Arc,
@@ -51,10 +51,10 @@ pub fn run(line: &str) -> String {
     write!(stream, "POST /{path} HTTP/1.1\r\nhost: {authority}\r\n{headers}").unwrap();
     write!(stream, "content-length: {}\r\nconnection: close\r\n\r\n", body.len()).unwrap();
     stream.write_all(&body).unwrap();
-    answer(stream)
+    answer(&mut BufReader::new(stream))
 }
 
-fn client(ca: &Path, host: &str) -> ClientConnection {
+pub fn client(ca: &Path, host: &str) -> ClientConnection {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(ca).unwrap() {
         roots.add(certificate.unwrap()).unwrap();
@@ -67,8 +67,8 @@ fn client(ca: &Path, host: &str) -> ClientConnection {
     ClientConnection::new(Arc::new(config), ServerName::try_from(host.to_owned()).unwrap()).unwrap()
 }
 
-fn answer(stream: impl Read) -> String {
-    let mut stream = BufReader::new(stream);
+/// The body of the next answer.
+pub fn answer(stream: &mut impl BufRead) -> String {
     let mut length = 0;
     loop {
         let mut line = String::new();
