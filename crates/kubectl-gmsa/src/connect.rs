@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use http::{
     Request,
     header::{CONTENT_TYPE, WARNING},
@@ -13,6 +13,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 
+use super::progress;
 use gmsa_cluster::apiserver::{ApiServer, CallError};
 
 /// How long one call to the API server may take.
@@ -42,6 +43,38 @@ pub struct Connection {
     impersonate_groups: Vec<String>,
 }
 
+/// `--dry-run`, as `kubectl` has it.
+#[derive(Debug, Args)]
+pub struct DryRun {
+    /// Have the API server check the change without making it
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "server")]
+    dry_run: Option<DryRunBy>,
+}
+
+/// Who makes a dry run.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DryRunBy {
+    /// The API server
+    Server,
+}
+
+impl DryRun {
+    /// Whether changes are made.
+    pub(super) fn is_off(&self) -> bool {
+        self.dry_run.is_none()
+    }
+
+    /// The parameter of a URL, with the `&` before it.
+    pub(super) fn parameter(&self) -> &'static str {
+        if self.is_off() { "" } else { "&dryRun=All" }
+    }
+
+    /// What is written behind each change.
+    pub(super) fn mark(&self) -> &'static str {
+        if self.is_off() { "" } else { " (server dry run)" }
+    }
+}
+
 /// A cluster, and the namespace to use where an object names none.
 pub(super) struct Cluster {
     pub api: Arc<ApiServer>,
@@ -61,6 +94,7 @@ struct Page<T> {
 impl Cluster {
     /// Reads an object.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        progress::doing(&format!("reading {path}"));
         self.call(Request::get(path).body(Vec::new())?).await
     }
 
@@ -78,7 +112,9 @@ impl Cluster {
         let separator = if path.contains('?') { '&' } else { '?' };
         let (mut all, mut from) = (Vec::new(), String::new());
         loop {
-            let Page { metadata, items } = self.get(&format!("{path}{separator}limit={PAGE}{from}")).await?;
+            progress::doing(&format!("reading {path}, {} so far", all.len()));
+            let page = Request::get(format!("{path}{separator}limit={PAGE}{from}")).body(Vec::new())?;
+            let Page { metadata, items } = self.call(page).await?;
             all.extend(items.unwrap_or_default());
             // The token is made of letters, digits, `-` and `_`.
             match metadata.continue_.filter(|token| !token.is_empty()) {
@@ -163,5 +199,5 @@ impl Connection {
 pub(super) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
-    runtime.block_on(future)
+    runtime.block_on(progress::shown_during(future))
 }

@@ -92,7 +92,7 @@ struct PluginOptions {
     /// For azure: the object ID of the managed identity that may read the secret
     #[arg(long, value_name = "GUID", requires = "azure_secret_uri", conflicts_with = "plugin_input")]
     azure_object_id: Option<String>,
-    /// For azure: the secret in the key vault, https://VAULT.vault.azure.net/secrets/NAME
+    /// For azure: the address of the secret in the key vault, with https and /secrets/NAME
     #[arg(long, value_name = "URI", requires = "azure_object_id", conflicts_with = "plugin_input")]
     azure_secret_uri: Option<String>,
     /// For aws: the ARN of the secret or the parameter

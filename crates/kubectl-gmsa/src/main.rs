@@ -12,6 +12,7 @@ use std::{
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 mod account;
+mod can;
 mod check;
 mod connect;
 mod credspec;
@@ -19,6 +20,7 @@ mod doctor;
 mod grant;
 mod input;
 mod output;
+mod progress;
 mod reference;
 mod who_can;
 
@@ -50,6 +52,8 @@ enum Command {
     Grant(grant::Options),
     /// List who may use a credential spec, and why
     WhoCan(who_can::Options),
+    /// List the credential specs that a service account may use, and why
+    Can(can::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
     Doctor(doctor::Options),
     /// Print a completion script for a shell
@@ -126,6 +130,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Credspec(command) => credspec::run(&command),
         Command::Grant(options) => grant::run(&options, &connection),
         Command::WhoCan(options) => who_can::run(&options, &connection),
+        Command::Can(options) => can::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
         Command::Completion(options) => {
             let mut script = Vec::new();

@@ -160,6 +160,16 @@ rules! {
             "Remove `hostProcess`, or the credential spec.";
         RUN_AS_USER: "run-as-user", Warning, "Only SYSTEM and NETWORK SERVICE act as the gMSA on the network.",
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or remove it.";
+        LINUX_ONLY: "linux-only", Warning, "A Pod that uses GMSA sets a field that Windows does not have.",
+            "Remove the field. docs/windows-placement.md lists these fields, and what happens instead.";
+        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as ContainerUser, with which Kerberos does not work.",
+            "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or use an image on Server Core.";
+        SHARED_HOSTNAME: "shared-hostname", Warning, "Several replicas have the same host name.",
+            "Remove `hostname`, unless nothing registers it: the gMSA needs no host name of its own.";
+        HYPER_V: "hyper-v", Warning, "The runtime class of a Pod isolates its containers by Hyper-V, which Kubernetes does not support for Windows.",
+            "Use a runtime class with process isolation, and nodes of the build of the image.";
+        SERVICE_ACCOUNT_MISSING: "service-account-missing", Error, "The service account of a Pod does not exist.",
+            "Create it, or correct `serviceAccountName`.";
         WINDOWS_BUILD: "windows-build", Note, "A Pod does not select a build of Windows, and its container may not start on a node of another build.",
             "Select `node.kubernetes.io/windows-build`, or use a runtime class that does.";
         NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",

@@ -74,6 +74,7 @@ pub async fn healthy() -> SimulatedApi {
         kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
         kind("v1", "Pod", "pods", true),
         kind("v1", "Node", "nodes", false),
+        kind("v1", "ServiceAccount", "serviceaccounts", true),
         kind("v1", "Namespace", "namespaces", false),
     ] {
         api.define(known);

@@ -1,13 +1,13 @@
 //! The commands that ask a cluster, against the simulated API server: what they ask, and what they make of each fault.
 
-use std::path::Path;
+use std::{path::Path, process::Output};
 
 use serde_json::{Value, json};
 
 use super::{
     cluster::{healthy, kind, pod, run},
-    program,
-    support::{Fault, SimulatedApi, Verb},
+    portable, program,
+    support::{Fault, SimulatedApi, Verb, credential_spec},
     text,
 };
 
@@ -28,6 +28,41 @@ async fn check_asks_the_cluster_once_for_each_thing() {
     assert_eq!(output.status.code(), Some(0), "{report}");
     assert_eq!(api.count(Verb::Get, "/gmsacredentialspecs/webapp1"), 1);
     assert_eq!(api.count(Verb::Create, "/namespaces/shop/localsubjectaccessreviews"), 1);
+    assert_eq!(api.count(Verb::Get, "/namespaces/shop/serviceaccounts/web"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_looks_up_what_a_pod_refers_to() {
+    let api = healthy().await;
+    api.define(kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false));
+    api.apply(json!({
+        "apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "isolated"},
+        "handler": "runhcs-wcow-hypervisor",
+    }));
+    api.delete("serviceaccounts", "shop", "web");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pod.yaml");
+    let mut pod = pod("a", &json!({"gmsaCredentialSpecName": "webapp1"}));
+    pod["spec"]["runtimeClassName"] = json!("isolated");
+    std::fs::write(&file, pod.to_string()).unwrap();
+    let check = ["check", "--live", "-f", file.to_str().unwrap(), "-o", "json"];
+    let findings = |output: &Output| -> Vec<String> {
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let found = report["findings"].as_array().unwrap().iter();
+        found.map(|found| format!("{} {}: {}", found["level"], found["rule"], found["message"])).collect()
+    };
+    let output = run(&api, &check).await;
+    assert_eq!(
+        findings(&output),
+        [
+            r#""error" "service-account-missing": "there is no service account \"web\" in namespace \"shop\" in the cluster""#,
+            r#""warning" "hyper-v": "runtime class \"isolated\" isolates containers by Hyper-V (handler \"runhcs-wcow-hypervisor\")""#,
+        ]
+    );
+    // Who may not read them hears nothing of them.
+    api.fault(Verb::Get, "/serviceaccounts/", 1, Fault::forbidden());
+    api.fault(Verb::Get, "/runtimeclasses/", 1, Fault::forbidden());
+    assert_eq!(findings(&run(&api, &check).await), [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,8 +86,8 @@ async fn a_grant_is_applied_by_server_side_apply() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn who_can_reads_the_cluster_s_roles() {
+/// A server with the roles and bindings of a golden case.
+async fn with_rbac(case: &str) -> SimulatedApi {
     let api = SimulatedApi::start().await;
     let group = "rbac.authorization.k8s.io/v1";
     for (name, plural, namespaced) in [
@@ -63,12 +98,73 @@ async fn who_can_reads_the_cluster_s_roles() {
     ] {
         api.define(kind(group, name, plural, namespaced));
     }
-    let yaml =
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/who-can/rbac.yaml")).unwrap();
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&yaml).unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli").join(case).join("rbac.yaml");
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&std::fs::read_to_string(file).unwrap()).unwrap();
     for object in objects.into_iter().filter(|object| !object.is_null()) {
         api.apply(object);
     }
+    api
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_of_a_grant_is_made_by_the_api_server() {
+    let api = SimulatedApi::start().await;
+    api.fault(Verb::Patch, "/apis/rbac.authorization.k8s.io/v1/", usize::MAX, Fault::Object(json!({})));
+    for option in ["--dry-run", "--dry-run=server"] {
+        api.forget_requests();
+        let output = run(&api, &["grant", "--credspec", "webapp1", "--serviceaccount", "shop:web", option]).await;
+        assert_eq!(
+            text(&output.stdout),
+            "clusterrole/gmsa-use-webapp1 applied (server dry run)\n\
+             rolebinding/gmsa-use-webapp1-web applied in shop (server dry run)\n"
+        );
+        let patches = api.requests(Verb::Patch, "");
+        assert_eq!(patches.len(), 2);
+        assert!(patches.iter().all(|patch| patch.path.ends_with("&dryRun=All")), "{patches:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_revoked_is_deleted_and_what_is_left_is_said() {
+    let api = with_rbac("who-can").await;
+    let revoke = ["grant", "--credspec", "webapp1", "--serviceaccount", "shop:api", "--revoke", "--apply"];
+    let path = "/namespaces/shop/rolebindings/gmsa-use-webapp1-api?";
+    // The binding is there, and is not deleted by a dry run.
+    api.fault(Verb::Delete, path, 2, Fault::Object(json!({})));
+    let output = run(&api, &[&revoke[..], &["--dry-run"]].concat()).await;
+    let dry = "rolebinding/gmsa-use-webapp1-api deleted in shop (server dry run)\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (dry, Some(0)), "{}", text(&output.stderr));
+    assert!(api.requests(Verb::Delete, "")[0].path.ends_with("&dryRun=All"));
+    let output = run(&api, &revoke).await;
+    let deleted = "rolebinding/gmsa-use-webapp1-api deleted in shop\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (deleted, Some(0)));
+    assert_eq!(api.count(Verb::Delete, ""), 2);
+    // Another binding gives the same.
+    api.apply(json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "all"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:serviceaccounts:shop"}],
+    }));
+    let output = run(&api, &revoke).await;
+    let left = "there is no rolebinding/gmsa-use-webapp1-api in shop\n\
+                shop:api may still use webapp1, by ClusterRoleBinding all of ClusterRole cluster-admin\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (left, Some(1)), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn can_reads_the_cluster_s_credential_specs_and_roles() {
+    let api = with_rbac("who-can").await;
+    for name in ["webapp1", "webapp2"] {
+        api.apply(credential_spec(name, json!({})));
+    }
+    let output = run(&api, &["can", "shop:web"]).await;
+    let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/can/stdout");
+    assert_eq!(text(&output.stdout), std::fs::read_to_string(written).unwrap(), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_can_reads_the_cluster_s_roles() {
+    let api = with_rbac("who-can").await;
     let output = run(&api, &["who-can", "webapp1"]).await;
     let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/who-can/stdout");
     assert_eq!(text(&output.stdout), std::fs::read_to_string(written).unwrap(), "{}", text(&output.stderr));
@@ -91,7 +187,7 @@ async fn without_a_cluster_it_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let output = program(folder.path()).args(["doctor", "--kubeconfig", "none"]).output().unwrap();
     assert_eq!(
-        text(&output.stderr),
+        portable(text(&output.stderr)),
         "error: cannot read the kubeconfig none: failed to read kubeconfig from '\"none\"': No such file or directory (os error 2)\n"
     );
 }
