@@ -45,6 +45,10 @@ shellcheck:
 workflows:
     zizmor --offline --quiet .github/workflows
 
+# The plugin for Windows, its tests under Wine. It needs the Rust target, mingw's C compiler and wine64.
+windows *WORD:
+    tests/windows.sh {{ WORD }}
+
 # What a review costs inside the core, by criterion.
 bench-decide *ARGS:
     cargo bench --locked --package gmsa-bench-decide -- {{ ARGS }}
