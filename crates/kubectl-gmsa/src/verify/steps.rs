@@ -86,7 +86,7 @@ impl Step {
             User::Other => None,
         };
         let words: Vec<&str> = match self {
-            Self::User => vec!["whoami", "/user", "/fo", "csv", "/nh"],
+            Self::User => vec!["whoami", "/user"],
             Self::CredentialSpec => vec!["nltest", "/parentdomain"],
             Self::Dns => vec!["nslookup", "-type=SRV", &record],
             Self::DnsOverTcp => vec!["nslookup", "-vc", "-type=SRV", &record],
