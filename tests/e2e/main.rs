@@ -51,6 +51,7 @@ mod outage;
 mod pods;
 mod quiet;
 mod roles;
+mod soak;
 mod update;
 mod workload;
 
@@ -124,6 +125,7 @@ fn main() -> ExitCode {
         let all = async {
             match word.as_str() {
                 "chaos" => chaos::run(binaries, folder, &arguments).await,
+                "soak" => soak::run(binaries, folder, &arguments).await,
                 _ => match timeout(WHOLE_RUN, run(binaries, folder, &word)).await {
                     Ok(true) => ExitCode::SUCCESS,
                     Ok(false) => ExitCode::FAILURE,

@@ -42,6 +42,8 @@ pub const PODS: &str = "/api/v1/namespaces/managed/pods";
 /// The credential spec that changes.
 pub const CHANGING: &str = "changing";
 
+/// Between two pods.
+const BETWEEN_PODS: Duration = Duration::from_millis(50);
 /// How long there is nothing but pods before a fault.
 const BEFORE: Duration = Duration::from_secs(2);
 /// For how long everything must be well before a fault is over.
@@ -75,7 +77,7 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
     };
     let picked: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| fault.to_string().contains(&args.word)).collect();
     let mut deployment = Deployment::start(binaries, folder, &args.binary, usize::from(args.replicas)).await;
-    let traffic = Traffic::start(deployment.client().clone(), deployment.edition);
+    let traffic = Traffic::start(deployment.client().clone(), deployment.edition, BETWEEN_PODS);
     let mut rows = Vec::new();
     for fault in picked {
         eprintln!("{fault}");

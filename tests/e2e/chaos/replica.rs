@@ -16,7 +16,10 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::control_plane::{Client, Scrape, free_addresses, until};
+use crate::control_plane::{Client, free_addresses, until};
+
+/// How much of a log is kept, in bytes.
+const MAX_LOG: usize = 16 << 20;
 
 /// Where a replica writes its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,14 +72,19 @@ impl Replica {
             let mut log = File::create(start.folder.join(name).with_extension("log")).unwrap();
             let held = Arc::clone(&hold_log);
             thread::spawn(move || {
-                let mut bytes = [0; 4096];
+                let (mut bytes, mut room) = ([0; 4096], MAX_LOG);
                 loop {
                     while held.load(Ordering::Relaxed) {
                         thread::sleep(Duration::from_millis(20));
                     }
                     match pipe.read(&mut bytes) {
                         Ok(0) | Err(_) => return,
-                        Ok(read) => log.write_all(&bytes[..read]).unwrap(),
+                        Ok(read) => {
+                            room = room.saturating_sub(read);
+                            if room > 0 {
+                                log.write_all(&bytes[..read]).unwrap();
+                            }
+                        }
                     }
                 }
             });
@@ -110,10 +118,6 @@ impl Replica {
     /// Whether nobody reads its log from now on.
     pub fn hold_log(&self, hold: bool) {
         self.hold_log.store(hold, Ordering::Relaxed);
-    }
-
-    pub async fn scrape(&self) -> Option<Scrape> {
-        self.admin.text("/metrics").await.ok().map(Scrape::of)
     }
 
     /// A number in `/proc/PID/status`.

@@ -22,9 +22,6 @@ use crate::{
     world::{USER, VISITOR, WEB},
 };
 
-/// Between two pods.
-const BETWEEN: Duration = Duration::from_millis(50);
-
 /// What a pod asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -69,13 +66,13 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Begins to create pods; the changing credential spec has this edition.
-    pub fn start(client: Client, current: u32) -> Self {
+    /// Begins to create pods, one each `between`; the changing credential spec has this edition.
+    pub fn start(client: Client, current: u32, between: Duration) -> Self {
         let attempts = Arc::<Mutex<Vec<Attempt>>>::default();
         let edition = Arc::new(AtomicU32::new(current));
         let (seen, now) = (Arc::clone(&attempts), Arc::clone(&edition));
         let task = tokio::spawn(async move {
-            let mut ticks = interval(BETWEEN);
+            let mut ticks = interval(between);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             let mut under_way = JoinSet::new();
             for number in 0_u64.. {
