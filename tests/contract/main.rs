@@ -12,6 +12,8 @@
 mod hostile;
 #[path = "../support/oracle.rs"]
 mod oracle;
+#[path = "../support/slow_json.rs"]
+mod slow_json;
 
 mod exhaustive;
 mod golden;

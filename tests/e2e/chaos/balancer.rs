@@ -45,10 +45,8 @@ impl Balancer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let endpoints: Arc<Mutex<Vec<Endpoint>>> = Arc::default();
-        let tasks = [
-            tokio::spawn(accept(listener, Arc::clone(&endpoints))),
-            tokio::spawn(probe(Arc::clone(&endpoints))),
-        ];
+        let tasks =
+            [tokio::spawn(accept(listener, Arc::clone(&endpoints))), tokio::spawn(probe(Arc::clone(&endpoints)))];
         Self { port, endpoints, tasks }
     }
 

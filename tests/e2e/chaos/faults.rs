@@ -134,7 +134,8 @@ impl Fault {
                 deployment.client().delete(SECRET).await.unwrap();
                 sleep(LENGTH).await;
                 let name = SECRET.rsplit('/').next();
-                let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque"});
+                let secret =
+                    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque"});
                 let secrets = format!("/api/v1/namespaces/{SERVICE}/secrets");
                 deployment.client().create(&secrets, &secret).await.unwrap();
                 until_signing(deployment).await;

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     certificates::{self, NAME},
     change::edition,
-    control_plane::{Binaries, Client, ControlPlane, SPECS, grant, service_account, until},
+    control_plane::{Binaries, Client, ControlPlane, SPECS, Scrape, grant, service_account, until},
     world::{USER, VISITOR, cluster, credential_spec},
 };
 use balancer::Balancer;
@@ -100,15 +100,18 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
 async fn one(fault: Fault, deployment: &mut Deployment, traffic: &Traffic) -> Option<Row> {
     fault.prepare(deployment).await?;
     deployment.until_well(traffic).await;
+    deployment.until_watching().await;
     traffic.take();
     sleep(BEFORE).await;
     let begun = Instant::now();
     let (ended, changed) = fault.run(deployment, traffic).await;
     let lasted = ended - begun;
     let mut attempts = deployment.until_well(traffic).await;
+    deployment.until_watching().await;
+    let watching = ended.elapsed();
     attempts.extend(traffic.take());
     let left_behind = deployment.check_stored().await;
-    Some(Row::new(fault, lasted, ended, changed, &attempts, left_behind))
+    Some(Row::new(fault, lasted, (ended, watching), changed, &attempts, left_behind))
 }
 
 /// The webhook in a cluster, with several replicas.
@@ -205,6 +208,17 @@ impl Deployment {
         Instant::now()
     }
 
+    /// Waits until every replica watches credential specs.
+    async fn until_watching(&self) {
+        for replica in &self.replicas {
+            until("the replicas watch credential specs", async || {
+                let scrape = Scrape::of(replica.admin.text("/metrics").await.ok()?);
+                (scrape.sum("gmsa_webhook_spec_watch_state", &[r#"state="synced""#]) > 0.0).then_some(())
+            })
+            .await;
+        }
+    }
+
     /// Waits until all pods have been treated as they should be for a while, and gives those of the time until then.
     async fn until_well(&self, traffic: &Traffic) -> Vec<traffic::Attempt> {
         let mut all = Vec::new();
@@ -212,7 +226,8 @@ impl Deployment {
         until("all is well", async || {
             sleep(Duration::from_millis(500)).await;
             all.extend(traffic.take());
-            let last_bad = all.iter().filter(|attempt| attempt.outcome != Outcome::Right).map(|attempt| attempt.ended).max();
+            let last_bad =
+                all.iter().filter(|attempt| attempt.outcome != Outcome::Right).map(|attempt| attempt.ended).max();
             let wait = WELL.saturating_sub(last_bad.unwrap_or(begun).elapsed());
             wait.is_zero().then_some(())
         })

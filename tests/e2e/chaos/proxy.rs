@@ -75,7 +75,8 @@ impl Proxy {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
                     let answer = service_fn(move |request| pass(client.clone(), upstream, fault.clone(), request));
                     // An error is a client that went away, or a fault.
-                    let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), answer).await;
+                    let _ =
+                        auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), answer).await;
                 });
             }
         });
@@ -102,7 +103,8 @@ fn client(ca: &Ca) -> Upstream {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let connector = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().build();
+    let connector =
+        hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().build();
     Client::builder(TokioExecutor::new()).build(connector)
 }
 

@@ -4,11 +4,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{
-    Kind, Outcome,
-    faults::Fault,
-    traffic::Attempt,
-};
+use super::{Kind, Outcome, faults::Fault, traffic::Attempt};
 use crate::page;
 
 const PAGE: &str = "docs/reliability.md";
@@ -31,6 +27,9 @@ pub struct Row {
     old: Option<Duration>,
     /// From the end of the fault until the last pod that was refused or found no API server.
     recovery: Duration,
+    /// From the end of the fault until every replica watches credential specs; where it began before that, it includes the
+    /// seconds in which everything had to be well.
+    watching: Duration,
     /// The refusals, and how many of each.
     causes: BTreeMap<String, usize>,
 }
@@ -39,7 +38,7 @@ impl Row {
     pub fn new(
         fault: Fault,
         lasted: Duration,
-        ended: Instant,
+        (ended, watching): (Instant, Duration),
         changed: Option<Instant>,
         attempts: &[Attempt],
         stored: Vec<String>,
@@ -74,6 +73,7 @@ impl Row {
             admitted: wrong(&forbidden),
             old: changed.map(|changed| old.map_or(Duration::ZERO, |old| old.saturating_duration_since(changed))),
             recovery: late.max().map_or(Duration::ZERO, |late| late.saturating_duration_since(ended)),
+            watching,
             causes,
         }
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "| {} | {:.1} | {} | {}{} | {} | {} | {} | {} of {} | {} | {:.1} |",
+            "| {} | {:.1} | {} | {}{} | {} | {} | {} | {} of {} | {} | {:.1} | {:.0} |",
             self.fault,
             self.lasted.as_secs_f64(),
             self.tried,
@@ -96,6 +96,7 @@ impl fmt::Display for Row {
             self.forbidden,
             self.old.map_or_else(|| "–".to_owned(), |old| format!("{:.1}", old.as_secs_f64())),
             self.recovery.as_secs_f64(),
+            self.watching.as_secs_f64(),
         )?;
         for wrong in self.wrong.iter().chain(&self.admitted) {
             write!(f, "\n  WRONG {wrong}")?;
@@ -133,7 +134,7 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "| {} replicas | fault, s | pods tried | refused | told to try again | no API server | wrong contents | \
-             admitted without `use` | old contents for, s | recovery, s |\n|---|---|---|---|---|---|---|---|---|---|",
+             admitted without `use` | old contents for, s | recovery, s | all watches back, s |\n|---|---|---|---|---|---|---|---|---|---|---|",
             self.replicas,
         )?;
         for row in &self.rows {

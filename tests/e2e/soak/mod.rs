@@ -144,13 +144,17 @@ async fn sample(deployment: &mut Deployment, traffic: &Traffic, load: &Load, who
         for pod in pods.iter().filter(|pod| matches!(pod.outcome, Outcome::Wrong(_))) {
             eprintln!("WRONG {pod:?}");
         }
-        let replicas: Vec<Value> = deployment.replicas.iter().map(|replica| {
-            json!({
-                "resident_mib": replica.status("VmRSS") / 1024.0,
-                "threads": replica.status("Threads"),
-                "open_files": replica.open_files(),
+        let replicas: Vec<Value> = deployment
+            .replicas
+            .iter()
+            .map(|replica| {
+                json!({
+                    "resident_mib": replica.status("VmRSS") / 1024.0,
+                    "threads": replica.status("Threads"),
+                    "open_files": replica.open_files(),
+                })
             })
-        }).collect();
+            .collect();
         samples.push(json!({
             "seconds": begun.elapsed().as_secs(), "quiet": quiet, "event": happened,
             "reviews": micros.len() + unavailable + wrong.len(), "wrong": wrong.len(), "unavailable": unavailable,
@@ -173,8 +177,7 @@ fn resident(samples: &[Value], replica: usize, from: f64, to: f64) -> Option<f64
         let seconds = sample["seconds"].as_f64().unwrap_or_default();
         seconds >= from * last && seconds <= to * last
     });
-    let mut all: Vec<f64> =
-        within.filter_map(|sample| sample["replicas"][replica]["resident_mib"].as_f64()).collect();
+    let mut all: Vec<f64> = within.filter_map(|sample| sample["replicas"][replica]["resident_mib"].as_f64()).collect();
     all.sort_by(f64::total_cmp);
     all.get(all.len() / 2).copied()
 }
@@ -184,13 +187,15 @@ fn resident(samples: &[Value], replica: usize, from: f64, to: f64) -> Option<f64
 fn growth(samples: &[Value], replica: usize) -> Option<f64> {
     let last = samples.last()?["seconds"].as_f64()?;
     let window = WINDOW / 3600.0;
-    let (first, second) = (resident(samples, replica, 2.0 * window, 3.0 * window)?, resident(samples, replica, 1.0 - window, 1.0)?);
+    let (first, second) =
+        (resident(samples, replica, 2.0 * window, 3.0 * window)?, resident(samples, replica, 1.0 - window, 1.0)?);
     Some((second - first) * 3600.0 / (last * (1.0 - 3.0 * window)))
 }
 
 fn report(args: &Args, rate: f64, can: f64, samples: &[Value], version: &str) -> String {
     let sum = |field: &str| samples.iter().filter_map(|sample| sample[field].as_u64()).sum::<u64>();
-    let mut report = String::from("| | first sample | after a sixth | half | last | most |\n|---|---|---|---|---|---|\n");
+    let mut report =
+        String::from("| | first sample | after a sixth | half | last | most |\n|---|---|---|---|---|---|\n");
     let picked = [0, samples.len() / 6, samples.len() / 2, samples.len() - 1];
     let mut row = |name: String, digits: usize, value: &dyn Fn(&Value) -> Option<f64>| {
         let show = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.digits$}"));
@@ -199,9 +204,11 @@ fn report(args: &Args, rate: f64, can: f64, samples: &[Value], version: &str) ->
         writeln!(report, "| {name} | {shown} | {} |", show(most)).unwrap();
     };
     for (replica, which) in ["first", "second"].into_iter().enumerate() {
-        for (name, field, digits) in
-            [("resident memory, MiB", "resident_mib", 1), ("file descriptors", "open_files", 0), ("threads", "threads", 0)]
-        {
+        for (name, field, digits) in [
+            ("resident memory, MiB", "resident_mib", 1),
+            ("file descriptors", "open_files", 0),
+            ("threads", "threads", 0),
+        ] {
             row(format!("{which} replica: {name}"), digits, &|sample| sample["replicas"][replica][field].as_f64());
         }
     }

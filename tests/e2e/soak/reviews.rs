@@ -171,7 +171,9 @@ impl Load {
                         let mut seen = seen.lock().unwrap();
                         match answer {
                             Ok(()) => seen.micros.push(u32::try_from(begun.elapsed().as_micros()).unwrap_or(u32::MAX)),
-                            Err(Ok(answer)) if may_fail && answer["response"]["status"]["code"].as_u64() >= Some(500) => {
+                            Err(Ok(answer))
+                                if may_fail && answer["response"]["status"]["code"].as_u64() >= Some(500) =>
+                            {
                                 seen.unavailable += 1;
                             }
                             Err(answer) => seen.wrong.push(format!("{answer:?}")),
