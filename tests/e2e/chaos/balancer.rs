@@ -81,6 +81,7 @@ async fn accept(listener: TcpListener, endpoints: Arc<Mutex<Vec<Endpoint>>>) {
             if let Some(replica) = replica
                 && let Ok(mut replica) = TcpStream::connect(replica).await
             {
+                client.set_nodelay(true).and_then(|()| replica.set_nodelay(true)).unwrap();
                 // It ends when either side does.
                 let _ = copy_bidirectional(&mut client, &mut replica).await;
             }

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::Parser;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -46,6 +47,8 @@ pub const CHANGING: &str = "changing";
 const BETWEEN_PODS: Duration = Duration::from_millis(50);
 /// How long there is nothing but pods before a fault.
 const BEFORE: Duration = Duration::from_secs(2);
+/// A pod that takes longer has been hit by a fault, and is waited for.
+const LATE: Duration = Duration::from_secs(2);
 /// For how long everything must be well before a fault is over.
 const WELL: Duration = Duration::from_secs(4);
 
@@ -135,7 +138,10 @@ impl Deployment {
         let balancer = Balancer::start().await;
         let proxy = Proxy::start(control_plane.address(), &control_plane.ca).await;
         let mut credentials = certificates::install(&control_plane, balancer.port).await;
-        credentials["clusters"][0]["cluster"]["server"] = json!(format!("https://{}", proxy.address));
+        credentials["clusters"][0]["cluster"] = json!({
+            "server": format!("https://{}", proxy.address),
+            "certificate-authority-data": STANDARD.encode(&proxy.ca_pem),
+        });
         fs::write(folder.join("replica.kubeconfig"), credentials.to_string()).unwrap();
         service_account(client, NAME, VISITOR).await;
         grant(client, NAME, USER, &[CHANGING]).await;
@@ -229,7 +235,7 @@ impl Deployment {
             let last_bad =
                 all.iter().filter(|attempt| attempt.outcome != Outcome::Right).map(|attempt| attempt.ended).max();
             let wait = WELL.saturating_sub(last_bad.unwrap_or(begun).elapsed());
-            wait.is_zero().then_some(())
+            (wait.is_zero() && traffic.oldest() < LATE).then_some(())
         })
         .await;
         all

@@ -41,6 +41,8 @@ pub enum Watches {
 /// It stops when it is dropped.
 pub struct Proxy {
     pub address: SocketAddr,
+    /// Who signed its certificate.
+    pub ca_pem: String,
     watches: watch::Sender<Watches>,
     task: JoinHandle<()>,
 }
@@ -48,10 +50,12 @@ pub struct Proxy {
 type Upstream = Client<HttpsConnector<HttpConnector>, Incoming>;
 
 impl Proxy {
-    /// A proxy of the API server at `upstream`, with a certificate that `ca` signs and that was valid long ago, too: for
-    /// replicas whose clock is wrong.
+    /// A proxy of the API server at `upstream`, whose certificate `ca` signed. Its own was valid long ago, too: for replicas
+    /// whose clock is wrong.
     pub async fn start(upstream: SocketAddr, ca: &Ca) -> Self {
-        let pair = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now() - 2 * PAST, 4 * PAST).unwrap();
+        let long_ago = SystemTime::now() - 2 * PAST;
+        let own = Ca::generate("proxy", long_ago, 4 * PAST).unwrap();
+        let pair = own.issue(&["127.0.0.1".to_owned()], long_ago, 4 * PAST).unwrap();
         let certificates = CertificateDer::pem_slice_iter(pair.cert.as_bytes()).map(Result::unwrap).collect();
         let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
         let mut config = ServerConfig::builder_with_provider(tls::crypto_provider())
@@ -70,6 +74,7 @@ impl Proxy {
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
+                stream.set_nodelay(true).unwrap();
                 let (acceptor, client, fault) = (acceptor.clone(), client.clone(), fault.clone());
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
@@ -80,7 +85,7 @@ impl Proxy {
                 });
             }
         });
-        Self { address, watches, task }
+        Self { address, ca_pem: own.cert_pem().to_owned(), watches, task }
     }
 
     /// Does this to watches from now on, to those that are open too.
@@ -103,8 +108,14 @@ fn client(ca: &Ca) -> Upstream {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let connector =
-        hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().build();
+    let mut tcp = HttpConnector::new();
+    tcp.set_nodelay(true);
+    tcp.enforce_http(false);
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_only()
+        .enable_http1()
+        .wrap_connector(tcp);
     Client::builder(TokioExecutor::new()).build(connector)
 }
 

@@ -1,6 +1,7 @@
 //! Pods at a steady rate, of those that may and of those that must not be admitted, and what became of each.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
@@ -61,6 +62,8 @@ pub struct Attempt {
 /// It stops when it is dropped.
 pub struct Traffic {
     attempts: Arc<Mutex<Vec<Attempt>>>,
+    /// The pods that are being created: since when.
+    under_way: Arc<Mutex<BTreeMap<u64, Instant>>>,
     edition: Arc<AtomicU32>,
     task: JoinHandle<()>,
 }
@@ -70,22 +73,24 @@ impl Traffic {
     pub fn start(client: Client, current: u32, between: Duration) -> Self {
         let attempts = Arc::<Mutex<Vec<Attempt>>>::default();
         let edition = Arc::new(AtomicU32::new(current));
-        let (seen, now) = (Arc::clone(&attempts), Arc::clone(&edition));
+        let under_way = Arc::<Mutex<BTreeMap<u64, Instant>>>::default();
+        let (seen, now, waiting) = (Arc::clone(&attempts), Arc::clone(&edition), Arc::clone(&under_way));
         let task = tokio::spawn(async move {
             let mut ticks = interval(between);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let mut under_way = JoinSet::new();
+            let mut tasks = JoinSet::new();
             for number in 0_u64.. {
                 ticks.tick().await;
-                while under_way.try_join_next().is_some() {}
+                while tasks.try_join_next().is_some() {}
                 let kind = match number % 4 {
                     0 | 2 => Kind::Steady,
                     1 => Kind::Changing(now.load(Ordering::SeqCst)),
                     _ => Kind::Forbidden,
                 };
-                let (client, seen) = (client.clone(), Arc::clone(&seen));
-                under_way.spawn(async move {
+                let (client, seen, waiting) = (client.clone(), Arc::clone(&seen), Arc::clone(&waiting));
+                tasks.spawn(async move {
                     let began = Instant::now();
+                    waiting.lock().unwrap().insert(number, began);
                     let name = format!("pod-{number}");
                     let answer = client.create(PODS, &wanted(&name, kind)).await;
                     let ended = Instant::now();
@@ -94,16 +99,22 @@ impl Traffic {
                         // What is left is deleted in the end.
                         let _ = client.delete(&format!("{PODS}/{name}")).await;
                     }
+                    waiting.lock().unwrap().remove(&number);
                     seen.lock().unwrap().push(Attempt { kind, began, ended, outcome });
                 });
             }
         });
-        Self { attempts, edition, task }
+        Self { attempts, under_way, edition, task }
     }
 
     /// From now on the changing credential spec has this edition.
     pub fn expect_edition(&self, edition: u32) {
         self.edition.store(edition, Ordering::SeqCst);
+    }
+
+    /// For how long the oldest of the pods that are being created has been.
+    pub fn oldest(&self) -> Duration {
+        self.under_way.lock().unwrap().first_key_value().map_or(Duration::ZERO, |(_, began)| began.elapsed())
     }
 
     /// What became of the pods since the last call.
