@@ -36,7 +36,7 @@ usage: $PROGRAM --file FILE [option...]
   --tolerate-master    let the webhook run on control plane nodes too
   --timeout SECONDS    how long to wait until the webhook is ready [default: $TIMEOUT]
   --dry-run[=client]   write FILE, say what would be applied, change nothing
-  --dry-run=server     the same, but the API server checks every object
+  --dry-run=server     the same, but the API server checks every object; -dry-run=server is understood too
   --help               print this
 
 Exit status: 0 done; 1 the cluster refused something, or the webhook did not become ready in time; 2 wrong option, or kubectl,
@@ -82,10 +82,11 @@ parse() {
           --timeout) TIMEOUT=$value ;;
         esac
         ;;
-      --dry-run)
-        case $1 in
-          --dry-run | --dry-run=client) DRY_RUN=client ;;
-          --dry-run=server) DRY_RUN=server ;;
+      # With one hyphen too, as programs written in Go take their options.
+      --dry-run | -dry-run)
+        case ${1#"$option"} in
+          '' | =client) DRY_RUN=client ;;
+          =server) DRY_RUN=server ;;
           *) give_up "unknown kind of dry run ${1#*=}: client and server are known" ;;
         esac
         ;;

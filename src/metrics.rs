@@ -1,23 +1,34 @@
 //! What the process counts and measures, as Prometheus reads it.
 //!
 //! What always holds: metrics are registered into a registry once, by [`Metrics::new`], and every label takes its value
-//! from an enum or a static word, so their number is bounded. This module depends on no other one: it knows
-//! nothing of reviews, clusters or certificates; they record into it.
+//! from an enum or a static word, so their number is bounded. This module depends on no other one of the server.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    hash::Hash,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
+use gmsa_core::admission::Source;
 use prometheus_client::{
-    collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet, text},
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
-    registry::{Metric, Registry},
+    encoding::{EncodeMetric, MetricEncoder, text},
+    metrics::{
+        MetricType,
+        counter::Counter,
+        family::{Family, MetricConstructor},
+        gauge::{ConstGauge, Gauge},
+        histogram::Histogram,
+        info::Info,
+    },
+    registry::Registry,
 };
 
 mod labels;
 mod process;
-pub mod reference;
 
-pub use labels::{Access, CertificateStep, Lookup, Operation, Outcome, Path, Reload, Source, WatchState};
+pub use labels::{Access, CertificateStep, Lookup, Operation, Outcome, Path, Reload, WatchState};
+use labels::{
+    AccessLabels, CodeLabel, Labels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
+};
 
 /// Every metric's name begins with it, but for those of the process.
 const PREFIX: &str = "gmsa_webhook";
@@ -26,70 +37,68 @@ const PREFIX: &str = "gmsa_webhook";
 const BUCKETS: [f64; 16] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReviewLabels {
-    path: Path,
-    operation: Operation,
-    outcome: Outcome,
-    reason: &'static str,
+macro_rules! metrics {
+    ($($field:ident: $type:ty = $name:literal, $help:literal $(, $metric:expr)?;)+) => {
+        /// The handles to record with. Clones record into the same metrics.
+        #[derive(Clone, Debug)]
+        pub struct Metrics {
+            $($field: $type,)+
+        }
+
+        impl Metrics {
+            fn register(registry: &mut Registry) -> Self {
+                $(let $field: $type = first!($($metric,)? Default::default());
+                registry.register($name, $help, $field.clone());)+
+                Self { $($field,)+ }
+            }
+
+            /// Creates every series that a scrape can show, up to combinations of labels: for the reference in `docs`.
+            pub fn show_all(&self) {
+                $(self.$field.show_all();)+
+            }
+        }
+    };
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PathLabel {
-    path: Path,
+macro_rules! first {
+    ($first:expr $(, $rest:expr)?) => {
+        $first
+    };
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CodeLabel {
-    code: u16,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LookupLabels {
-    source: Source,
-    outcome: Lookup,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct AccessLabels {
-    source: Source,
-    outcome: Access,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StateLabel {
-    state: WatchState,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReloadLabel {
-    outcome: Reload,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct StepLabel {
-    step: CertificateStep,
-}
-
-/// The handles to record with. Clones record into the same metrics.
-#[derive(Clone, Debug)]
-pub struct Metrics {
-    reviews: Family<ReviewLabels, Counter>,
-    durations: Family<PathLabel, Histogram, fn() -> Histogram>,
-    in_flight: Gauge,
-    refused: Family<CodeLabel, Counter>,
-    connections: Gauge,
-    handshake_failures: Counter,
-    lookups: Family<LookupLabels, Counter>,
-    access_reviews: Family<AccessLabels, Counter>,
-    specs: Gauge,
-    watch_state: Family<StateLabel, Gauge>,
-    watch_event: Gauge,
-    watch_stuck: Counter,
-    certificate_expiry: Gauge,
-    certificate_refused: Gauge,
-    certificate_reloads: Family<ReloadLabel, Counter>,
-    certificate_steps: Family<StepLabel, Counter>,
+metrics! {
+    reviews: Family<ReviewLabels, Counter> = "reviews", "Reviews answered, by path, operation, outcome and reason";
+    durations: Family<PathLabel, Histogram, fn() -> Histogram> =
+        "review_duration_seconds", "Time from the head of a review's request to its answer",
+        Family::new_with_constructor(|| Histogram::new(BUCKETS));
+    in_flight: Gauge = "reviews_in_flight", "Reviews being decided now";
+    refused: Family<CodeLabel, Counter> =
+        "requests_refused", "Requests that were no review to decide, by HTTP status code";
+    connections: Gauge = "connections", "Open connections to the webhook's port";
+    handshake_failures: Counter = "tls_handshake_failures", "TLS handshakes that failed or took too long";
+    lookups: Family<LookupLabels, Counter> =
+        "spec_lookups", "Credential specs looked up, by where the answer came from and what it was";
+    access_reviews: Family<AccessLabels, Counter> =
+        "access_reviews", "Checks of the verb use, by where the answer came from and what it was";
+    specs: Gauge = "specs_known", "Credential specs in memory";
+    watch_state: Family<StateLabel, Gauge> =
+        "spec_watch_state", "1 for the state that the watch of credential specs is in, 0 for the others";
+    watch_stuck: Counter =
+        "spec_watch_stuck",
+        "Times a watch of credential specs was connected but withheld changes: credential specs were listed again";
+    certificate_expiry: Gauge =
+        "certificate_expiry_timestamp_seconds",
+        "When the certificate that is served expires, in seconds since 1970; 0 before there is one";
+    certificate_refused: Gauge =
+        "certificate_refused",
+        "1 while the certificate that was offered last is refused and the one before stays in use, 0 otherwise";
+    certificate_reloads: Family<ReloadLabel, Counter> =
+        "certificate_reloads", "Attempts to take a changed certificate into service, by outcome";
+    certificate_steps: Family<StepLabel, Counter> =
+        "certificate_steps", "What this replica did to the certificates that the webhook manages itself";
+    watch_event: Age =
+        "spec_watch_event_age_seconds",
+        "Time since the watch of credential specs brought an event or a bookmark; 0 before the first";
 }
 
 impl Metrics {
@@ -99,66 +108,7 @@ impl Metrics {
         let mut whole = Registry::default();
         let registry = whole.sub_registry_with_prefix(PREFIX);
         registry.register("build", "The version that is running", Info::new([("version", version)]));
-        let durations = Family::new_with_constructor((|| Histogram::new(BUCKETS)) as fn() -> Histogram);
-        let metrics = Self {
-            reviews: add(registry, "reviews", "Reviews answered, by path, operation, outcome and reason"),
-            durations: add_this(
-                registry,
-                "review_duration_seconds",
-                "Time from the head of a review's request to its answer",
-                durations,
-            ),
-            in_flight: add(registry, "reviews_in_flight", "Reviews being decided now"),
-            refused: add(registry, "requests_refused", "Requests that were no review to decide, by HTTP status code"),
-            connections: add(registry, "connections", "Open connections to the webhook's port"),
-            handshake_failures: add(registry, "tls_handshake_failures", "TLS handshakes that failed or took too long"),
-            lookups: add(
-                registry,
-                "spec_lookups",
-                "Credential specs looked up, by where the answer came from and what it was",
-            ),
-            access_reviews: add(
-                registry,
-                "access_reviews",
-                "Checks of the verb use, by where the answer came from and what it was",
-            ),
-            specs: add(registry, "specs_known", "Credential specs in memory"),
-            watch_state: add(
-                registry,
-                "spec_watch_state",
-                "1 for the state that the watch of credential specs is in, 0 for the others",
-            ),
-            watch_stuck: add(
-                registry,
-                "spec_watch_stuck",
-                "Times a watch of credential specs was connected but withheld changes: credential specs were listed again",
-            ),
-            watch_event: {
-                let at = Gauge::default();
-                registry.register_collector(Box::new(WatchAge(at.clone())));
-                at
-            },
-            certificate_expiry: add(
-                registry,
-                "certificate_expiry_timestamp_seconds",
-                "When the certificate that is served expires, in seconds since 1970; 0 before there is one",
-            ),
-            certificate_refused: add(
-                registry,
-                "certificate_refused",
-                "1 while the certificate that was offered last is refused and the one before stays in use, 0 otherwise",
-            ),
-            certificate_reloads: add(
-                registry,
-                "certificate_reloads",
-                "Attempts to take a changed certificate into service, by outcome",
-            ),
-            certificate_steps: add(
-                registry,
-                "certificate_steps",
-                "What this replica did to the certificates that the webhook manages itself",
-            ),
-        };
+        let metrics = Self::register(registry);
         whole.register_collector(Box::new(process::Process));
         (metrics, whole)
     }
@@ -191,12 +141,12 @@ impl Metrics {
 
     /// A credential spec was looked up.
     pub fn spec_lookup(&self, source: Source, outcome: Lookup) {
-        self.lookups.get_or_create(&LookupLabels { source, outcome }).inc();
+        self.lookups.get_or_create(&LookupLabels { source: source.as_str(), outcome }).inc();
     }
 
     /// The verb `use` was checked.
     pub fn access_review(&self, source: Source, outcome: Access) {
-        self.access_reviews.get_or_create(&AccessLabels { source, outcome }).inc();
+        self.access_reviews.get_or_create(&AccessLabels { source: source.as_str(), outcome }).inc();
     }
 
     /// The number of credential specs in memory.
@@ -213,7 +163,7 @@ impl Metrics {
 
     /// The watch brought an event or a bookmark.
     pub fn watch_event(&self, at: SystemTime) {
-        self.watch_event.set(unix(at));
+        self.watch_event.0.set(unix(at));
     }
 
     /// A watch was connected but withheld changes.
@@ -235,16 +185,6 @@ impl Metrics {
     pub fn certificate_step(&self, step: CertificateStep, count: u64) {
         self.certificate_steps.get_or_create(&StepLabel { step }).inc_by(count);
     }
-}
-
-/// Registers a new metric, and returns it.
-fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
-    add_this(registry, name, help, M::default())
-}
-
-fn add_this<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
-    registry.register(name, help, metric.clone());
-    metric
 }
 
 /// Brings a counter up to a total that is counted elsewhere. If two scrapes run at once, the next one
@@ -276,18 +216,36 @@ impl Drop for Counted {
     }
 }
 
-/// Says how old the last event is at the moment of the scrape.
-#[derive(Debug)]
-struct WatchAge(Gauge);
+/// When something happened last, which a scrape shows as its age in seconds.
+#[derive(Clone, Debug, Default)]
+struct Age(Gauge);
 
-impl Collector for WatchAge {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        use prometheus_client::{encoding::EncodeMetric, metrics::gauge::ConstGauge};
+impl EncodeMetric for Age {
+    fn encode(&self, encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
         let at = self.0.get();
         let age = if at == 0 { 0 } else { (unix(SystemTime::now()) - at).max(0) };
-        let gauge = ConstGauge::new(age);
-        let help = "Time since the watch of credential specs brought an event or a bookmark; 0 before the first";
-        gauge.encode(encoder.encode_descriptor("spec_watch_event_age_seconds", help, None, gauge.metric_type())?)
+        ConstGauge::new(age).encode(encoder)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+}
+
+/// What can create its series without a value.
+trait ShowAll {
+    fn show_all(&self) {}
+}
+
+impl ShowAll for Age {}
+impl ShowAll for Counter {}
+impl ShowAll for Gauge {}
+
+impl<L: Labels + Clone + Eq + Hash, M, C: MetricConstructor<M>> ShowAll for Family<L, M, C> {
+    fn show_all(&self) {
+        for labels in L::every_value() {
+            drop(self.get_or_create(&labels));
+        }
     }
 }
 

@@ -3,18 +3,15 @@
 use std::{error::Error, io, str::FromStr};
 
 use tracing::level_filters::LevelFilter;
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 mod complaints;
-mod line;
-mod lines;
+mod log;
 mod log_once;
 pub mod otlp;
 
 pub use complaints::{Complaints, PERIOD, cut, cut_message};
-use line::Text;
-use lines::Lines;
-pub use lines::Writing;
 pub use log_once::LogOnce;
 pub use otlp::{Endpoint, Traces};
 
@@ -54,23 +51,10 @@ impl FromStr for Levels {
     }
 }
 
-/// Starts logging, and making spans where they are exported. Called once, by a binary, which keeps what it is given until
-/// it ends.
-///
-/// # Errors
-/// Where the system gives no thread to write with.
-pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) -> io::Result<Writing> {
-    let lines = Lines::default();
-    let writing = lines.write_to(io::stderr(), |dropped| {
-        tracing::warn!(dropped, "log lines were dropped: the log is not read fast enough");
-    })?;
-    let lines = match format {
-        Format::Text => Text(lines).boxed(),
-        Format::Json => {
-            let json = tracing_subscriber::fmt::layer().json().flatten_event(true);
-            json.with_current_span(false).with_span_list(false).with_writer(lines).boxed()
-        }
-    };
+/// Starts logging, and making spans where they are exported. Called once, by a binary, which keeps the guard until it ends:
+/// dropping it writes the lines that wait.
+pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) -> WorkerGuard {
+    let (lines, guard) = log::layer(format, io::stderr);
     // Each layer has its own filter: a span that none of them wants costs one comparison. So none is `None`, which would
     // want them all.
     let mut layers = vec![lines.with_filter(levels.0.with_target(otlp::TARGET, LevelFilter::OFF)).boxed()];
@@ -80,7 +64,7 @@ pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) -> io::Resu
         layers.push(spans.with_filter(Targets::new().with_target(otlp::TARGET, LevelFilter::TRACE)).boxed());
     }
     tracing_subscriber::registry().with(layers).init();
-    Ok(writing)
+    guard
 }
 
 /// An error and what it comes from, on one line: what a log needs, and what tells one failure from another.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use http::{Request, header::CONTENT_TYPE};
-use serde_json::Value;
+use kube::core::PartialObjectMeta;
 use tokio::time::Instant;
 
 use super::Outcome;
@@ -24,13 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, Outcome)> {
     let get = Request::get(PATH).body(Vec::new())?;
     let found = match api.call(get, Instant::now() + PATIENCE).await {
-        Ok(found) => serde_json::from_slice::<Value>(&found).context("the CRD in the cluster cannot be read")?,
+        Ok(found) => {
+            serde_json::from_slice::<PartialObjectMeta>(&found).context("the CRD in the cluster cannot be read")?
+        }
         Err(error) if error.code() == Some(404) => {
             return Ok(report("the CRD is not installed, so there is nothing to upgrade"));
         }
         Err(error) => return Err(error).context("cannot read the CRD"),
     };
-    let (from, to) = (crd::revision(&found), crd::own_revision());
+    let (from, to) = (crd::revision(&found.metadata), crd::own_revision());
     if from > to {
         return Ok(report(&format!(
             "the CRD is newer (revision {from}) than this release's (revision {to}): left as it is"

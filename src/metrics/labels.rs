@@ -1,6 +1,7 @@
 //! The values that labels take: enums, so that a scrape can never grow with what clients send.
 
-use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
+use gmsa_core::admission::{AllowReason, Denial, Source};
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 macro_rules! label {
     ($(#[$about:meta])* $name:ident { $($(#[$variant_about:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
@@ -72,22 +73,6 @@ label! {
 }
 
 label! {
-    /// Where an answer came from.
-    Source {
-        /// YAML files.
-        Files = "files",
-        /// The API server.
-        Api = "api",
-        /// The watch cache.
-        Cache = "cache",
-        /// An answer of the API server, remembered.
-        Remembered = "remembered",
-        /// An answer to an equal question that was already on its way.
-        Joined = "joined",
-    }
-}
-
-label! {
     /// What a look-up of a credential spec found.
     Lookup {
         /// Contents.
@@ -153,4 +138,50 @@ label! {
         /// Nothing: it came to no good end.
         Failed = "failed",
     }
+}
+
+/// The labels of one family.
+pub trait Labels: Sized {
+    /// Label sets in which each label has each of its values at least once.
+    fn every_value() -> Vec<Self>;
+}
+
+macro_rules! labels {
+    ($($name:ident { $($label:ident: $type:ty = $values:expr),+ })+) => {$(
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+        pub struct $name {
+            $(pub $label: $type,)+
+        }
+
+        impl Labels for $name {
+            fn every_value() -> Vec<Self> {
+                $(let $label: Vec<$type> = $values.to_vec();)+
+                let first = || Some(Self { $($label: *$label.first()?),+ });
+                let Some(first) = first() else { return Vec::new() };
+                let mut sets = Vec::new();
+                $(sets.extend($label.into_iter().map(|value| {
+                    let mut set = first;
+                    set.$label = value;
+                    set
+                }));)+
+                sets
+            }
+        }
+    )+};
+}
+
+labels! {
+    ReviewLabels {
+        path: Path = Path::ALL,
+        operation: Operation = Operation::ALL,
+        outcome: Outcome = Outcome::ALL,
+        reason: &'static str = [AllowReason::REASONS, Denial::REASONS].concat()
+    }
+    PathLabel { path: Path = Path::ALL }
+    CodeLabel { code: u16 = [400] }
+    LookupLabels { source: &'static str = Source::WORDS, outcome: Lookup = Lookup::ALL }
+    AccessLabels { source: &'static str = Source::WORDS, outcome: Access = Access::ALL }
+    StateLabel { state: WatchState = WatchState::ALL }
+    ReloadLabel { outcome: Reload = Reload::ALL }
+    StepLabel { step: CertificateStep = CertificateStep::ALL }
 }

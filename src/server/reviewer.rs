@@ -128,7 +128,7 @@ impl Reviewer {
             SpecFact::Unusable => metrics::Lookup::Unusable,
             SpecFact::Failed(_) => metrics::Lookup::Failed,
         };
-        self.metrics.spec_lookup(source(resolved.source), outcome);
+        self.metrics.spec_lookup(resolved.source, outcome);
         resolved
     }
 
@@ -142,7 +142,7 @@ impl Reviewer {
             UseFact::Denied { .. } => metrics::Access::Denied,
             UseFact::Failed(_) => metrics::Access::Failed,
         };
-        self.metrics.access_review(source(verdict.source), outcome);
+        self.metrics.access_review(verdict.source, outcome);
         verdict
     }
 }
@@ -153,16 +153,6 @@ async fn each<'n, F: Future>(names: &'n [SpecName], ask: impl Fn(&'n SpecName) -
         [] => Vec::new(),
         [one] => vec![ask(one).await],
         many => join_all(many.iter().map(ask)).await,
-    }
-}
-
-fn source(source: Source) -> metrics::Source {
-    match source {
-        Source::Files => metrics::Source::Files,
-        Source::Api => metrics::Source::Api,
-        Source::Cache => metrics::Source::Cache,
-        Source::Remembered => metrics::Source::Remembered,
-        Source::Joined => metrics::Source::Joined,
     }
 }
 

@@ -19,6 +19,7 @@ mod notes;
 mod observed;
 mod promql;
 mod readme;
+mod reference;
 mod refused;
 mod rendered;
 mod schema;

@@ -1,6 +1,6 @@
 //! As much `PromQL` as it takes to see which metrics, labels and values a query names.
 
-use gmsa_webhook::metrics::reference::Family;
+use crate::reference::Family;
 
 /// The labels that Prometheus and its operator give to what they scrape.
 const TARGET: [&str; 6] = ["container", "endpoint", "instance", "job", "namespace", "pod"];

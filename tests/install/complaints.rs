@@ -23,6 +23,7 @@ fn what_is_missing_is_said_in_one_line() {
         // A folder in which nobody can make files, root included.
         (&["--file", "/proc/m"], "--file /proc/m cannot be written"),
         (&["--file", "m", "--certs-dir", "/dev/null"], "--certs-dir /dev/null is not a folder"),
+        (&["--file", "m", "-dry-run=maybe"], "unknown kind of dry run maybe: client and server are known"),
         (&["--file", "m", "--dry-run=maybe"], "unknown kind of dry run maybe: client and server are known"),
         (&["--file", "m", "--overwrite=yes"], "--overwrite takes no value"),
         (&["--file", "m", "--name", "A"], "--name A is not a lower-case DNS label of at most 50 characters"),

@@ -10,9 +10,9 @@ use crate::{
 
 /// The report with what differs between runs left open: the API server's version, and days.
 pub fn open(report: &str) -> String {
-    let line = |line: &str| match (line.split_once("answers, v"), line.split_once(" is good for ")) {
+    let line = |line: &str| match (line.split_once("answers, v"), line.split_once(" is valid for ")) {
         (Some((head, _)), _) => format!("{head}answers, vN\n"),
-        (_, Some((head, _))) => format!("{head} is good for N days\n"),
+        (_, Some((head, _))) => format!("{head} is valid for N days\n"),
         _ => format!("{line}\n"),
     };
     report.lines().map(line).collect()
@@ -25,16 +25,16 @@ pub fn in_order(namespaces: usize, users: &str) -> String {
 pass  API server           answers, vN
 pass  custom resource      serves v1, v1alpha1
 pass  configuration        gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
-pass  certificate          the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is good for N days
+pass  certificate          the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is valid for N days
 pass  configuration        zz-gmsa/last.windows-gmsa.sigs.k8s.io is complete
-pass  certificate          the caBundle of zz-gmsa/last.windows-gmsa.sigs.k8s.io is good for N days
+pass  certificate          the caBundle of zz-gmsa/last.windows-gmsa.sigs.k8s.io is valid for N days
 pass  configuration        gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
-pass  certificate          the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is good for N days
+pass  certificate          the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is valid for N days
 pass  call of the webhook  the API server reaches it and trusts its certificate (dry run in default)
 pass  service              windows/gmsa has 2 of 2 endpoints ready
 pass  service              runs gmsa-webhook:0.1.0
-pass  permissions          windows:gmsa may do what it must
-pass  namespaces           {namespaces} of {namespaces} are looked at
+pass  permissions          windows:gmsa has the permissions that it needs
+pass  namespaces           pods are reviewed in {namespaces} of {namespaces}
 {users}"
     )
 }
@@ -62,15 +62,15 @@ fn an_install_is_green_and_what_is_not_is_said() {
         (
             "\
 pass  API server       answers, vN
-fail  custom resource  gmsacredentialspecs.windows.k8s.io is not installed
-                       -> install the chart: helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace
-fail  configuration    no MutatingWebhookConfiguration sends pods to a GMSA webhook
-                       -> install the chart: helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace
-fail  configuration    no ValidatingWebhookConfiguration sends pods to a GMSA webhook
-                       -> install the chart: helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace
+fail  custom resource  gmsacredentialspecs.windows.k8s.io is not installed [crd-missing]
+                       -> Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.
+fail  configuration    no MutatingWebhookConfiguration sends pods to a GMSA webhook [webhook-missing]
+                       -> Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.
+fail  configuration    no ValidatingWebhookConfiguration sends pods to a GMSA webhook [webhook-missing]
+                       -> Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.
 pass  pods             none uses GMSA yet
-warn  Windows nodes    there are none
-                       -> pods that use GMSA stay Pending until one joins
+warn  Windows nodes    there are none [windows-nodes]
+                       -> Add one: until then, Pods that use GMSA stay Pending.
 ",
             1
         )
@@ -83,8 +83,8 @@ warn  Windows nodes    there are none
     let fresh = "\
 pass  credential specs     there are none yet: kubectl gmsa credspec new makes one
 pass  pods                 none uses GMSA yet
-warn  Windows nodes        there are none
-                           -> pods that use GMSA stay Pending until one joins
+warn  Windows nodes        there are none [windows-nodes]
+                           -> Add one: until then, Pods that use GMSA stay Pending.
 ";
     let fresh = in_order(5, fresh);
     assert_eq!((open(&report), code), (fresh.clone(), 0), "the install is ready, so waiting is over");
@@ -122,10 +122,10 @@ fn one_pod(plane: &Plane, tool: &Tool<'_>) {
     let pending = "\
 pass  admission   the pod carries the contents of its credential spec
 pass  permission  apps:default may use webapp1
-warn  node        the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows
-                  -> see docs/windows-placement.md
-fail  node        no node has the pod yet: the scheduler has not looked at it
-                  -> see docs/windows-placement.md
+warn  node        the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]
+                  -> Set `spec.os.name: windows` and the node selector `kubernetes.io/os: windows`.
+fail  node        the pod is not on a node: the scheduler has not tried it [not-scheduled]
+                  -> See docs/windows-placement.md.
 ";
     assert_eq!((report.as_str(), code), (pending, 1));
 
@@ -135,10 +135,10 @@ fail  node        no node has the pod yet: the scheduler has not looked at it
     let running = "\
 pass  admission   the pod carries the contents of its credential spec
 pass  permission  apps:default may use webapp1
-warn  node        the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows
-                  -> see docs/windows-placement.md
+warn  node        the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]
+                  -> Set `spec.os.name: windows` and the node selector `kubernetes.io/os: windows`.
 pass  node        Running on windows-1
-pass  in the pod  ask it:
+pass  in the pod  run these commands:
 kubectl exec -n apps web -- nltest /query
 kubectl exec -n apps web -- nltest /sc_verify:corp.example.com
 kubectl exec -n apps web -- klist get WebApp1
@@ -170,9 +170,9 @@ fn down(plane: &Plane, tool: &Tool<'_>) {
     let [call, remedy] = &complaints[..] else { panic!("one complaint is expected: {report}") };
     let start = "fail  call of the webhook  the API server answered 500: Internal error occurred: failed calling webhook \
                  \"admission-webhook.windows-gmsa.sigs.k8s.io\": failed to call webhook: Post \"https://gmsa.windows.svc:";
-    assert!(call.starts_with(start) && call.ends_with("connect: connection refused"), "{call}");
+    assert!(call.starts_with(start) && call.ends_with("connect: connection refused [webhook-unreachable]"), "{call}");
     assert_eq!(
         remedy.trim_start(),
-        "-> its pods, its service, the network between, and caBundle against the certificate"
+        "-> Check its Pods, its Service, the network between, and the `caBundle` against the certificate."
     );
 }

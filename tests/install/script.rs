@@ -46,8 +46,10 @@ fn the_script_installs_and_upgrades_and_never_loses_a_credential_spec() {
 
 fn dry_runs_leave_nothing(desk: &Desk<'_>) {
     let before = contents(desk.plane);
-    for (kind, mark) in [("server", "(server dry run)"), ("client", "(dry run)")] {
-        let printed = desk.prints(&["--file", "manifests.yml", &format!("--dry-run={kind}")]);
+    for (option, kind, mark) in
+        [("-dry-run=server", "server", "(server dry run)"), ("--dry-run=client", "client", "(dry run)")]
+    {
+        let printed = desk.prints(&["--file", "manifests.yml", option]);
         for object in
             ["namespace", "secret", "deployment.apps", "validatingwebhookconfiguration.admissionregistration.k8s.io"]
         {

@@ -165,7 +165,7 @@ shop       ServiceAccount shop:web  RoleBinding gmsa-use-webapp1-web of ClusterR
 pass  admission   the pod carries the contents of its credential spec
 pass  permission  shop:web may use webapp1
 pass  node        Running on windows-1
-pass  in the pod  ask it:
+pass  in the pod  run these commands:
 kubectl exec -n shop {name} -- nltest /query
 kubectl exec -n shop {name} -- nltest /sc_verify:contoso.com
 kubectl exec -n shop {name} -- klist get WebApp1

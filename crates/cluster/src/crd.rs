@@ -1,6 +1,6 @@
 //! The CRD of this release: its text, and the revision that says which of two is newer.
 
-use serde_json::Value;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// The manifest, as the chart has it.
 pub const TEXT: &str = include_str!("../../../charts/gmsa-webhook/crds/gmsacredentialspecs.yaml");
@@ -18,8 +18,7 @@ pub fn own_revision() -> u32 {
 
 /// The revision of a CRD. One without the annotation is older than any with it.
 #[must_use]
-pub fn revision(crd: &Value) -> u32 {
-    let annotations = crd.pointer("/metadata/annotations");
-    let revision = annotations.and_then(|annotations| annotations.get(ANNOTATION)).and_then(Value::as_str);
+pub fn revision(crd: &ObjectMeta) -> u32 {
+    let revision = crd.annotations.as_ref().and_then(|annotations| annotations.get(ANNOTATION));
     revision.and_then(|revision| revision.parse().ok()).unwrap_or_default()
 }

@@ -9,6 +9,7 @@
 //! | [`compare`] | whether a pod's contents are a credential spec's |
 //! | [`manifest`] | an object that a user sends, read within bounds |
 //! | [`lint`] | what is wrong with a credential spec |
+//! | [`plugin`] | the plugins that are known by name, and what they take |
 //! | [`generate`] | a credential spec from facts about the domain |
 
 use std::{borrow::Borrow, fmt, sync::Arc};
@@ -22,6 +23,7 @@ pub mod compare;
 pub mod generate;
 pub mod lint;
 pub mod manifest;
+pub mod plugin;
 pub mod text;
 
 /// The API group of `GMSACredentialSpec`.

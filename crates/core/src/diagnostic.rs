@@ -119,6 +119,26 @@ impl Diagnostic {
         self.location = Some(location);
         self
     }
+
+    /// As bad as `severity`, where that is not what the rule says.
+    #[must_use]
+    pub fn with_severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// With what to do about it, where more is known than the remedy of the rule.
+    #[must_use]
+    pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
+        self.fix = Some(fix.into());
+        self
+    }
+
+    /// What to do about it: the fix, or the remedy of the rule.
+    #[must_use]
+    pub fn remedy(&self) -> &str {
+        self.fix.as_deref().unwrap_or(self.rule.remedy)
+    }
 }
 
 /// One line: the place, the field and what is wrong.
@@ -132,6 +152,35 @@ impl fmt::Display for Diagnostic {
         }
         f.write_str(&one_line(&self.message))?;
         if self.more > 0 { write!(f, " (and {} more like this in the file)", self.more) } else { Ok(()) }
+    }
+}
+
+/// The result of one check of something that runs, such as an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What was checked: `certificate`, `service`.
+    pub about: &'static str,
+    /// What is in order, or what is wrong.
+    pub result: Result<String, Diagnostic>,
+}
+
+impl Check {
+    /// A check that found nothing wrong.
+    #[must_use]
+    pub fn pass(about: &'static str, text: impl Into<String>) -> Self {
+        Self { about, result: Ok(text.into()) }
+    }
+
+    /// A check that found something.
+    #[must_use]
+    pub fn found(about: &'static str, diagnostic: Diagnostic) -> Self {
+        Self { about, result: Err(diagnostic) }
+    }
+
+    /// How bad it is; `None`, which is less than any severity, where nothing is wrong.
+    #[must_use]
+    pub fn severity(&self) -> Option<Severity> {
+        self.result.as_ref().err().map(|found| found.severity)
     }
 }
 

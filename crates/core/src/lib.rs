@@ -9,8 +9,10 @@
 //! | `quote` | how a text from outside is put into a message |
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
+//! | [`account`] | an account of the directory, and what is wrong with it |
 //! | [`admission`] | a review: parsed, decided, answered |
 
+pub mod account;
 pub mod admission;
 pub mod credspec;
 pub mod diagnostic;

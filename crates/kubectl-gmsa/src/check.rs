@@ -29,9 +29,11 @@ use gmsa_core::diagnostic::{Diagnostic, Severity};
 mod facts;
 mod fix;
 mod pods;
+mod surroundings;
 mod verdict;
 
 use facts::Source;
+use surroundings::Surroundings;
 
 /// What to check, against what.
 #[derive(Debug, Args)]
@@ -39,7 +41,7 @@ pub struct Options {
     /// A file, a folder, or - for standard input; repeatable
     #[arg(long = "filename", short, value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Take credential specs, roles and bindings from this file or folder instead of the manifests
+    /// Take credential specs, roles and bindings from this file, this folder, or - for standard input, instead of the manifests
     #[arg(long, value_name = "DIR", conflicts_with = "live")]
     state: Option<PathBuf>,
     /// Ask the cluster for credential specs and permissions
@@ -63,8 +65,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     report.extend(problems);
     report.extend(foreign);
     let patched = block_on(async {
-        let (mut source, namespace) = source(options, connection, &documents, &mut report).await?;
-        Ok(check(&documents, &mut source, &namespace, &mut report).await)
+        let (mut source, mut surroundings, namespace) = source(options, connection, &documents, &mut report).await?;
+        Ok(check(&documents, &mut source, &mut surroundings, &namespace, &mut report).await)
     })?;
     let outcome = report.outcome();
     if options.patched {
@@ -82,12 +84,13 @@ async fn source(
     connection: &Connection,
     documents: &[Document],
     report: &mut Report,
-) -> anyhow::Result<(Source, String)> {
+) -> anyhow::Result<(Source, Surroundings, String)> {
     if options.live {
-        let cluster = connection.cluster().await?;
+        let cluster = Arc::new(connection.cluster().await?);
         let resolver: Arc<dyn Resolver> = Arc::new(Live::new(Arc::clone(&cluster.api)));
-        let authorizer: Arc<dyn Authorizer> = Arc::new(AccessReviews::new(cluster.api));
-        return Ok((Source::new(resolver, authorizer), cluster.namespace));
+        let authorizer: Arc<dyn Authorizer> = Arc::new(AccessReviews::new(Arc::clone(&cluster.api)));
+        let namespace = cluster.namespace.clone();
+        return Ok((Source::new(resolver, authorizer), Surroundings::of_cluster(cluster), namespace));
     }
     let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
     let documents = match &state {
@@ -102,7 +105,9 @@ async fn source(
     // Of a credential spec among the manifests the linter says more.
     let specs_problems = if state.is_some() { refused_specs } else { only_duplicates(refused_specs, documents) };
     report.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
-    Ok((Source::new(Arc::new(specs), Arc::new(rbac)), connection.offline_namespace().to_owned()))
+    let namespace = connection.offline_namespace().to_owned();
+    let surroundings = Surroundings::of_files(documents, &namespace);
+    Ok((Source::new(Arc::new(specs), Arc::new(rbac)), surroundings, namespace))
 }
 
 /// What the linter, which looks at each credential spec alone, does not find.
@@ -135,6 +140,7 @@ fn refused(problem: Diagnostic) -> Diagnostic {
 async fn check(
     documents: &[Document],
     source: &mut Source,
+    surroundings: &mut Surroundings,
     namespace: &str,
     report: &mut Report,
 ) -> HashMap<usize, Value> {
@@ -143,7 +149,7 @@ async fn check(
         if credspec::is_credential_spec(document) {
             report.extend(credspec::findings(document));
         } else if let Some(pod) = pods::Subject::of(document, namespace)
-            && let Some(stored) = pods::check(&pod, source, report).await
+            && let Some(stored) = pods::check(&pod, source, surroundings, report).await
         {
             patched.insert(place, stored);
         }

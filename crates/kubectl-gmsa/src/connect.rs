@@ -3,15 +3,17 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use http::{
     Request,
     header::{CONTENT_TYPE, WARNING},
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use serde_json::Value;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 
+use super::progress;
 use gmsa_cluster::apiserver::{ApiServer, CallError};
 
 /// How long one call to the API server may take.
@@ -41,6 +43,38 @@ pub struct Connection {
     impersonate_groups: Vec<String>,
 }
 
+/// `--dry-run`, as `kubectl` has it.
+#[derive(Debug, Args)]
+pub struct DryRun {
+    /// Have the API server check the change without making it
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "server")]
+    dry_run: Option<DryRunBy>,
+}
+
+/// Who makes a dry run.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DryRunBy {
+    /// The API server
+    Server,
+}
+
+impl DryRun {
+    /// Whether changes are made.
+    pub(super) fn is_off(&self) -> bool {
+        self.dry_run.is_none()
+    }
+
+    /// The parameter of a URL, with the `&` before it.
+    pub(super) fn parameter(&self) -> &'static str {
+        if self.is_off() { "" } else { "&dryRun=All" }
+    }
+
+    /// What is written behind each change.
+    pub(super) fn mark(&self) -> &'static str {
+        if self.is_off() { "" } else { " (server dry run)" }
+    }
+}
+
 /// A cluster, and the namespace to use where an object names none.
 pub(super) struct Cluster {
     pub api: Arc<ApiServer>,
@@ -50,15 +84,22 @@ pub(super) struct Cluster {
 /// How many objects one page of a list holds.
 const PAGE: usize = 500;
 
+#[derive(Deserialize)]
+struct Page<T> {
+    #[serde(default)]
+    metadata: ListMeta,
+    items: Option<Vec<T>>,
+}
+
 impl Cluster {
     /// Reads an object.
-    pub(super) async fn get(&self, path: &str) -> anyhow::Result<Value> {
-        let request = Request::get(path).body(Vec::new())?;
-        Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        progress::doing(&format!("reading {path}"));
+        self.call(Request::get(path).body(Vec::new())?).await
     }
 
     /// Reads an object that may not be there.
-    pub(super) async fn find(&self, path: &str) -> anyhow::Result<Option<Value>> {
+    pub(super) async fn find<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
         match self.get(path).await {
             Ok(found) => Ok(Some(found)),
             Err(error) if is_missing(&error) => Ok(None),
@@ -67,37 +108,36 @@ impl Cluster {
     }
 
     /// Reads a collection, in pages. Its items do not say their kind.
-    pub(super) async fn list(&self, path: &str) -> anyhow::Result<Vec<Value>> {
+    pub(super) async fn list<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Vec<T>> {
         let separator = if path.contains('?') { '&' } else { '?' };
-        let (mut items, mut more) = (Vec::new(), String::new());
+        let (mut all, mut from) = (Vec::new(), String::new());
         loop {
+            progress::doing(&format!("reading {path}, {} so far", all.len()));
+            let page = Request::get(format!("{path}{separator}limit={PAGE}{from}")).body(Vec::new())?;
+            let Page { metadata, items } = self.call(page).await?;
+            all.extend(items.unwrap_or_default());
             // The token is made of letters, digits, `-` and `_`.
-            let from = if more.is_empty() { String::new() } else { format!("&continue={more}") };
-            let mut page = self.get(&format!("{path}{separator}limit={PAGE}{from}")).await?;
-            page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default().clone_into(&mut more);
-            if let Some(Value::Array(found)) = page.get_mut("items").map(Value::take) {
-                items.extend(found);
-            }
-            if more.is_empty() {
-                return Ok(items);
+            match metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => from = format!("&continue={token}"),
+                None => return Ok(all),
             }
         }
     }
 
     /// Creates an object, and gives what the API server makes of it.
-    pub(super) async fn post(&self, path: &str, object: &Value) -> anyhow::Result<Value> {
-        let request =
-            Request::post(path).header(CONTENT_TYPE, "application/json").body(object.to_string().into_bytes())?;
-        Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
+        self.call(creation(path, object)?).await
     }
 
     /// Creates an object, and gives the warnings that come with the answer.
-    pub(super) async fn post_for_warnings(&self, path: &str, object: &Value) -> anyhow::Result<Vec<String>> {
-        let request =
-            Request::post(path).header(CONTENT_TYPE, "application/json").body(object.to_string().into_bytes())?;
-        let answer = self.api.exchange(request, Instant::now() + CALL).await?;
+    pub(super) async fn post_for_warnings(&self, path: &str, object: &impl Serialize) -> anyhow::Result<Vec<String>> {
+        let answer = self.api.exchange(creation(path, object)?, Instant::now() + CALL).await?;
         let warnings = answer.headers().get_all(WARNING).iter();
         Ok(warnings.filter_map(|warning| warning.to_str().ok()).map(str::to_owned).collect())
+    }
+
+    async fn call<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> anyhow::Result<T> {
+        Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
     }
 
     /// Reads what a pod serves in plain HTTP on one of its ports, by way of the API server.
@@ -105,13 +145,17 @@ impl Cluster {
         &self,
         namespace: &str,
         pod: &str,
-        port: u64,
+        port: i32,
         path: &str,
     ) -> anyhow::Result<String> {
         let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");
         let answer = self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + POD_CALL).await?;
         Ok(String::from_utf8(answer.into())?)
     }
+}
+
+fn creation(path: &str, object: &impl Serialize) -> anyhow::Result<Request<Vec<u8>>> {
+    Ok(Request::post(path).header(CONTENT_TYPE, "application/json").body(serde_json::to_vec(object)?)?)
 }
 
 /// Whether a call failed because there is no such object, or no such kind of object.
@@ -155,5 +199,5 @@ impl Connection {
 pub(super) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
-    runtime.block_on(future)
+    runtime.block_on(progress::shown_during(future))
 }

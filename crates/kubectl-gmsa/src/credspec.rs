@@ -19,7 +19,8 @@ use gmsa_cluster::manifests::{Document, Manifests};
 use gmsa_core::credspec::{
     GROUP, KIND,
     generate::{Domain, Draft, Plugin},
-    lint::{self, KNOWN_PLUGINS},
+    lint,
+    plugin::{Known, Parts},
 };
 use gmsa_core::diagnostic::{Diagnostic, Location, Position, Severity, printable::one_line};
 
@@ -61,18 +62,14 @@ pub struct NewOptions {
     /// Another account that the host may fetch; repeatable
     #[arg(long = "additional-account", value_name = "NAME")]
     additional: Vec<String>,
-    /// The plugin for hosts that are not joined to the domain: azure, aws, rancher, or a GUID in braces
-    #[arg(long, value_name = "PLUGIN", requires = "plugin_input")]
-    plugin: Option<String>,
-    /// What the plugin is given; not a password
-    #[arg(long, value_name = "TEXT", requires = "plugin")]
-    plugin_input: Option<String>,
-    /// Take the domain from a file that holds the output of: Get-ADDomain | ConvertTo-Json
+    #[command(flatten)]
+    plugin: PluginOptions,
+    /// Take the domain from a file, or - for standard input, that holds the output of: Get-ADDomain | ConvertTo-Json
     #[arg(long, value_name = "FILE", conflicts_with_all = ["domain", "netbios", "domain_sid", "domain_guid", "forest"])]
     from_ad: Option<PathBuf>,
-    /// Convert a file that New-CredentialSpec wrote for Docker
+    /// Convert a file that New-CredentialSpec wrote for Docker, or one for Amazon ECS
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ad", "account", "domain", "netbios", "domain_sid",
-        "domain_guid", "forest", "additional", "plugin"])]
+        "domain_guid", "forest", "additional", "plugin", "azure_object_id", "aws_credential_arn", "rancher_secret"])]
     from_docker: Option<PathBuf>,
     /// Write to a file instead of standard output
     #[arg(long, short = 'w', value_name = "FILE")]
@@ -80,6 +77,76 @@ pub struct NewOptions {
     /// Overwrite the file
     #[arg(long, requires = "out")]
     force: bool,
+}
+
+/// The plugin, and what it needs to know.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Plugin, for hosts that are not joined to the domain")]
+struct PluginOptions {
+    /// The plugin: azure, aws, rancher, or a GUID in braces
+    #[arg(long, value_name = "PLUGIN")]
+    plugin: Option<String>,
+    /// What the plugin is given, as its maker documents it; not a password
+    #[arg(long, value_name = "TEXT", requires = "plugin")]
+    plugin_input: Option<String>,
+    /// For azure: the object ID of the managed identity that may read the secret
+    #[arg(long, value_name = "GUID", requires = "azure_secret_uri", conflicts_with = "plugin_input")]
+    azure_object_id: Option<String>,
+    /// For azure: the address of the secret in the key vault, with https and /secrets/NAME
+    #[arg(long, value_name = "URI", requires = "azure_object_id", conflicts_with = "plugin_input")]
+    azure_secret_uri: Option<String>,
+    /// For aws: the ARN of the secret or the parameter
+    #[arg(long, value_name = "ARN", conflicts_with = "plugin_input")]
+    aws_credential_arn: Option<String>,
+    /// For rancher: the namespace of the account provider
+    #[arg(long, value_name = "NAME", requires = "rancher_secret", conflicts_with = "plugin_input")]
+    rancher_namespace: Option<String>,
+    /// For rancher: the Secret in that namespace
+    #[arg(long, value_name = "NAME", requires = "rancher_namespace", conflicts_with = "plugin_input")]
+    rancher_secret: Option<String>,
+}
+
+impl PluginOptions {
+    /// The parts that were given, each with the plugin that takes them.
+    fn parts(&self) -> impl Iterator<Item = (Known, Parts)> {
+        let azure = self.azure_object_id.clone().zip(self.azure_secret_uri.clone());
+        let rancher = self.rancher_namespace.clone().zip(self.rancher_secret.clone());
+        [
+            azure.map(|(object_id, secret_uri)| (Known::Azure, Parts::Azure { object_id, secret_uri })),
+            self.aws_credential_arn.clone().map(|credential_arn| (Known::Aws, Parts::Aws { credential_arn })),
+            rancher.map(|(namespace, secret)| (Known::Rancher, Parts::Rancher { namespace, secret })),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    fn plugin(&self) -> anyhow::Result<Option<Plugin>> {
+        let Some(typed) = &self.plugin else {
+            return match self.parts().next() {
+                Some((known, _)) => bail!("missing: --plugin {}", known.word()),
+                None => Ok(None),
+            };
+        };
+        let known = Known::ALL
+            .into_iter()
+            .find(|known| known.word().eq_ignore_ascii_case(typed) || known.guid().eq_ignore_ascii_case(typed));
+        if let Some((other, _)) = self.parts().find(|(of, _)| Some(*of) != known) {
+            bail!("--plugin {typed} takes no --{}-… options", other.word());
+        }
+        let parts = self.parts().next().map(|(_, parts)| parts.text());
+        let Some(input) = self.plugin_input.clone().or(parts) else {
+            bail!("missing: {}", known.map_or("--plugin-input", missing_parts));
+        };
+        Ok(Some(Plugin { guid: known.map_or(typed.clone(), |known| known.guid().to_owned()), input }))
+    }
+}
+
+fn missing_parts(known: Known) -> &'static str {
+    match known {
+        Known::Azure => "--azure-object-id and --azure-secret-uri, or --plugin-input",
+        Known::Aws => "--aws-credential-arn, or --plugin-input",
+        Known::Rancher => "--rancher-namespace and --rancher-secret, or --plugin-input",
+    }
 }
 
 /// What to lint.
@@ -154,16 +221,8 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
         );
     }
     let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&account));
-    let plugin = options
-        .plugin
-        .as_ref()
-        .map(|plugin| Plugin { guid: plugin_guid(plugin), input: options.plugin_input.clone().unwrap_or_default() });
+    let plugin = options.plugin.plugin()?;
     Ok(Draft::new(name, account, domain, &options.additional, plugin))
-}
-
-fn plugin_guid(plugin: &str) -> String {
-    let known = KNOWN_PLUGINS.iter().find(|(word, ..)| word.eq_ignore_ascii_case(plugin));
-    known.map_or_else(|| plugin.to_owned(), |(.., guid)| (*guid).to_owned())
 }
 
 /// Asks at a terminal for what was not given, and elsewhere collects it, so that all of it can be named at once.

@@ -1,8 +1,7 @@
-//! `doctor`: a check-up of an installed webhook and of what uses it, each line pass, warn or fail with its remedy.
+//! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
 //!
-//! What always holds: nothing is changed in the cluster: the one request that is not a read is a pod that the API server is
-//! asked to create as a dry run, which shows whether it can call the webhook at all. What may not be read is a warning, not
-//! a failure.
+//! What always holds: nothing is changed in the cluster. The one request that is not a read is a Pod that the API server
+//! creates as a dry run, which shows whether it can call the webhook. What the user may not read is a warning, not a failure.
 
 use std::{
     io::{self, Write as _},
@@ -10,19 +9,20 @@ use std::{
 };
 
 use clap::Args;
+use k8s_openapi::apimachinery::pkg::version::Info;
 use serde::Serialize;
-use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use gmsa_core::diagnostic::{
-    Severity,
+    Check, Diagnostic, Severity,
     printable::{self, one_line},
+    rules::{self, Rule},
 };
 
 use super::{
     Outcome,
     connect::{Cluster, Connection, block_on},
-    output::Style,
+    output::{Style, sentence},
     print, with_causes,
 };
 
@@ -30,14 +30,13 @@ mod certificate;
 mod install;
 mod nodes;
 mod one_pod;
-mod selector;
 mod service;
 mod usage;
 
-/// How long `--wait` rests between two check-ups.
-const REST: Duration = Duration::from_secs(2);
+/// How long `--wait` pauses between two rounds of checks.
+const PAUSE: Duration = Duration::from_secs(2);
 
-/// What to look at.
+/// What to check.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Explain one pod, from admission to node
@@ -51,52 +50,14 @@ pub struct Options {
     json: bool,
 }
 
-/// The result of one check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Status {
-    Pass,
-    Warn,
-    Fail,
-}
-
-/// One line of the check-up.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Line {
-    status: Status,
-    /// What was looked at.
-    about: &'static str,
-    /// The result.
-    text: String,
-    /// What to do about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
-    /// What to run to see more.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+/// The checks, and the commands to run for what only a pod itself can show.
+#[derive(Default)]
+struct Examination {
+    checks: Vec<Check>,
     commands: Vec<String>,
 }
 
-impl Line {
-    pub(super) fn pass(about: &'static str, text: impl Into<String>) -> Self {
-        Self { status: Status::Pass, about, text: text.into(), remedy: None, commands: Vec::new() }
-    }
-
-    pub(super) fn warn(about: &'static str, text: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { status: Status::Warn, about, text: text.into(), remedy: Some(remedy.into()), commands: Vec::new() }
-    }
-
-    pub(super) fn fail(about: &'static str, text: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { status: Status::Fail, about, text: text.into(), remedy: Some(remedy.into()), commands: Vec::new() }
-    }
-
-    /// What could not be looked at.
-    pub(super) fn unknown(about: &'static str, error: &anyhow::Error) -> Self {
-        let text = format!("could not be looked at: {}", with_causes(error));
-        Self::warn(about, text, "run this as somebody who may read it (--as, --context)")
-    }
-}
-
-/// Looks at everything, or at one pod.
+/// Checks everything, or one pod.
 ///
 /// # Errors
 /// Where there is no cluster to ask.
@@ -104,85 +65,118 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     block_on(async {
         let cluster = connection.cluster().await?;
         let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-        let mut told = Vec::new();
+        let mut awaited = Vec::new();
         loop {
-            let lines = match &options.pod {
+            let found = match &options.pod {
                 Some(pod) => one_pod::explain(&cluster, pod).await?,
-                None => look(&cluster).await?,
+                None => Examination { checks: look(&cluster).await?, commands: Vec::new() },
             };
-            let worst = lines.iter().map(|line| line.status).max().unwrap_or(Status::Pass);
-            if worst < Status::Fail || until.is_none_or(|until| Instant::now() >= until) {
-                show(&lines, options.json)?;
-                let enough = if until.is_some() { Status::Warn } else { Status::Pass };
-                return Ok(if worst <= enough { Outcome::Clean } else { Outcome::Findings });
+            let worst = found.checks.iter().filter_map(Check::severity).max();
+            let fails = worst == Some(Severity::Error);
+            if !fails || until.is_none_or(|until| Instant::now() >= until) {
+                let text = if options.json { json(&found)? } else { table(&found, Style::of_terminal()) };
+                print(text.as_bytes())?;
+                let is_clean = worst.is_none() || (until.is_some() && !fails);
+                return Ok(if is_clean { Outcome::Clean } else { Outcome::Findings });
             }
-            told = tell(&lines, &told)?;
-            sleep(REST).await;
+            awaited = report_waiting(&found.checks, &awaited)?;
+            sleep(PAUSE).await;
         }
     })
 }
 
-/// Says on standard error what is waited for, whenever that has changed; gives back what was said.
-fn tell(lines: &[Line], told: &[String]) -> io::Result<Vec<String>> {
-    let failing = lines.iter().filter(|line| line.status == Status::Fail);
+/// Writes to standard error what it waits for, whenever that has changed; returns what it waits for.
+fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<String>> {
+    let failing = checks.iter().filter(|check| check.severity() == Some(Severity::Error));
     let awaited: Vec<String> =
-        failing.map(|line| format!("waiting: {}: {}\n", line.about, one_line(&line.text))).collect();
-    if awaited != told {
+        failing.map(|check| format!("waiting: {}: {}\n", check.about, one_line(&text(check)))).collect();
+    if awaited != reported {
         io::stderr().write_all(awaited.concat().as_bytes())?;
     }
     Ok(awaited)
 }
 
-async fn look(cluster: &Cluster) -> anyhow::Result<Vec<Line>> {
-    let version = cluster.get("/version").await?;
-    let git = version.get("gitVersion").and_then(Value::as_str).unwrap_or("of unknown version");
-    let mut lines = vec![Line::pass("API server", format!("answers, {git}"))];
-    let namespaces = install::look(cluster, &mut lines).await;
-    usage::look(cluster, namespaces.as_deref(), &mut lines).await;
-    nodes::look(cluster, &mut lines).await;
-    Ok(lines)
+async fn look(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
+    let Info { git_version, .. } = cluster.get("/version").await?;
+    let version = if git_version.is_empty() { "of unknown version" } else { &git_version };
+    let mut checks = vec![Check::pass("API server", format!("answers, {version}"))];
+    let excluded = install::look(cluster, &mut checks).await;
+    usage::look(cluster, &excluded, &mut checks).await;
+    nodes::look(cluster, &mut checks).await;
+    Ok(checks)
 }
 
-fn show(lines: &[Line], json: bool) -> anyhow::Result<()> {
-    let text = if json {
-        printable::json(&(serde_json::to_string_pretty(lines)? + "\n"))
-    } else {
-        table(lines, Style::of_terminal())
-    };
-    print(text.as_bytes())?;
-    Ok(())
+fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {
+    Check::found(about, Diagnostic::new(rule, message))
 }
 
-fn table(lines: &[Line], style: Style) -> String {
-    let width = lines.iter().map(|line| line.about.chars().count()).max().unwrap_or_default();
-    let mut text = String::new();
-    for line in lines {
-        let mark = match line.status {
-            Status::Pass => style.good("pass"),
-            Status::Warn => style.level(Severity::Warning, "warn"),
-            Status::Fail => style.level(Severity::Error, "fail"),
-        };
-        text.push_str(&format_line(&mark, line, width));
+fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
+    found(about, &rules::NOT_CHECKED, format!("could not be checked: {}", with_causes(error)))
+}
+
+/// A check, as JSON.
+#[derive(Serialize)]
+struct Shown<'c> {
+    status: &'static str,
+    about: &'static str,
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<&'c str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    commands: &'c [String],
+}
+
+impl<'c> From<&'c Check> for Shown<'c> {
+    fn from(check: &'c Check) -> Self {
+        let found = check.result.as_ref().err();
+        Self {
+            status: status(check),
+            about: check.about,
+            text: text(check),
+            rule: found.map(|found| found.rule.id),
+            remedy: found.map(Diagnostic::remedy),
+            commands: &[],
+        }
     }
-    text
 }
 
-fn format_line(mark: &str, line: &Line, width: usize) -> String {
-    let about = line.about;
-    let remedy = line.remedy.as_ref().map(|text| format!("      {:width$}  -> {}\n", "", one_line(text)));
-    let commands: Vec<_> = line.commands.iter().flat_map(|command| [one_line(command), "\n".into()]).collect();
-    let commands = commands.concat();
-    format!("{mark}  {about:width$}  {}\n{commands}{}", one_line(&line.text), remedy.unwrap_or_default())
+fn json(found: &Examination) -> anyhow::Result<String> {
+    let mut checks: Vec<Shown<'_>> = found.checks.iter().map(Shown::from).collect();
+    if let Some(last) = checks.last_mut() {
+        last.commands = &found.commands;
+    }
+    Ok(printable::json(&(serde_json::to_string_pretty(&checks)? + "\n")))
 }
 
-/// A text in a JSON object, empty where there is none.
-fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+fn table(found: &Examination, style: Style) -> String {
+    let width = found.checks.iter().map(|check| check.about.chars().count()).max().unwrap_or_default();
+    let row = |check: &Check| {
+        let status = status(check);
+        let mark = check.severity().map_or_else(|| style.good(status), |severity| style.level(severity, status));
+        let line = format!("{mark}  {:width$}  {}", check.about, one_line(&text(check)));
+        match &check.result {
+            Ok(_) => line + "\n",
+            Err(found) => {
+                format!("{line} [{}]\n      {:width$}  -> {}\n", found.rule.id, "", one_line(found.remedy()))
+            }
+        }
+    };
+    let commands = found.commands.iter().map(|command| format!("{}\n", one_line(command)));
+    found.checks.iter().map(row).chain(commands).collect()
 }
 
-/// The items of a list in a JSON object.
-fn items<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
-    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+fn status(check: &Check) -> &'static str {
+    match check.severity() {
+        None => "pass",
+        Some(Severity::Note | Severity::Warning) => "warn",
+        Some(Severity::Error) => "fail",
+    }
+}
+
+fn text(check: &Check) -> String {
+    check.result.as_ref().map_or_else(sentence, String::clone)
 }
 
 /// Up to five of many names.

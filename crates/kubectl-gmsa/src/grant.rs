@@ -8,10 +8,19 @@ use tokio::time::Instant;
 
 use super::{
     Outcome,
-    connect::{CALL, Cluster, Connection, block_on},
+    connect::{CALL, Cluster, Connection, DryRun, block_on, is_missing},
     print,
+    who_can::{by, roles_and_bindings},
 };
-use gmsa_core::credspec::{GROUP, PLURAL, SpecName, USE_VERB, generate::scalar, is_dns_subdomain};
+use gmsa_cluster::{
+    authorizer::rbac::{Access, Rbac, User},
+    manifests::{Document, Manifests},
+};
+use gmsa_core::{
+    admission::Subject,
+    credspec::{GROUP, PLURAL, SpecName, USE_VERB, generate::scalar, is_dns_subdomain},
+    diagnostic::printable::one_line,
+};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -24,9 +33,14 @@ pub struct Options {
     /// The service account
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = ServiceAccount::parse)]
     serviceaccount: ServiceAccount,
-    /// Apply it to the cluster instead of printing it
+    /// Take the permission back: the RoleBinding alone, since other bindings may refer to the ClusterRole
+    #[arg(long)]
+    revoke: bool,
+    /// Apply it to the cluster instead of printing it; with --revoke, delete it there
     #[arg(long)]
     apply: bool,
+    #[command(flatten)]
+    dry_run: DryRun,
 }
 
 pub(super) fn spec_name(text: &str) -> Result<SpecName, String> {
@@ -43,7 +57,7 @@ pub struct ServiceAccount {
 }
 
 impl ServiceAccount {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (namespace, name) = text.split_once(':').ok_or("expected NAMESPACE:NAME")?;
         if namespace.contains('.') || !is_dns_subdomain(namespace) {
             return Err(format!("{namespace:?} is not the name of a namespace"));
@@ -93,10 +107,25 @@ impl Grant<'_> {
         })
     }
 
+    fn role_path(&self) -> String {
+        format!("/apis/{RBAC}/v1/clusterroles/{}", self.role())
+    }
+
+    fn binding_path(&self) -> String {
+        format!("/apis/{RBAC}/v1/namespaces/{}/rolebindings/{}", self.namespace, self.binding())
+    }
+
+    /// Whether a manifest is that of the binding.
+    fn is_binding(&self, document: &Document) -> bool {
+        let field = |pointer: &str| document.value().pointer(pointer).and_then(Value::as_str);
+        document.kind() == "RoleBinding"
+            && field("/metadata/namespace") == Some(self.namespace)
+            && field("/metadata/name") == Some(&self.binding())
+    }
+
     /// The manifest.
     pub(super) fn yaml(&self) -> String {
-        let [spec, namespace, account] = [self.spec, self.namespace, self.service_account].map(scalar);
-        let (role, binding) = (scalar(&self.role()), scalar(&self.binding()));
+        let [spec, role] = [self.spec, &self.role()].map(scalar);
         format!(
             "apiVersion: {RBAC}/v1
 kind: ClusterRole
@@ -108,7 +137,16 @@ rules:
   resourceNames: [{spec}]
   verbs: [{USE_VERB}]
 ---
-apiVersion: {RBAC}/v1
+{}",
+            self.binding_yaml()
+        )
+    }
+
+    fn binding_yaml(&self) -> String {
+        let [namespace, account] = [self.namespace, self.service_account].map(scalar);
+        let (role, binding) = (scalar(&self.role()), scalar(&self.binding()));
+        format!(
+            "apiVersion: {RBAC}/v1
 kind: RoleBinding
 metadata:
   name: {binding}
@@ -136,27 +174,65 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         namespace: &options.serviceaccount.namespace,
         service_account: &options.serviceaccount.name,
     };
-    if !options.apply {
-        return print(grant.yaml().as_bytes());
+    if options.dry_run.is_off() && !options.apply {
+        let yaml = if options.revoke { grant.binding_yaml() } else { grant.yaml() };
+        return print(yaml.as_bytes());
     }
     block_on(async {
         let cluster = connection.cluster().await?;
-        let path = format!("/apis/{RBAC}/v1/clusterroles/{}", grant.role());
-        apply(&cluster, &path, &grant.role_object()).await.context("cannot apply the ClusterRole")?;
-        let path = format!("/apis/{RBAC}/v1/namespaces/{}/rolebindings/{}", grant.namespace, grant.binding());
-        apply(&cluster, &path, &grant.binding_object()).await.context("cannot apply the RoleBinding")
-    })?;
-    let (role, binding) = (grant.role(), grant.binding());
-    print(format!("clusterrole/{role} applied\nrolebinding/{binding} applied in {}\n", grant.namespace).as_bytes())
+        if options.revoke {
+            revoke(&cluster, &grant, &options.dry_run).await
+        } else {
+            give(&cluster, &grant, &options.dry_run).await
+        }
+    })
+}
+
+async fn give(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+    apply(cluster, &grant.role_path(), &grant.role_object(), dry_run).await.context("cannot apply the ClusterRole")?;
+    let binding = grant.binding_object();
+    apply(cluster, &grant.binding_path(), &binding, dry_run).await.context("cannot apply the RoleBinding")?;
+    let (role, binding, mark) = (grant.role(), grant.binding(), dry_run.mark());
+    print(
+        format!("clusterrole/{role} applied{mark}\nrolebinding/{binding} applied in {}{mark}\n", grant.namespace)
+            .as_bytes(),
+    )
 }
 
 /// Server-side apply: the same request creates an object, and leaves one alone that is as it should be.
-async fn apply(cluster: &Cluster, path: &str, object: &Value) -> anyhow::Result<()> {
-    let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa&force=true"))
+async fn apply(cluster: &Cluster, path: &str, object: &Value, dry_run: &DryRun) -> anyhow::Result<()> {
+    let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa&force=true{}", dry_run.parameter()))
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
         .body(object.to_string().into_bytes())?;
     cluster.api.call(request, Instant::now() + CALL).await?;
     Ok(())
+}
+
+/// Deletes the binding, and says where another one still gives the permission.
+async fn revoke(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+    let (binding, mark) = (grant.binding(), dry_run.mark());
+    let request = Request::delete(format!("{}?{}", grant.binding_path(), dry_run.parameter())).body(Vec::new())?;
+    let deleted = cluster.api.call(request, Instant::now() + CALL).await.map_err(anyhow::Error::from);
+    let mut text = match deleted {
+        Ok(_) => format!("rolebinding/{binding} deleted in {}{mark}\n", grant.namespace),
+        Err(error) if is_missing(&error) => format!("there is no rolebinding/{binding} in {}\n", grant.namespace),
+        Err(error) => return Err(error.context("cannot delete the RoleBinding")),
+    };
+    // Read, and not asked by an access review: the API server's authorizer notices a deletion a moment later.
+    let Manifests { documents, .. } =
+        roles_and_bindings(cluster).await.context("cannot tell whether another binding gives the permission")?;
+    let others: Vec<Document> = documents.into_iter().filter(|document| !grant.is_binding(document)).collect();
+    let (rbac, _) = Rbac::from_documents(&others);
+    let subject = Subject { namespace: grant.namespace.into(), service_account: grant.service_account.into() };
+    let (user, groups) = (subject.user(), subject.groups());
+    let name = SpecName::parse(grant.spec).context("not the name of a credential spec")?;
+    let other = rbac.allows(&User { name: &user, groups: &groups }, &Access::to_use(&name, grant.namespace));
+    if let Some(other) = &other {
+        let who = format!("{}:{}", grant.namespace, grant.service_account);
+        text.extend([&who, " may still use ", name.as_str(), ", by ", &one_line(&by(other.binding)), "\n"]);
+    }
+    print(text.as_bytes())?;
+    Ok(if other.is_some() { Outcome::Findings } else { Outcome::Clean })
 }
 
 #[cfg(test)]

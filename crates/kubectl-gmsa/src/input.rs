@@ -7,6 +7,7 @@ use std::{
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use anyhow::{Context as _, bail};
@@ -21,7 +22,7 @@ const BOUNDS: Bounds = Bounds { file_bytes: 64 * 1024 * 1024, files: 100_000, to
 const MAX_TEXT: u64 = 1024 * 1024;
 
 /// How standard input is called, on the command line and in findings.
-const STDIN: &str = "-";
+pub(super) const STDIN: &str = "-";
 
 /// Reads manifests.
 pub(super) fn manifests(paths: &[PathBuf]) -> Manifests {
@@ -39,7 +40,7 @@ fn standard_input() -> Manifests {
         found.problems.push(Diagnostic::new(&rules::UNREADABLE, message).at(Location::file(NAME)));
         found
     };
-    match read(&mut io::stdin().lock(), BOUNDS.file_bytes as u64) {
+    match read_standard_input(BOUNDS.file_bytes as u64) {
         Ok(Some(bytes)) => match decode(bytes) {
             Ok(text) => manifests::parse(NAME, &text).strict(),
             Err(_) => problem("expected text in UTF-8 or UTF-16".to_owned()),
@@ -53,7 +54,7 @@ fn standard_input() -> Manifests {
 pub(super) fn text(path: &Path) -> anyhow::Result<String> {
     let name = path.display();
     let bytes = if path == Path::new(STDIN) {
-        read(&mut io::stdin().lock(), MAX_TEXT)
+        read_standard_input(MAX_TEXT)
     } else {
         File::open(path).and_then(|mut file| read(&mut file, MAX_TEXT))
     };
@@ -61,6 +62,15 @@ pub(super) fn text(path: &Path) -> anyhow::Result<String> {
         bail!("{name} is larger than {MAX_TEXT} bytes")
     };
     decode(bytes).ok().with_context(|| format!("{name} is neither UTF-8 nor UTF-16 text"))
+}
+
+/// Standard input ends once: who names it twice would get nothing the second time.
+fn read_standard_input(limit: u64) -> io::Result<Option<Vec<u8>>> {
+    static WAS_READ: AtomicBool = AtomicBool::new(false);
+    if WAS_READ.swap(true, Ordering::Relaxed) {
+        return Err(io::Error::other("standard input was read already: name - once"));
+    }
+    read(&mut io::stdin().lock(), limit)
 }
 
 /// Reads to the end, or `None` where there is more than `limit`.

@@ -11,6 +11,8 @@ use std::{
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
+mod account;
+mod can;
 mod check;
 mod connect;
 mod credspec;
@@ -18,6 +20,7 @@ mod doctor;
 mod grant;
 mod input;
 mod output;
+mod progress;
 mod reference;
 mod who_can;
 
@@ -39,6 +42,9 @@ struct Cli {
 enum Command {
     /// Check manifests: what the webhook will do to each pod, and what it will refuse
     Check(check::Options),
+    /// Lint accounts of Active Directory
+    #[command(subcommand)]
+    Account(account::Command),
     /// Make and lint credential specs
     #[command(subcommand)]
     Credspec(credspec::Command),
@@ -46,6 +52,8 @@ enum Command {
     Grant(grant::Options),
     /// List who may use a credential spec, and why
     WhoCan(who_can::Options),
+    /// List the credential specs that a service account may use, and why
+    Can(can::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
     Doctor(doctor::Options),
     /// Print a completion script for a shell
@@ -118,9 +126,11 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
     let Cli { connection, command } = cli;
     match command {
         Command::Check(options) => check::run(&options, &connection),
+        Command::Account(command) => account::run(&command, &connection),
         Command::Credspec(command) => credspec::run(&command),
         Command::Grant(options) => grant::run(&options, &connection),
         Command::WhoCan(options) => who_can::run(&options, &connection),
+        Command::Can(options) => can::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
         Command::Completion(options) => {
             let mut script = Vec::new();

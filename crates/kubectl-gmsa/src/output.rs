@@ -203,7 +203,7 @@ fn line(found: &Diagnostic) -> Option<u64> {
 }
 
 /// The object, the field and what is wrong with it.
-fn sentence(found: &Diagnostic) -> String {
+pub(super) fn sentence(found: &Diagnostic) -> String {
     let parts = [&found.object, &found.field, &found.message];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).map(String::as_str).collect();
     parts.join(": ")

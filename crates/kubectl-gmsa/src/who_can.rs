@@ -12,10 +12,13 @@ use super::{
     input, print,
 };
 use gmsa_cluster::{
-    authorizer::rbac::{Access, Holder, Rbac},
+    authorizer::rbac::{Access, Binding, Holder, Rbac},
     manifests::{self, Manifests},
 };
-use gmsa_core::{credspec::SpecName, diagnostic::printable::one_line};
+use gmsa_core::{
+    credspec::SpecName,
+    diagnostic::{Diagnostics, printable::one_line},
+};
 
 /// Which credential spec, and whom to ask.
 #[derive(Debug, Args)]
@@ -23,7 +26,7 @@ pub struct Options {
     /// The credential spec
     #[arg(value_parser = spec_name)]
     name: SpecName,
-    /// Read roles and bindings from a file or folder instead of the cluster
+    /// Read roles and bindings from a file, a folder, or - for standard input, instead of the cluster
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
@@ -39,16 +42,27 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     };
     let (rbac, refused) = Rbac::from_documents(&documents);
     problems.extend(refused);
-    let lines = problems.as_slice().iter().map(|problem| format!("{}: {problem}\n", problem.rule.id));
-    let mut text = lines.collect::<Vec<_>>().concat();
+    let mut text = problems_of(&problems);
     let rows = rows(&rbac, &options.name, connection.asked_namespace());
     if rows.is_empty() {
         text.push_str("nobody\n");
     } else {
-        text.push_str(&table(&rows));
+        text.push_str(&table(["NAMESPACE", "WHO", "BY"], &rows));
     }
     print(text.as_bytes())?;
     Ok(if problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete })
+}
+
+/// What could not be read, a line for each.
+pub(super) fn problems_of(problems: &Diagnostics) -> String {
+    let lines = problems.as_slice().iter().map(|problem| format!("{}: {problem}\n", problem.rule.id));
+    lines.collect::<Vec<_>>().concat()
+}
+
+/// A binding and its role, as people name them.
+pub(super) fn by(binding: &Binding) -> String {
+    let kind = if binding.namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
+    format!("{kind} {} of {} {}", binding.name, binding.role_kind.as_str(), binding.role)
 }
 
 /// Namespace, holder, binding and role of each grant; `*` for all namespaces.
@@ -67,21 +81,27 @@ fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3
                 Holder::User(name) => format!("User {name}"),
                 Holder::Group(name) => format!("Group {name}"),
             };
-            let kind = if binding.namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
-            let by = format!("{kind} {} of {} {}", binding.name, binding.role_kind.as_str(), binding.role);
-            rows.insert([place.to_owned(), holder, by].map(|cell| one_line(&cell).into_owned()));
+            rows.insert([place.to_owned(), holder, by(binding)].map(|cell| one_line(&cell).into_owned()));
         }
     }
     rows
 }
 
-fn table(rows: &BTreeSet<[String; 3]>) -> String {
-    let head = ["NAMESPACE", "WHO", "BY"].map(str::to_owned);
+/// Columns, each as wide as its widest cell.
+pub(super) fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet<[String; COLUMNS]>) -> String {
+    let head = head.map(str::to_owned);
     let all = || std::iter::once(&head).chain(rows);
-    let width = |of: fn(&[String; 3]) -> &String| all().map(|row| of(row).chars().count()).max().unwrap_or_default();
-    let (place, who) = (width(|[place, ..]| place), width(|[_, who, _]| who));
-    let line = |[namespace, holder, by]: &[String; 3]| format!("{namespace:place$}  {holder:who$}  {by}\n");
-    all().map(line).collect::<Vec<_>>().concat()
+    let mut widths = [0; COLUMNS];
+    for row in all() {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let line = |row: &[String; COLUMNS]| {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    all().map(line).collect()
 }
 
 /// The kinds that RBAC is made of.
@@ -93,7 +113,7 @@ const KINDS: [(&str, &str); 4] = [
 ];
 
 /// Reads all roles and bindings of a cluster, in pages.
-async fn roles_and_bindings(cluster: &Cluster) -> anyhow::Result<Manifests> {
+pub(super) async fn roles_and_bindings(cluster: &Cluster) -> anyhow::Result<Manifests> {
     let mut found = Manifests::default();
     for kind in KINDS {
         for item in cluster.list(&format!("/apis/rbac.authorization.k8s.io/v1/{}", kind.1)).await? {

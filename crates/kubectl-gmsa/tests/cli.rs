@@ -19,7 +19,8 @@ use std::{
 
 #[path = "cli/agreement.rs"]
 mod agreement;
-#[path = "cli/doctor.rs"]
+#[path = "cli/cluster.rs"]
+mod cluster;
 mod doctor;
 #[path = "cli/hostile.rs"]
 mod hostile;

@@ -70,8 +70,7 @@ fn observed(config: &Config) -> anyhow::Result<ExitCode> {
         Ok(traces) => (traces, None),
         Err(error) => (None, Some(error)),
     };
-    let _log = telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref())
-        .context("cannot start the log")?;
+    let _log = telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref());
     if let Some(error) = useless {
         let error = anyhow::Error::new(error);
         tracing::error!("no traces are exported: {error:#}");

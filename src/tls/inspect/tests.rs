@@ -113,7 +113,7 @@ fn what_does_not_belong_together_is_told() {
 #[test]
 fn a_certificate_that_is_in_the_bundle_itself_is_accepted_as_go_does() {
     // What `openssl req -x509` makes: its own authority, which strict verifiers refuse to see served.
-    let pem = include_bytes!("../../../tests/tls/pairs/p256-sec1.pem").to_vec();
+    let pem = include_bytes!("../../../tests/server/tls/pairs/p256-sec1.pem").to_vec();
     let input = Input { cert: pem.clone(), key: Some(pem.clone()), ca: Some(pem), configurations: Vec::new() };
     let report = inspect(&input, SystemTime::UNIX_EPOCH + 22_000 * DAY);
     assert_eq!(report.result(), CheckResult::Passed, "{report}");

@@ -4,20 +4,34 @@
 
 use super::{
     Review,
-    pod::{Pod, Slot},
+    pod::{
+        Pod, Slot,
+        fields::{self, Found, Unfit},
+    },
     warning::{Warnings, line},
 };
-use crate::diagnostic::rules::{self, Rule};
+use crate::diagnostic::{
+    Severity,
+    rules::{self, Rule},
+};
 
 /// One thing to be said about a pod.
 #[derive(Clone, Debug)]
-pub struct Advice<'p> {
+pub struct Advice {
     /// The rule that is broken.
     pub rule: &'static Rule,
-    /// The slot that it is about; `None` where it is about the pod.
-    pub slot: Option<Slot<'p>>,
+    /// How bad it is: worse than the rule says where the API server refuses the pod.
+    pub severity: Severity,
+    /// The place in the pod that it is about, as a JSON Pointer (RFC 6901).
+    pub pointer: String,
     /// The line for the user, of at most [`super::warning::MAX_CHARS`] characters.
     pub text: String,
+}
+
+impl Advice {
+    fn new(rule: &'static Rule, pointer: String, text: String) -> Self {
+        Self { rule, severity: rule.severity, pointer, text }
+    }
 }
 
 /// What is to be said about the pod of a review.
@@ -29,14 +43,14 @@ pub(super) fn on_pod(review: &Review) -> Vec<String> {
 
 /// What is to be said about a pod, or a pod template; nothing where it does not use GMSA.
 #[must_use]
-pub fn advise(pod: &Pod) -> Vec<Advice<'_>> {
+pub fn advise(pod: &Pod) -> Vec<Advice> {
     let mut advice = Vec::new();
     if pod.is_linux() || !pod.slots().any(|slot| uses_gmsa(&slot)) {
         return advice;
     }
     if !pod.keeps_to_windows() {
         let text = "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows";
-        advice.push(Advice { rule: &rules::LINUX_NODE, slot: None, text: line(text, &[]) });
+        advice.push(Advice::new(&rules::LINUX_NODE, "/spec".to_owned(), line(text, &[])));
     }
     let mut slots = pod.slots();
     let Some(pod_slot) = slots.next() else { return advice };
@@ -44,17 +58,68 @@ pub fn advise(pod: &Pod) -> Vec<Advice<'_>> {
         let kind = slot.kind;
         if slot.host_process.or(pod_slot.host_process) == Some(true) {
             let sentence = format!("{kind} {{}} is a hostProcess: it acts as the host's account, not as the gMSA");
-            advice.push(Advice { rule: &rules::HOST_PROCESS, slot: Some(slot), text: line(&sentence, &[slot.owner]) });
+            advice.push(Advice::new(&rules::HOST_PROCESS, slot.pointer(), line(&sentence, &[slot.owner])));
         } else if let Some(user) = slot.run_as_user.or(pod_slot.run_as_user).filter(|user| !acts_as_the_account(user)) {
             let sentence = format!("{kind} {{}} runs as {{}}: only SYSTEM and NETWORK SERVICE act as the gMSA");
-            advice.push(Advice {
-                rule: &rules::RUN_AS_USER,
-                slot: Some(slot),
-                text: line(&sentence, &[slot.owner, user]),
-            });
+            advice.push(Advice::new(&rules::RUN_AS_USER, slot.pointer(), line(&sentence, &[slot.owner, user])));
         }
     }
     advice
+}
+
+/// What is to be said beside that when a workload is applied, or a file is checked: not at each creation of a pod.
+/// `replicas` is how many pods there will be, where that is known.
+#[must_use]
+pub fn advise_template(pod: &Pod, unfit: &Unfit, replicas: Option<u64>) -> Vec<Advice> {
+    if pod.is_linux() || !pod.uses_gmsa() {
+        return Vec::new();
+    }
+    let is_host_process = pod.slots().any(|slot| slot.host_process == Some(true));
+    let matters = |found: &&Found| {
+        let is_of_the_host = is_host_process && found.field.path == "hostNetwork";
+        !is_of_the_host && (!found.is_false || (pod.is_windows() && found.field.is_refused))
+    };
+    let mut advice: Vec<Advice> =
+        unfit.fields.iter().filter(matters).map(|found| linux_only(found, pod.is_windows())).collect();
+    for (kind, index, owner) in &unfit.on_nano_server {
+        let mut slots = pod.slots();
+        let pod_user = slots.next().and_then(|slot| slot.run_as_user);
+        let slot = slots.find(|slot| slot.kind == *kind && slot.index == *index);
+        let Some(slot) = slot.filter(|slot| slot.run_as_user.or(pod_user).is_none()) else { continue };
+        let sentence = format!(
+            "{kind} {{}} runs on Nano Server as ContainerUser: set runAsUserName: NT AUTHORITY\\NETWORK SERVICE"
+        );
+        advice.push(Advice::new(&rules::NANO_SERVER, slot.pointer(), line(&sentence, &[owner])));
+    }
+    if let (Some(hostname), Some(replicas @ 2..)) = (pod.hostname(), replicas) {
+        let sentence = format!("{replicas} replicas have the same host name {{}}: services that register it conflict");
+        advice.push(Advice::new(&rules::SHARED_HOSTNAME, "/spec/hostname".to_owned(), line(&sentence, &[hostname])));
+    }
+    advice
+}
+
+/// Reads what [`advise_template`] needs to know of a Pod.
+///
+/// # Errors
+/// Where the text is not JSON, or a list is none.
+pub fn unfit(json: &str) -> Result<Unfit, serde_json::Error> {
+    fields::read(json)
+}
+
+fn linux_only(found: &Found, is_windows: bool) -> Advice {
+    let (place, names) = match &found.container {
+        None => ("the pod".to_owned(), Vec::new()),
+        Some((kind, name)) => (format!("{kind} {{}}"), vec![name.as_str()]),
+    };
+    let field = found.field;
+    let refused = is_windows && field.is_refused;
+    let what = if refused {
+        format!("{place} sets {}: the API server refuses it with spec.os.name: windows", field.path)
+    } else {
+        format!("{place} sets {}: {}", field.path, field.reason)
+    };
+    let severity = if refused { Severity::Error } else { rules::LINUX_ONLY.severity };
+    Advice { severity, ..Advice::new(&rules::LINUX_ONLY, found.pointer.clone(), line(&what, &names)) }
 }
 
 fn uses_gmsa(slot: &Slot<'_>) -> bool {

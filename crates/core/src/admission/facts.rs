@@ -44,10 +44,9 @@ pub enum Source {
 }
 
 impl Source {
-    /// The word for logs, metrics and audit annotations.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
+    words! {
+        /// The word for logs, metrics and audit annotations.
+        as_str, WORDS {
             Self::Files => "files",
             Self::Api => "api",
             Self::Cache => "cache",

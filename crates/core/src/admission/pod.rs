@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use crate::json::{Flag, Object, Text, fold, null_is_default};
 
 mod contents;
+pub mod fields;
 mod placement;
 mod slot;
 
@@ -193,15 +194,23 @@ impl Pod {
     /// Whether the pod says that it is for Linux (`spec.os.name`).
     #[must_use]
     pub fn is_linux(&self) -> bool {
-        self.fields.spec.os.as_ref().and_then(|os| as_str(os.name.as_ref())) == Some("linux")
+        self.os() == Some("linux")
+    }
+
+    /// Whether the pod says that it is for Windows (`spec.os.name`).
+    #[must_use]
+    pub fn is_windows(&self) -> bool {
+        self.os() == Some("windows")
+    }
+
+    fn os(&self) -> Option<&str> {
+        self.fields.spec.os.as_ref().and_then(|os| as_str(os.name.as_ref()))
     }
 
     /// Whether the pod says in some way that it is for Windows nodes: a preference of the scheduler does not count.
     #[must_use]
     pub fn keeps_to_windows(&self) -> bool {
-        self.fields.spec.os.as_ref().and_then(|os| as_str(os.name.as_ref())) == Some("windows")
-            || self.placement.on_windows
-            || self.pins_build()
+        self.is_windows() || self.placement.on_windows || self.pins_build()
     }
 
     /// Whether the pod says which build of Windows it is for, or leaves that to a runtime class.
@@ -210,12 +219,18 @@ impl Pod {
         self.placement.on_a_build || self.placement.by_runtime_class
     }
 
+    /// The host name that the pod's author chose for it.
+    #[must_use]
+    pub fn hostname(&self) -> Option<&str> {
+        let Spec { hostname, hostname_override, .. } = &*self.fields.spec;
+        let names = [hostname_override.as_ref(), hostname.as_ref()].map(as_str);
+        names.into_iter().flatten().find(|name| !name.is_empty())
+    }
+
     /// Whether the pod's author chose its host name.
     #[must_use]
     pub fn has_hostname(&self) -> bool {
-        [&self.fields.spec.hostname, &self.fields.spec.hostname_override]
-            .into_iter()
-            .any(|hostname| as_str(hostname.as_ref()).is_some_and(|name| !name.is_empty()))
+        self.hostname().is_some()
     }
 }
 

@@ -171,9 +171,9 @@ impl Review {
     #[must_use]
     pub fn bytes_kept(&self) -> usize {
         let texts = [&self.uid, &self.kind, &self.sub_resource, &self.namespace];
-        let template = self.workload.as_ref().and_then(Workload::template);
-        let pods = [self.object.as_ref(), self.old_object.as_ref(), template];
+        let pods = [self.object.as_ref(), self.old_object.as_ref()];
         texts.iter().map(|text| text.len()).sum::<usize>()
+            + self.workload.as_ref().map_or(0, Workload::bytes_kept)
             + pods.into_iter().flatten().map(Pod::bytes_kept).sum::<usize>()
     }
 

@@ -71,7 +71,9 @@ pub(super) fn decide(review: &Review, facts: &Facts) -> (AllowReason, Vec<String
             &[pod.service_account()],
         ),
     }
-    for advice in advice::advise(pod) {
+    let template = review.workload.as_ref();
+    let beside = template.map(|workload| advice::advise_template(pod, workload.unfit(), workload.replicas()));
+    for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {
         warnings.push(advice.text);
     }
     (AllowReason::Workload, warnings.into_lines())

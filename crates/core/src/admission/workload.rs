@@ -3,7 +3,10 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::pod::Pod;
+use super::pod::{
+    Pod,
+    fields::{self, Unfit},
+};
 use crate::json::{Flag, Object, fold, null_is_default};
 
 /// The kinds that carry a pod template, each with its group, as a review names them.
@@ -31,6 +34,8 @@ pub fn template_pointer(kind: &str) -> Option<&'static str> {
 pub struct Workload {
     is_controlled: bool,
     template: Option<Pod>,
+    unfit: Unfit,
+    replicas: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -61,6 +66,8 @@ struct Owner {
 #[serde(rename_all = "camelCase")]
 struct Spec<'a> {
     #[serde(borrow)]
+    replicas: Option<&'a RawValue>,
+    #[serde(borrow)]
     template: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "null_is_default")]
     job_template: Object<JobTemplate<'a>>,
@@ -89,14 +96,36 @@ impl Workload {
         let template = spec.template.or(spec.job_template.0.spec.0.template);
         let is_controlled = metadata.owner_references;
         // The review of the controller checks the pods.
-        let template = template.filter(|_| !is_controlled).map(|template| Pod::from_json(template.get()));
-        Ok(Self { is_controlled, template: template.transpose()? })
+        let json = template.filter(|_| !is_controlled).map(RawValue::get);
+        let template = json.map(Pod::from_json).transpose()?;
+        let uses_gmsa = template.as_ref().is_some_and(Pod::uses_gmsa);
+        // Advice only: what cannot be read in these fields, the API server refuses.
+        let unfit = json.filter(|_| uses_gmsa).and_then(|json| fields::read(json).ok()).unwrap_or_default();
+        let replicas = spec.replicas.and_then(|number| number.get().parse().ok());
+        Ok(Self { is_controlled, template, unfit, replicas })
     }
 
     /// The template of the pods; none where another object controls the workload.
     #[must_use]
     pub fn template(&self) -> Option<&Pod> {
         self.template.as_ref()
+    }
+
+    /// What the pods ask for that is not the same on Windows; nothing where they do not use GMSA.
+    #[must_use]
+    pub fn unfit(&self) -> &Unfit {
+        &self.unfit
+    }
+
+    /// How many pods there will be, where the workload says so.
+    #[must_use]
+    pub fn replicas(&self) -> Option<u64> {
+        self.replicas
+    }
+
+    /// How many bytes this takes beside itself.
+    pub(super) fn bytes_kept(&self) -> usize {
+        self.template.as_ref().map_or(0, Pod::bytes_kept) + self.unfit.bytes_kept()
     }
 
     /// Whether another object controls this one.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
 
-use super::{GROUP, KIND, VERSION};
+use super::{GROUP, KIND, VERSION, plugin::text_of_object};
 
 /// The domain, as `DomainJoinConfig` wants to know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,14 +37,33 @@ pub struct Account {
 }
 
 /// `HostAccountConfig`: the plugin that fetches the account on a host that is not joined to the domain.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plugin {
     /// The plugin's GUID, in braces.
-    #[serde(rename = "PluginGUID")]
     pub guid: String,
     /// What the plugin is given.
-    #[serde(rename = "PluginInput", default)]
     pub input: String,
+}
+
+/// A file for Amazon ECS holds the input as an object, one for Docker as a text, as Kubernetes does.
+impl<'de> Deserialize<'de> for Plugin {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Written {
+            #[serde(rename = "PluginGUID")]
+            guid: String,
+            #[serde(rename = "PluginInput", default)]
+            input: Value,
+        }
+        let Written { guid, input } = Written::deserialize(input)?;
+        let input = match input {
+            Value::Null => String::new(),
+            Value::String(text) => text,
+            Value::Object(object) => text_of_object(&guid, object),
+            _ => return Err(D::Error::custom("PluginInput is neither a text nor an object")),
+        };
+        Ok(Self { guid, input })
+    }
 }
 
 /// A credential spec that is to be written.

@@ -20,8 +20,6 @@ mod accounts;
 mod domain;
 mod plugin;
 
-pub use plugin::KNOWN_PLUGINS;
-
 /// The most findings on one credential spec: enough for any honest mistake, a bound for a hostile object.
 const MAX_FINDINGS: usize = 64;
 

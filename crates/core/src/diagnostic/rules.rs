@@ -90,8 +90,28 @@ rules! {
             "Write `PortableCcgVersion: \"1\"`.";
         PLUGIN_GUID: "plugin-guid", Error, "`PluginGUID` is not a GUID in braces.",
             "Take it from the maker of the plugin, and keep the braces.";
-        PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, or seems to hold a password.",
+        PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, is not what its plugin takes, or seems to hold a password.",
             "Write one string, as the maker of the plugin documents it. Keep passwords in the vault of the plugin.";
+    }
+    "Accounts" {
+        ACCOUNT_INCOMPLETE: "account-incomplete", Warning, "The account was printed without the properties that are checked.",
+            "Print it with `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`.";
+        ACCOUNT_NAME: "account-name", Error, "The SAM name of the account is longer than 15 characters.",
+            "Make an account with a shorter name.";
+        ACCOUNT_CLASS: "account-class", Error, "The account is not a group Managed Service Account.",
+            "Make one with `New-ADServiceAccount`.";
+        ACCOUNT_DISABLED: "account-disabled", Error, "The account is disabled.",
+            "Enable it: `Set-ADServiceAccount NAME -Enabled $true`.";
+        ACCOUNT_HOSTS: "account-hosts", Error, "No host may retrieve the password of the account.",
+            "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as.";
+        ACCOUNT_SPN: "account-spn", Warning, "The account lacks the service principal name of a service that it runs.",
+            "Add it: `Set-ADServiceAccount NAME -ServicePrincipalNames @{Add='host/HOST'}`. An account that only calls other services needs none.";
+        ACCOUNT_ENCRYPTION: "account-encryption", Warning, "The account supports no AES encryption of Kerberos tickets, or does not say what it supports.",
+            "Set `-KerberosEncryptionType AES128,AES256`. Domain controllers are being moved off RC4 (Microsoft KB5073381).";
+        ACCOUNT_TRUST: "account-trust", Warning, "`userAccountControl` lacks the flag `WORKSTATION_TRUST_ACCOUNT`.",
+            "Set the flag; the output shows the command.";
+        ACCOUNT_DIFFERS: "account-differs", Error, "The account and the credential spec name different accounts or domains.",
+            "Correct the credential spec, or use the account that it names.";
     }
     "Denials" {
         UNEXPECTED_KIND: "unexpected-kind", Error, "A webhook is registered for a kind that it does not review.",
@@ -140,8 +160,70 @@ rules! {
             "Remove `hostProcess`, or the credential spec.";
         RUN_AS_USER: "run-as-user", Warning, "Only SYSTEM and NETWORK SERVICE act as the gMSA on the network.",
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or remove it.";
+        LINUX_ONLY: "linux-only", Warning, "A Pod that uses GMSA sets a field that Windows does not have.",
+            "Remove the field. docs/windows-placement.md lists these fields, and what happens instead.";
+        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as ContainerUser, with which Kerberos does not work.",
+            "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or use an image on Server Core.";
+        SHARED_HOSTNAME: "shared-hostname", Warning, "Several replicas have the same host name.",
+            "Remove `hostname`, unless nothing registers it: the gMSA needs no host name of its own.";
+        HYPER_V: "hyper-v", Warning, "The runtime class of a Pod isolates its containers by Hyper-V, which Kubernetes does not support for Windows.",
+            "Use a runtime class with process isolation, and nodes of the build of the image.";
+        SERVICE_ACCOUNT_MISSING: "service-account-missing", Error, "The service account of a Pod does not exist.",
+            "Create it, or correct `serviceAccountName`.";
         WINDOWS_BUILD: "windows-build", Note, "A Pod does not select a build of Windows, and its container may not start on a node of another build.",
             "Select `node.kubernetes.io/windows-build`, or use a runtime class that does.";
+        NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",
+            "Set `gmsaCredentialSpecName` in its `windowsOptions`.";
+        CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries other contents than its credential spec has now.",
+            "Delete the Pod: its controller creates a new one.";
+        NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
+            "See docs/windows-placement.md.";
+        NOT_STARTED: "not-started", Error, "A container of a Pod does not start.",
+            "See docs/troubleshooting.md.";
+    }
+    "Installation" {
+        CRD_MISSING: "crd-missing", Error, "The custom resource for credential specs is not installed.",
+            "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.";
+        CRD_NOT_SERVED: "crd-not-served", Error, "The custom resource for credential specs is not established, or does not serve `v1`.",
+            "Apply the CRD of the chart. `kubectl describe crd` shows its conditions.";
+        CRD_OUTDATED: "crd-outdated", Warning, "The custom resource for credential specs is older than this release.",
+            "Set `crds.upgrade=true` in the chart, or apply its `crds/gmsacredentialspecs.yaml` by server-side apply.";
+        WEBHOOK_MISSING: "webhook-missing", Error, "No webhook configuration sends Pods to the webhook.",
+            "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.";
+        WEBHOOK_DUPLICATE: "webhook-duplicate", Warning, "Webhook configurations of several installations are for GMSA.",
+            "Delete those of the former installation.";
+        WEBHOOK_RULES: "webhook-rules", Error, "A webhook configuration does not send all requests that the webhook must review.",
+            "Upgrade the chart: its rules contain them.";
+        FAILURE_POLICY: "failure-policy", Error, "A webhook configuration lets Pods pass while the webhook is down.",
+            "Set `failurePolicy: Fail`.";
+        MATCH_CONDITIONS: "match-conditions", Warning, "A webhook configuration sends Pods that do not use GMSA.",
+            "Upgrade the chart: its `matchConditions` leave them out.";
+        SELECTORS_CHANGED: "selectors-changed", Warning, "The selectors of a webhook configuration were changed after the installation.",
+            "Upgrade the chart with `--force-conflicts`. On AKS, its annotation `admissions.enforcer/disabled` keeps the selectors as they are.";
+        NAMESPACES_EXCLUDED: "namespaces-excluded", Warning, "The webhook does not review the Pods of a namespace.",
+            "Compare the labels of the namespace with the `namespaceSelector` of the webhooks.";
+        WEBHOOK_UNREACHABLE: "webhook-unreachable", Error, "The API server cannot call the webhook.",
+            "Check its Pods, its Service, the network between, and the `caBundle` against the certificate.";
+        WEBHOOK_NOT_CALLED: "webhook-not-called", Error, "The API server creates a Pod that uses GMSA without a call of the webhook.",
+            "Check whether the namespace is excluded, and whether a webhook configuration sends Pods.";
+        NOT_ENFORCED: "not-enforced", Warning, "Denials are not enforced.",
+            "End the trial: set `webhooks.enforcement=Enforce` in the chart.";
+        WEBHOOK_URL: "webhook-url", Warning, "The webhook is called by a URL instead of a Service, so its Pods are not checked.",
+            "Use a Service, or check the process at the URL.";
+        ENDPOINTS: "endpoints", Error, "The Service of the webhook has no ready endpoint, or only one.",
+            "Run at least two replicas: Pods are then admitted while one of them is replaced.";
+        WEBHOOK_PERMISSIONS: "webhook-permissions", Error, "The service account of the webhook lacks a permission.",
+            "Upgrade the chart, or bind its ClusterRole to the service account.";
+        WINDOWS_NODES: "windows-nodes", Warning, "The cluster has no Windows node.",
+            "Add one: until then, Pods that use GMSA stay Pending.";
+        NOT_CHECKED: "not-checked", Warning, "A part of the cluster could not be checked.",
+            "Run the command as a user who may read it (`--as`, `--context`).";
+    }
+    "Certificates" {
+        CA_BUNDLE: "ca-bundle", Error, "A webhook configuration has no usable `caBundle`.",
+            "The CA injector of cert-manager, or the webhook itself, must write it. See docs/certificates.md.";
+        CERTIFICATE_EXPIRY: "certificate-expiry", Error, "A certificate has expired, or expires soon.",
+            "Renew it. See docs/certificates.md.";
     }
 }
 
@@ -160,9 +242,9 @@ pub fn of_denial(label: &str) -> &'static Rule {
 /// The page of all rules, as Markdown.
 #[must_use]
 pub fn page() -> String {
-    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint` and \
-         `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. The name of a rule stands in their \
-         output and never changes.\n"
+    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint`, \
+         `account lint` and `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
+         the name of the rule, which never changes.\n"
         .to_owned();
     for (group, rules) in RULES {
         // Writing into a String cannot fail.

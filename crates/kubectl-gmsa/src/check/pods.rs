@@ -7,18 +7,19 @@ use serde_json::{Map, Value, json};
 use super::{
     facts::Source,
     fix,
+    surroundings::{Existence, Surroundings},
     verdict::{self, judge},
 };
 use crate::output::{Place, Report};
 use gmsa_cluster::manifests::Document;
 use gmsa_core::admission::{
     Denial, Review, Webhook,
-    advice::{Advice, advise},
+    advice::{Advice, advise, advise_template, unfit},
     pod::{Pod, Slot, SlotRef},
     workload::template_pointer,
 };
 use gmsa_core::diagnostic::{
-    Diagnostic, Location, Position,
+    Diagnostic, Location, Position, Severity,
     rules::{self, Rule},
 };
 
@@ -56,6 +57,10 @@ impl<'d> Subject<'d> {
         Some(Self { document, at, pod, object: format!("{kind} {namespace}/{name}"), namespace })
     }
 
+    fn replicas(&self) -> Option<u64> {
+        self.document.value().pointer("/spec/replicas").and_then(Value::as_u64)
+    }
+
     fn line(&self, pointer: &str) -> u64 {
         self.document.line_of(&format!("{}{pointer}", self.at))
     }
@@ -88,8 +93,13 @@ fn dotted(pointer: &str) -> String {
 }
 
 /// Checks a pod. Gives the document as it would be stored, where that is another one.
-pub(super) async fn check(subject: &Subject<'_>, source: &mut Source, report: &mut Report) -> Option<Value> {
-    match try_check(subject, source, report).await {
+pub(super) async fn check(
+    subject: &Subject<'_>,
+    source: &mut Source,
+    surroundings: &mut Surroundings,
+    report: &mut Report,
+) -> Option<Value> {
+    match try_check(subject, source, surroundings, report).await {
         Ok(stored) => stored,
         Err(error) => {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -102,6 +112,7 @@ pub(super) async fn check(subject: &Subject<'_>, source: &mut Source, report: &m
 async fn try_check(
     subject: &Subject<'_>,
     source: &mut Source,
+    surroundings: &mut Surroundings,
     report: &mut Report,
 ) -> Result<Option<Value>, verdict::Error> {
     let body = verdict::review(&subject.namespace, &subject.pod);
@@ -126,9 +137,12 @@ async fn try_check(
     if let Some(denial) = whole.denial.as_ref().filter(|denial| !refusals.contains(denial)) {
         report.add(subject.finding(rules::of_denial(denial.label()), "/spec", denial.to_string()));
     }
-    for advice in advise(pod) {
+    // What cannot be read in these fields is a matter of the API server.
+    let unfit = unfit(&subject.pod.to_string()).unwrap_or_default();
+    for advice in advise(pod).into_iter().chain(advise_template(pod, &unfit, subject.replicas())) {
         report.add(advised(subject, advice));
     }
+    refers(subject, pod, surroundings, report).await;
     if !pod.is_linux() && !pod.pins_build() {
         let text =
             "no node.kubernetes.io/windows-build selector: where nodes differ in build, the container may not start";
@@ -191,12 +205,38 @@ fn explain(subject: &Subject<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&De
     }
 }
 
-fn advised(subject: &Subject<'_>, advice: Advice<'_>) -> Diagnostic {
-    let pointer = advice.slot.map_or_else(|| "/spec".to_owned(), |slot| slot.pointer());
+fn advised(subject: &Subject<'_>, advice: Advice) -> Diagnostic {
     let fix = match advice.rule.id {
         "linux-node" => Some(fix::WINDOWS.to_owned()),
-        "run-as-user" => Some(r"runAsUserName: NT AUTHORITY\NETWORK SERVICE".to_owned()),
+        "run-as-user" | "nano-server" => Some(r"runAsUserName: NT AUTHORITY\NETWORK SERVICE".to_owned()),
+        "linux-only" => Some("remove the field".to_owned()),
         _ => None,
     };
-    Diagnostic { fix, ..subject.finding(advice.rule, &pointer, advice.text) }
+    let finding = subject.finding(advice.rule, &advice.pointer, advice.text);
+    Diagnostic { fix, ..finding.with_severity(advice.severity) }
+}
+
+/// What is wrong with the objects that the pod refers to.
+async fn refers(subject: &Subject<'_>, pod: &Pod, surroundings: &mut Surroundings, report: &mut Report) {
+    let (namespace, account) = (&subject.namespace, pod.service_account());
+    let existence = surroundings.service_account(namespace, account).await;
+    let (place, severity) = match existence {
+        Existence::Fine => ("", Severity::Note),
+        // It may come from elsewhere.
+        Existence::NotInFiles => ("among the manifests", Severity::Warning),
+        Existence::NotInCluster => ("in the cluster", Severity::Error),
+    };
+    if existence != Existence::Fine {
+        let text = format!("there is no service account {account:?} in namespace {namespace:?} {place}");
+        let finding = subject.finding(&rules::SERVICE_ACCOUNT_MISSING, "/spec/serviceAccountName", text);
+        let fix = format!("kubectl create serviceaccount {account} --namespace {namespace}");
+        report.add(finding.with_severity(severity).with_fix(fix));
+    }
+    let class = subject.pod.pointer("/spec/runtimeClassName").and_then(Value::as_str).unwrap_or_default();
+    let handler = if class.is_empty() { None } else { surroundings.handler(class).await };
+    // `runhcs-wcow-hypervisor` is the handler of containerd (containerd: cri, Windows).
+    if let Some(handler) = handler.filter(|handler| handler.contains("hypervisor")) {
+        let text = format!("runtime class {class:?} isolates containers by Hyper-V (handler {handler:?})");
+        report.add(subject.finding(&rules::HYPER_V, "/spec/runtimeClassName", text));
+    }
 }

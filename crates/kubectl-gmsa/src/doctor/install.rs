@@ -1,117 +1,125 @@
-//! The install: the custom resource, the webhook configurations and what they send to the webhook.
+//! The installation: the custom resource, the webhook configurations, and whether the API server calls the webhook.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use k8s_openapi::{
+    api::{
+        admissionregistration::v1::{ServiceReference, ValidatingWebhook},
+        core::v1::Namespace,
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::core::{ParseExpressionError, Selector, SelectorExt as _};
+use serde::Deserialize;
+use serde_json::json;
 
-use super::{Line, certificate, items, selector, service, some, text};
+use super::{certificate, found, not_checked, service, some};
 use crate::{connect::Cluster, with_causes};
 use gmsa_cluster::crd;
-use gmsa_core::credspec::{GROUP, PLURAL, VERSION};
+use gmsa_core::{
+    credspec::{GROUP, PLURAL, VERSION},
+    diagnostic::{Check, Diagnostic, Severity, rules},
+};
 
 const CRD: &str = "custom resource";
 const CONFIGURATION: &str = "configuration";
 const CALL: &str = "call of the webhook";
 const NAMESPACES: &str = "namespaces";
 
-const INSTALL: &str =
-    "install the chart: helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace";
+/// A webhook configuration of either kind. A mutating webhook has one field more, which is not needed here.
+#[derive(Deserialize)]
+struct Configuration {
+    metadata: ObjectMeta,
+    webhooks: Option<Vec<ValidatingWebhook>>,
+}
 
-/// The kind of configuration that holds a webhook.
+/// A webhook of a configuration.
 struct Configured {
     mutating: bool,
     /// The configuration's and the webhook's name.
     name: String,
-    webhook: Value,
-    /// Who changed its selectors after the install.
+    webhook: ValidatingWebhook,
+    /// The field managers that changed its selectors after the installation.
     changed_by: Vec<String>,
 }
 
-/// Adds what is to be said; gives the namespaces that the webhook does not look at, where they could be read.
-pub(super) async fn look(cluster: &Cluster, lines: &mut Vec<Line>) -> Option<Vec<String>> {
-    lines.push(custom_resource(cluster).await);
+/// Adds the checks; returns the namespaces that the webhook does not review, as far as they could be read.
+pub(super) async fn look(cluster: &Cluster, checks: &mut Vec<Check>) -> Vec<String> {
+    checks.push(custom_resource(cluster).await);
     let webhooks = match configured(cluster).await {
         Ok(webhooks) => webhooks,
         Err(error) => {
-            lines.push(Line::unknown(CONFIGURATION, &error));
-            return None;
+            checks.push(not_checked(CONFIGURATION, &error));
+            return Vec::new();
         }
     };
     for mutating in [true, false] {
-        configurations(mutating, &webhooks, lines);
+        configurations(mutating, &webhooks, checks);
     }
     let of_pods: Vec<&Configured> = webhooks.iter().filter(|found| found.is_of_pods()).collect();
-    let first = of_pods.first()?;
-    lines.push(call(cluster).await);
-    service::look(cluster, &first.webhook, lines).await;
-    Some(opted_out(cluster, &of_pods, lines).await)
+    let Some(first) = of_pods.first() else { return Vec::new() };
+    checks.push(call(cluster).await);
+    service::look(cluster, &first.webhook.client_config, checks).await;
+    excluded(cluster, &of_pods, checks).await
 }
 
-/// What is to be said about the webhooks of one of the two kinds of configuration.
-fn configurations(mutating: bool, webhooks: &[Configured], lines: &mut Vec<Line>) {
+/// Checks the webhooks in the configurations of one of the two kinds.
+fn configurations(mutating: bool, webhooks: &[Configured], checks: &mut Vec<Check>) {
     let kind = if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };
     let of_pods: Vec<_> = webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).collect();
     if of_pods.is_empty() {
-        lines.push(Line::fail(CONFIGURATION, format!("no {kind} sends pods to a GMSA webhook"), INSTALL));
+        let text = format!("no {kind} sends pods to a GMSA webhook");
+        checks.push(found(CONFIGURATION, &rules::WEBHOOK_MISSING, text));
     }
-    // An install has several, each by a name of its own; two installs have one by the same name.
+    // The webhooks of one installation have different names; those of two have the same.
     let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for found in &of_pods {
-        by_name.entry(text(&found.webhook, "/name")).or_default().push(&found.name);
-        found.look(lines);
+        by_name.entry(&found.webhook.name).or_default().push(&found.name);
+        found.check(checks);
     }
     for same in by_name.values().filter(|same| same.len() > 1) {
-        let text = format!("{} {kind}s of several installs are for GMSA: {}", same.len(), some(same));
-        lines.push(Line::warn(CONFIGURATION, text, "remove the ones of a former install"));
+        let text = format!("{} {kind}s of several installations are for GMSA: {}", same.len(), some(same));
+        checks.push(found(CONFIGURATION, &rules::WEBHOOK_DUPLICATE, text));
     }
 }
 
-async fn custom_resource(cluster: &Cluster) -> Line {
-    let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{PLURAL}.{GROUP}");
-    let found = match cluster.find(&path).await {
-        Ok(Some(found)) => found,
-        Ok(None) => return Line::fail(CRD, format!("{PLURAL}.{GROUP} is not installed"), INSTALL),
-        Err(error) => return Line::unknown(CRD, &error),
+async fn custom_resource(cluster: &Cluster) -> Check {
+    let crd: CustomResourceDefinition = match cluster.find(crd::PATH).await {
+        Ok(Some(crd)) => crd,
+        Ok(None) => return found(CRD, &rules::CRD_MISSING, format!("{PLURAL}.{GROUP} is not installed")),
+        Err(error) => return not_checked(CRD, &error),
     };
-    let served: Vec<&str> = items(&found, "/spec/versions")
-        .filter(|version| version.get("served") == Some(&Value::Bool(true)))
-        .map(|version| text(version, "/name"))
-        .collect();
-    let established = items(&found, "/status/conditions")
-        .any(|condition| text(condition, "/type") == "Established" && text(condition, "/status") == "True");
-    if !served.contains(&VERSION) {
-        Line::fail(CRD, format!("{VERSION} is not served, only: {}", served.join(", ")), "apply the CRD of the chart")
-    } else if !established {
-        Line::fail(CRD, "it is not established", "kubectl describe crd: its conditions say why")
-    } else if crd::revision(&found) < crd::own_revision() {
-        let text = format!(
-            "serves {}, but is older than this release's (revision {}, not {})",
-            served.join(", "),
-            crd::revision(&found),
-            crd::own_revision()
-        );
-        Line::warn(
-            CRD,
-            text,
-            "set crds.upgrade=true in the chart, or apply its crds/gmsacredentialspecs.yaml on the server side",
-        )
+    let versions = crd.spec.versions.iter().filter(|version| version.served);
+    let served: Vec<&str> = versions.map(|version| version.name.as_str()).collect();
+    let is_served = served.contains(&VERSION);
+    let served = served.join(", ");
+    let mut conditions = crd.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let is_established = conditions.any(|condition| condition.type_ == "Established" && condition.status == "True");
+    let (revision, own) = (crd::revision(&crd.metadata), crd::own_revision());
+    if !is_served {
+        found(CRD, &rules::CRD_NOT_SERVED, format!("{VERSION} is not served, only: {served}"))
+    } else if !is_established {
+        found(CRD, &rules::CRD_NOT_SERVED, "it is not established")
+    } else if revision < own {
+        let text = format!("serves {served}, but is older than this release's (revision {revision}, not {own})");
+        found(CRD, &rules::CRD_OUTDATED, text)
     } else {
-        Line::pass(CRD, format!("serves {}", served.join(", ")))
+        Check::pass(CRD, format!("serves {served}"))
     }
 }
 
-/// Every webhook for GMSA: they go by that name in this chart and in the one that it replaces.
+/// Every webhook for GMSA: this chart and the one that it replaces have that in their names.
 async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
     let mut found = Vec::new();
     for (mutating, kind) in [(true, "mutatingwebhookconfigurations"), (false, "validatingwebhookconfigurations")] {
         let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}");
-        for configuration in cluster.list(&path).await? {
-            let name = text(&configuration, "/metadata/name");
-            for webhook in items(&configuration, "/webhooks") {
-                let full = format!("{name}/{}", text(webhook, "/name"));
-                if full.contains("gmsa") {
-                    let changed_by = changed_by(&configuration, text(webhook, "/name"));
-                    found.push(Configured { mutating, name: full, webhook: webhook.clone(), changed_by });
+        for Configuration { metadata, webhooks } in cluster.list(&path).await? {
+            for webhook in webhooks.into_iter().flatten() {
+                let name = format!("{}/{}", metadata.name.as_deref().unwrap_or_default(), webhook.name);
+                if name.contains("gmsa") {
+                    let changed_by = changed_by(&metadata, &webhook.name);
+                    found.push(Configured { mutating, name, webhook, changed_by });
                 }
             }
         }
@@ -120,44 +128,39 @@ async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
 }
 
 /// The field managers that own a selector of this webhook and did not install it: the manager that installed it owns its rules too.
-fn changed_by(configuration: &Value, webhook: &str) -> Vec<String> {
+fn changed_by(configuration: &ObjectMeta, webhook: &str) -> Vec<String> {
     let key = format!("k:{{\"name\":\"{webhook}\"}}");
-    let changed = |entry: &&Value| {
-        let fields = entry.pointer("/fieldsV1/f:webhooks").and_then(|webhooks| webhooks.get(&key));
+    let entries = configuration.managed_fields.iter().flatten().filter(|entry| {
+        let fields = entry.fields_v1.as_ref().and_then(|fields| fields.0.pointer("/f:webhooks")?.get(&key));
         let owns = |field: &str| fields.and_then(|fields| fields.get(field)).is_some();
         (owns("f:namespaceSelector") || owns("f:objectSelector")) && !owns("f:rules")
-    };
-    items(configuration, "/metadata/managedFields")
-        .filter(changed)
-        .map(|entry| text(entry, "/manager").to_owned())
-        .collect()
+    });
+    entries.map(|entry| entry.manager.clone().unwrap_or_default()).collect()
 }
 
 impl Configured {
     fn covers(&self, operation: &str, resource: &str) -> bool {
-        let has = |rule: &Value, list: &str, wanted: &[&str]| {
-            items(rule, list).any(|entry| entry.as_str().is_some_and(|entry| wanted.contains(&entry)))
-        };
         let (kind, sub) = resource.split_once('/').unwrap_or((resource, ""));
-        let mut resources = vec![resource.to_owned(), "*/*".to_owned()];
-        resources.push(if sub.is_empty() { "*".to_owned() } else { format!("{kind}/*") });
-        let resources: Vec<&str> = resources.iter().map(String::as_str).collect();
-        items(&self.webhook, "/rules").any(|rule| {
-            has(rule, "/operations", &[operation, "*"])
-                && has(rule, "/resources", &resources)
-                && has(rule, "/apiGroups", &["", "*"])
+        let all_of_kind = if sub.is_empty() { "*".to_owned() } else { format!("{kind}/*") };
+        let has = |list: Option<&Vec<String>>, wanted: &[&str]| {
+            list.into_iter().flatten().any(|entry| wanted.contains(&entry.as_str()))
+        };
+        self.webhook.rules.iter().flatten().any(|rule| {
+            has(rule.operations.as_ref(), &[operation, "*"])
+                && has(rule.resources.as_ref(), &[resource, &all_of_kind, "*/*"])
+                && has(rule.api_groups.as_ref(), &["", "*"])
         })
     }
 
-    /// The webhook for system namespaces alone, on older clusters, is there besides: it must not hold up anything.
+    /// Older clusters also have a webhook for system namespaces alone, which must not block anything.
     fn is_of_pods(&self) -> bool {
-        self.covers("CREATE", "pods") && !text(&self.webhook, "/name").starts_with("system-namespaces.")
+        self.covers("CREATE", "pods") && !self.webhook.name.starts_with("system-namespaces.")
     }
 
-    fn look(&self, lines: &mut Vec<Line>) {
-        let name = &self.name;
+    fn check(&self, checks: &mut Vec<Check>) {
+        let Self { mutating, name, webhook, changed_by } = self;
         let mut wanted = vec![("CREATE", "pods"), ("UPDATE", "pods/ephemeralcontainers")];
-        if !self.mutating {
+        if !mutating {
             wanted.push(("UPDATE", "pods"));
         }
         let missing: Vec<String> = wanted
@@ -165,113 +168,111 @@ impl Configured {
             .filter(|(operation, resource)| !self.covers(operation, resource))
             .map(|(operation, resource)| format!("{operation} {resource}"))
             .collect();
-        let before = lines.len();
+        let before = checks.len();
         if !missing.is_empty() {
-            let text = format!("{name} does not look at {}", missing.join(", "));
-            let level = if self.mutating { Line::warn } else { Line::fail };
-            lines.push(level(CONFIGURATION, text, "upgrade the chart: its rules hold them"));
+            let severity = if *mutating { Severity::Warning } else { Severity::Error };
+            let text = format!("{name} does not receive {}", missing.join(", "));
+            checks.push(Check::found(
+                CONFIGURATION,
+                Diagnostic::new(&rules::WEBHOOK_RULES, text).with_severity(severity),
+            ));
         }
-        if text(&self.webhook, "/failurePolicy") != "Fail" {
+        if webhook.failure_policy.as_deref() != Some("Fail") {
             let text = format!("{name} has failurePolicy Ignore: pods pass while the webhook is down");
-            lines.push(Line::fail(CONFIGURATION, text, "set failurePolicy: Fail"));
+            checks.push(found(CONFIGURATION, &rules::FAILURE_POLICY, text));
         }
-        if items(&self.webhook, "/matchConditions").next().is_none() {
+        if webhook.match_conditions.iter().flatten().next().is_none() {
             let text = format!("{name} has no matchConditions: every pod waits for the webhook");
-            lines.push(Line::warn(CONFIGURATION, text, "upgrade the chart"));
+            checks.push(found(CONFIGURATION, &rules::MATCH_CONDITIONS, text));
         }
-        if !self.changed_by.is_empty() {
+        if !changed_by.is_empty() {
             let text =
-                format!("the selectors of {name} were changed after the install, by {}", self.changed_by.join(", "));
-            let remedy = "upgrade the chart with --force-conflicts; on AKS its annotation admissions.enforcer/disabled keeps them as they are";
-            lines.push(Line::warn(CONFIGURATION, text, remedy));
+                format!("the selectors of {name} were changed after the installation, by {}", changed_by.join(", "));
+            checks.push(found(CONFIGURATION, &rules::SELECTORS_CHANGED, text));
         }
-        if lines.len() == before {
-            lines.push(Line::pass(CONFIGURATION, format!("{name} is complete")));
+        if checks.len() == before {
+            checks.push(Check::pass(CONFIGURATION, format!("{name} is complete")));
         }
-        lines.push(certificate::authority(name, text(&self.webhook, "/clientConfig/caBundle")));
+        let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |bundle| &bundle.0);
+        checks.push(certificate::authority(name, bundle));
+    }
+
+    fn selects(&self, namespace: &Namespace) -> Result<bool, ParseExpressionError> {
+        let selector = Selector::try_from(self.webhook.namespace_selector.clone().unwrap_or_default())?;
+        Ok(selector.matches(&namespace.metadata.labels.clone().unwrap_or_default()))
     }
 }
 
 /// Asks the API server to create, as a dry run, a pod that the webhook must refuse. A refusal with its message means that the
 /// API server reached it, and trusts the certificate that it serves.
-async fn call(cluster: &Cluster) -> Line {
+async fn call(cluster: &Cluster) -> Check {
     const PROBE: &str = "kubectl-gmsa-doctor-probe";
-    let options = json!({"gmsaCredentialSpecName": PROBE});
     let pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"generateName": format!("{PROBE}-")},
         "spec": {
-            "securityContext": {"windowsOptions": options},
+            "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": PROBE}},
             "containers": [{"name": "probe", "image": "probe"}],
         },
     });
     let namespace = &cluster.namespace;
-    let path = format!("/api/v1/namespaces/{namespace}/pods?dryRun=All");
-    match cluster.post_for_warnings(&path, &pod).await {
-        Ok(warnings)
-            if warnings.iter().any(|warning| warning.contains(&format!("cred spec {PROBE} does not exist"))) =>
-        {
-            Line::warn(
-                CALL,
-                format!("the API server reaches it, but denials are not enforced (dry run in {namespace})"),
-                "end the trial: set webhooks.enforcement=Enforce in the chart",
-            )
+    let denial = format!("cred spec {PROBE} does not exist");
+    match cluster.post_for_warnings(&format!("/api/v1/namespaces/{namespace}/pods?dryRun=All"), &pod).await {
+        Ok(warnings) if warnings.iter().any(|warning| warning.contains(&denial)) => {
+            let text = format!("the API server reaches it, but denials are not enforced (dry run in {namespace})");
+            found(CALL, &rules::NOT_ENFORCED, text)
         }
-        Ok(_) => Line::fail(
-            CALL,
-            format!("a pod that names a credential spec that does not exist would be created in {namespace}"),
-            "the namespace is excluded, or no webhook looks at pods",
-        ),
+        Ok(_) => {
+            let text =
+                format!("a pod that names a credential spec that does not exist would be created in {namespace}");
+            found(CALL, &rules::WEBHOOK_NOT_CALLED, text)
+        }
         Err(error) => {
             let chain = with_causes(&error);
-            if chain.contains(&format!("cred spec {PROBE} does not exist")) {
-                Line::pass(
-                    CALL,
-                    format!("the API server reaches it and trusts its certificate (dry run in {namespace})"),
-                )
+            if chain.contains(&denial) {
+                let text = format!("the API server reaches it and trusts its certificate (dry run in {namespace})");
+                Check::pass(CALL, text)
             } else if chain.contains("failed calling webhook") {
-                Line::fail(
-                    CALL,
-                    chain,
-                    "its pods, its service, the network between, and caBundle against the certificate",
-                )
+                found(CALL, &rules::WEBHOOK_UNREACHABLE, chain)
             } else {
-                Line::unknown(CALL, &error)
+                not_checked(CALL, &error)
             }
         }
     }
 }
 
-/// The namespaces that one of the webhooks does not look at.
-async fn opted_out(cluster: &Cluster, webhooks: &[&Configured], lines: &mut Vec<Line>) -> Vec<String> {
-    let namespaces = match cluster.list("/api/v1/namespaces").await {
-        Ok(namespaces) => namespaces,
+/// The namespaces that one of the webhooks does not review.
+async fn excluded(cluster: &Cluster, webhooks: &[&Configured], checks: &mut Vec<Check>) -> Vec<String> {
+    let read = async {
+        let namespaces: Vec<Namespace> = cluster.list("/api/v1/namespaces").await?;
+        let mut excluded = Vec::new();
+        for namespace in &namespaces {
+            let selected: Result<Vec<bool>, _> = webhooks.iter().map(|webhook| webhook.selects(namespace)).collect();
+            if selected?.contains(&false) {
+                excluded.extend(namespace.metadata.name.clone());
+            }
+        }
+        Ok((namespaces.len(), excluded))
+    };
+    let (count, excluded) = match read.await {
+        Ok(found) => found,
         Err(error) => {
-            lines.push(Line::unknown(NAMESPACES, &error));
+            checks.push(not_checked(NAMESPACES, &error));
             return Vec::new();
         }
     };
-    let looked_at = |namespace: &Value| {
-        let labels = namespace.pointer("/metadata/labels").and_then(Value::as_object);
-        webhooks.iter().all(|found| selector::takes(found.webhook.get("namespaceSelector"), labels))
-    };
-    let out: Vec<String> = namespaces
-        .iter()
-        .filter(|namespace| !looked_at(namespace))
-        .map(|namespace| text(namespace, "/metadata/name").to_owned())
-        .collect();
     // The webhook's own namespaces are excluded on purpose.
-    let own = |name: &String| {
-        name == "kube-system"
-            || webhooks.iter().any(|found| text(&found.webhook, "/clientConfig/service/namespace") == name)
+    let own = |name: &str| {
+        let service = |found: &&Configured| found.webhook.client_config.service.clone();
+        let mut services = webhooks.iter().filter_map(service);
+        name == "kube-system" || services.any(|ServiceReference { namespace, .. }| namespace == name)
     };
-    let others: Vec<&String> = out.iter().filter(|name| !own(name)).collect();
-    lines.push(if others.is_empty() {
-        Line::pass(NAMESPACES, format!("{} of {} are looked at", namespaces.len() - out.len(), namespaces.len()))
+    let others: Vec<&String> = excluded.iter().filter(|name| !own(name)).collect();
+    checks.push(if others.is_empty() {
+        Check::pass(NAMESPACES, format!("pods are reviewed in {} of {count}", count - excluded.len()))
     } else {
-        let text = format!("pods are not looked at in {}", some(&others));
-        Line::warn(NAMESPACES, text, "see their labels and the webhooks' namespaceSelector")
+        found(NAMESPACES, &rules::NAMESPACES_EXCLUDED, format!("pods are not reviewed in {}", some(&others)))
     });
-    out
+    excluded
 }

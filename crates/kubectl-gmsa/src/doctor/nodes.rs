@@ -2,31 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use super::{Line, text};
+use k8s_openapi::api::core::v1::Node;
+
+use super::{found, not_checked};
 use crate::connect::Cluster;
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
 
 const NODES: &str = "Windows nodes";
 
-pub(super) async fn look(cluster: &Cluster, lines: &mut Vec<Line>) {
-    let nodes = match cluster.list("/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows").await {
+pub(super) async fn look(cluster: &Cluster, checks: &mut Vec<Check>) {
+    let nodes: Vec<Node> = match cluster.list("/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows").await {
         Ok(nodes) => nodes,
-        Err(error) => return lines.push(Line::unknown(NODES, &error)),
+        Err(error) => return checks.push(not_checked(NODES, &error)),
     };
     let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
     for node in &nodes {
-        *builds.entry(text(node, "/metadata/labels/node.kubernetes.io~1windows-build")).or_default() += 1;
+        let build = node.metadata.labels.as_ref().and_then(|labels| labels.get("node.kubernetes.io/windows-build"));
+        *builds.entry(build.map_or("unknown build", String::as_str)).or_default() += 1;
     }
-    let listed: Vec<String> = builds
-        .iter()
-        .map(|(build, count)| format!("{count} of {}", if build.is_empty() { "unknown build" } else { build }))
-        .collect();
-    lines.push(match builds.len() {
-        0 => Line::warn(NODES, "there are none", "pods that use GMSA stay Pending until one joins"),
-        1 => Line::pass(NODES, listed.join(", ")),
-        _ => Line::warn(
-            NODES,
-            format!("of several builds: {}", listed.join(", ")),
-            "select node.kubernetes.io/windows-build in every Windows pod, or use runtime classes",
-        ),
+    let listed: Vec<String> = builds.iter().map(|(build, count)| format!("{count} of {build}")).collect();
+    let listed = listed.join(", ");
+    checks.push(match builds.len() {
+        0 => found(NODES, &rules::WINDOWS_NODES, "there are none"),
+        1 => Check::pass(NODES, listed),
+        _ => {
+            let several = Diagnostic::new(&rules::WINDOWS_BUILD, format!("of several builds: {listed}"));
+            Check::found(NODES, several.with_severity(Severity::Warning))
+        }
     });
 }

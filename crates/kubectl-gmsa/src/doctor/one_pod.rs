@@ -1,20 +1,24 @@
 //! One pod, from admission to node.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use anyhow::{Context as _, bail};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use tokio::time::Instant;
 
 use super::{
-    Line, text,
-    usage::{Slots, slots},
+    Examination, found,
+    usage::{ClusterPod, Slots},
 };
 use crate::connect::{CALL, Cluster};
 use gmsa_cluster::authorizer::{Authorizer as _, access_review::AccessReviews};
 use gmsa_core::{
     admission::{Subject, UseFact, advice::advise, pod::Pod},
-    credspec::{Contents, GROUP, PLURAL, SpecName, VERSION, is_dns_subdomain},
+    credspec::{Contents, CredentialSpec, GROUP, PLURAL, SpecName, VERSION, is_dns_subdomain},
+    diagnostic::{
+        Check, Diagnostic, Severity,
+        rules::{self, Rule},
+    },
 };
 
 const ADMISSION: &str = "admission";
@@ -24,119 +28,127 @@ const NODE: &str = "node";
 const NEXT: &str = "in the pod";
 
 /// Explains a pod, `NAMESPACE/NAME`.
-pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Vec<Line>> {
+pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Examination> {
     let (namespace, name) = pod.split_once('/').unwrap_or((&cluster.namespace, pod));
     if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
         bail!("{pod:?} is not NAMESPACE/NAME of a pod");
     }
-    let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
-    let value = cluster.find(&path).await?.with_context(|| format!("there is no pod {namespace}/{name}"))?;
-    let body = value.to_string();
-    let pod = Pod::from_json(&body).context("the pod cannot be understood")?;
-    let mut names: Vec<SpecName> = pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)).collect();
+    let json: Option<Box<RawValue>> = cluster.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
+    let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
+    let pod = ClusterPod::read(&json).context("the pod cannot be parsed")?;
+    let mut names: Vec<SpecName> =
+        pod.admission.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)).collect();
     names.sort();
     names.dedup();
-    let mut specs = Vec::new();
-    let mut lines = Vec::new();
+    let (mut checks, mut specs) = (Vec::new(), Vec::new());
     for name in &names {
-        let spec = cluster.find(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}/{name}")).await?;
+        let spec: Option<CredentialSpec> = cluster.find(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}/{name}")).await?;
         if spec.is_none() {
-            lines.push(Line::fail(SPEC, format!("{name} does not exist"), format!("kubectl gmsa credspec new {name}")));
+            let missing = Diagnostic::new(&rules::SPEC_MISSING, format!("{name} does not exist"));
+            checks.push(Check::found(SPEC, missing.with_fix(format!("kubectl gmsa credspec new {name}"))));
         }
         specs.extend(spec.map(|spec| (name, spec)));
-        lines.push(permission(cluster, namespace, &pod, name).await);
+        checks.push(permission(cluster, namespace, &pod.admission, name).await);
     }
-    let contents: HashMap<&str, Contents> = specs
-        .iter()
-        .filter_map(|(name, spec)| Some((name.as_str(), Contents::of(spec.get("credspec")?.as_object()?))))
-        .collect();
-    lines.insert(0, admitted(&pod, &contents));
-    for advice in advise(&pod) {
-        lines.push(Line::warn(NODE, advice.text, "see docs/windows-placement.md"));
+    let contents = specs.iter().filter_map(|(name, spec)| Some((name.to_string(), spec.contents()?))).collect();
+    checks.insert(0, admitted(&pod.admission, &contents));
+    for advice in advise(&pod.admission) {
+        checks.push(found(NODE, advice.rule, advice.text));
     }
-    lines.extend(placed(&value));
-    let runs = text(&value, "/status/phase") == "Running";
-    for (_, spec) in specs.iter().filter(|_| runs) {
-        lines.push(commands(namespace, name, spec));
-    }
-    Ok(lines)
-}
-
-fn admitted(pod: &Pod, contents: &HashMap<&str, Contents>) -> Line {
-    match slots(pod, contents) {
-        Slots::NoGmsa => {
-            Line::warn(ADMISSION, "the pod does not use GMSA", "set windowsOptions.gmsaCredentialSpecName")
+    checks.push(placed(&pod));
+    let mut commands = Vec::new();
+    if pod.phase() == "Running" && !specs.is_empty() {
+        match commands_in_pod(namespace, name, specs.iter().map(|(_, spec)| spec)) {
+            Ok(found) => {
+                checks.push(Check::pass(NEXT, "run these commands:"));
+                commands = found;
+            }
+            Err(unusable) => checks.push(Check::found(NEXT, *unusable)),
         }
-        Slots::Good => Line::pass(ADMISSION, "the pod carries the contents of its credential spec"),
-        Slots::Bare => Line::fail(
-            ADMISSION,
-            "the pod names a credential spec and carries no contents: the webhook did not see it",
-            "delete it: its controller makes a new one; then run doctor without --pod",
-        ),
-        Slots::Outdated => Line::warn(
-            ADMISSION,
-            "the pod carries other contents than its credential spec has now",
-            "delete it: its controller makes a new one",
-        ),
+    }
+    Ok(Examination { checks, commands })
+}
+
+fn admitted(pod: &Pod, contents: &HashMap<String, Contents>) -> Check {
+    match Slots::of(pod, contents) {
+        Slots::NoGmsa => found(ADMISSION, &rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA"),
+        Slots::UpToDate => Check::pass(ADMISSION, "the pod carries the contents of its credential spec"),
+        Slots::WithoutContents => {
+            let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
+            let fix = "delete it: its controller makes a new one; then run doctor without --pod";
+            Check::found(ADMISSION, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix))
+        }
+        Slots::Outdated => {
+            let text = "the pod carries other contents than its credential spec has now";
+            found(ADMISSION, &rules::CONTENTS_OUTDATED, text)
+        }
     }
 }
 
-async fn permission(cluster: &Cluster, namespace: &str, pod: &Pod, name: &SpecName) -> Line {
+async fn permission(cluster: &Cluster, namespace: &str, pod: &Pod, name: &SpecName) -> Check {
     let account = pod.service_account();
     let subject = Subject { namespace: namespace.into(), service_account: account.into() };
-    let reviews = AccessReviews::new(std::sync::Arc::clone(&cluster.api));
-    match reviews.may_use(&subject, name, Instant::now() + CALL).await.fact {
-        UseFact::Allowed => Line::pass(PERMISSION, format!("{namespace}:{account} may use {name}")),
-        UseFact::Denied { .. } => Line::fail(
-            PERMISSION,
-            format!("{namespace}:{account} may not use {name}"),
-            format!("kubectl gmsa grant --credspec {name} --serviceaccount {namespace}:{account} --apply"),
-        ),
-        UseFact::Failed(failure) => {
-            Line::warn(PERMISSION, failure.cause, "run this as somebody who may create access reviews")
+    let reviews = AccessReviews::new(Arc::clone(&cluster.api));
+    let diagnostic = match reviews.may_use(&subject, name, Instant::now() + CALL).await.fact {
+        UseFact::Allowed => return Check::pass(PERMISSION, format!("{namespace}:{account} may use {name}")),
+        UseFact::Denied { .. } => {
+            let fix = format!("kubectl gmsa grant --credspec {name} --serviceaccount {namespace}:{account} --apply");
+            Diagnostic::new(&rules::NOT_AUTHORIZED, format!("{namespace}:{account} may not use {name}")).with_fix(fix)
         }
-    }
+        UseFact::Failed(failure) => Diagnostic::new(&rules::NOT_CHECKED, failure.cause)
+            .with_fix("run this as a user who may create access reviews"),
+    };
+    Check::found(PERMISSION, diagnostic)
 }
 
-fn placed(pod: &Value) -> Vec<Line> {
-    let node = text(pod, "/spec/nodeName");
-    let phase = text(pod, "/status/phase");
-    if node.is_empty() {
-        let why = super::items(pod, "/status/conditions").find(|found| text(found, "/type") == "PodScheduled");
-        let why = why.map(|found| text(found, "/message")).filter(|why| !why.is_empty());
-        let why = why.unwrap_or("the scheduler has not looked at it");
-        return vec![Line::fail(NODE, format!("no node has the pod yet: {why}"), "see docs/windows-placement.md")];
-    }
-    let waiting = super::items(pod, "/status/containerStatuses")
-        .filter_map(|status| status.pointer("/state/waiting"))
-        .map(|waiting| format!("{}: {}", text(waiting, "/reason"), text(waiting, "/message")));
-    let waiting: Vec<String> = waiting.collect();
-    vec![if waiting.is_empty() {
-        Line::pass(NODE, format!("{phase} on {node}"))
+fn placed(pod: &ClusterPod) -> Check {
+    let status = pod.object.status.as_ref();
+    let Some(node) = pod.object.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) else {
+        let mut conditions = status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let why = conditions.find(|condition| condition.type_ == "PodScheduled");
+        let why = why.and_then(|condition| condition.message.as_deref()).filter(|why| !why.is_empty());
+        let why = why.unwrap_or("the scheduler has not tried it");
+        return found(NODE, &rules::NOT_SCHEDULED, format!("the pod is not on a node: {why}"));
+    };
+    let containers = status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    let waiting: Vec<String> = containers
+        .filter_map(|container| container.state.as_ref()?.waiting.as_ref())
+        .map(|waiting| [&waiting.reason, &waiting.message].map(|text| text.as_deref().unwrap_or_default()).join(": "))
+        .collect();
+    let place = format!("{} on {node}", pod.phase());
+    if waiting.is_empty() {
+        Check::pass(NODE, place)
     } else {
-        Line::fail(NODE, format!("{phase} on {node}, waiting: {}", waiting.join("; ")), "see docs/troubleshooting.md")
-    }]
+        found(NODE, &rules::NOT_STARTED, format!("{place}, waiting: {}", waiting.join("; ")))
+    }
 }
 
-/// What only the pod itself can say.
-fn commands(namespace: &str, name: &str, spec: &Value) -> Line {
-    let domain = text(spec, "/credspec/DomainJoinConfig/DnsName");
-    let account = text(spec, "/credspec/DomainJoinConfig/MachineAccountName");
-    // Each is one word of a command line.
-    let plain = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.$".contains(c));
-    if !plain(domain) || !plain(account) {
-        return Line::warn(
-            NEXT,
-            "the credential spec has no plain names of a domain and an account",
-            "kubectl gmsa credspec lint",
-        );
-    }
+/// What only the pod itself can show.
+fn commands_in_pod<'s>(
+    namespace: &str,
+    name: &str,
+    specs: impl Iterator<Item = &'s CredentialSpec>,
+) -> Result<Vec<String>, Box<Diagnostic>> {
     let exec = format!("kubectl exec -n {namespace} {name} --");
-    let commands = vec![
-        format!("{exec} nltest /query"),
-        format!("{exec} nltest /sc_verify:{domain}"),
-        format!("{exec} klist get {account}"),
-        format!("{exec} whoami"),
-    ];
-    Line { commands, ..Line::pass(NEXT, "ask it:") }
+    let mut commands = vec![format!("{exec} nltest /query")];
+    for spec in specs {
+        commands.push(format!("{exec} nltest /sc_verify:{}", word(spec, "DnsName", &rules::DNS_NAME)?));
+        commands.push(format!("{exec} klist get {}", word(spec, "MachineAccountName", &rules::ACCOUNT)?));
+    }
+    commands.push(format!("{exec} whoami"));
+    Ok(commands)
+}
+
+/// A value of `DomainJoinConfig`, if it is one word of a command line.
+fn word<'s>(spec: &'s CredentialSpec, key: &str, rule: &'static Rule) -> Result<&'s str, Box<Diagnostic>> {
+    let join = spec.credspec.as_ref().and_then(|credspec| credspec.get("DomainJoinConfig"));
+    let value = join.and_then(|join| join.get(key)).and_then(Value::as_str).unwrap_or_default();
+    if !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.$".contains(c)) {
+        return Ok(value);
+    }
+    let diagnostic = Diagnostic::new(
+        rule,
+        format!("{key} of the credential spec is not one word of letters, digits, dots and hyphens"),
+    );
+    Err(Box::new(diagnostic.with_severity(Severity::Warning).with_fix("kubectl gmsa credspec lint")))
 }

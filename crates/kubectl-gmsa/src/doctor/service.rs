@@ -1,10 +1,19 @@
-//! The service behind the webhook configurations: its endpoints, its pods, and what they may do.
+//! The Service of the webhook: its endpoints, its pods, and their permissions.
 
-use serde_json::{Value, json};
+use k8s_openapi::api::{
+    admissionregistration::v1::WebhookClientConfig,
+    authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+    core::v1::Pod,
+    discovery::v1::{Endpoint, EndpointSlice},
+};
 
-use super::{Line, certificate, items, text};
+use super::{certificate, found, not_checked};
 use crate::connect::Cluster;
-use gmsa_core::credspec::{GROUP, PLURAL};
+use gmsa_core::{
+    admission::Subject,
+    credspec::{GROUP, PLURAL},
+    diagnostic::{Check, Diagnostic, Severity, rules},
+};
 
 const SERVICE: &str = "service";
 const PERMISSIONS: &str = "permissions";
@@ -12,61 +21,63 @@ const PERMISSIONS: &str = "permissions";
 /// The chart's name for the port of `/metrics`.
 const ADMIN: &str = "admin";
 
-/// Adds what is to be said of the service that a webhook is called by.
-pub(super) async fn look(cluster: &Cluster, webhook: &Value, lines: &mut Vec<Line>) {
-    let (namespace, name) =
-        (text(webhook, "/clientConfig/service/namespace"), text(webhook, "/clientConfig/service/name"));
-    if name.is_empty() {
-        let url = text(webhook, "/clientConfig/url");
-        lines.push(Line::warn(SERVICE, format!("the webhook is called at {url:?}"), "its pods cannot be looked at"));
-        return;
-    }
+/// Adds the checks of the Service that a webhook is called by.
+pub(super) async fn look(cluster: &Cluster, client: &WebhookClientConfig, checks: &mut Vec<Check>) {
+    let Some(service) = &client.service else {
+        let url = client.url.as_deref().unwrap_or_default();
+        return checks.push(found(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));
+    };
+    let (namespace, name) = (&service.namespace, &service.name);
     let path = format!(
         "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{name}"
     );
-    let slices = match cluster.list(&path).await {
+    let slices: Vec<EndpointSlice> = match cluster.list(&path).await {
         Ok(slices) => slices,
-        Err(error) => return lines.push(Line::unknown(SERVICE, &error)),
+        Err(error) => return checks.push(not_checked(SERVICE, &error)),
     };
-    let endpoints: Vec<&Value> = slices.iter().flat_map(|slice| items(slice, "/endpoints")).collect();
-    let ready = endpoints.iter().filter(|point| point.pointer("/conditions/ready") != Some(&Value::Bool(false)));
-    let ready: Vec<&str> = ready.map(|point| text(point, "/targetRef/name")).collect();
+    let endpoints: Vec<Endpoint> = slices.into_iter().flat_map(|slice| slice.endpoints).collect();
+    let is_ready = |endpoint: &&Endpoint| endpoint.conditions.as_ref().and_then(|is| is.ready) != Some(false);
+    let ready: Vec<&Endpoint> = endpoints.iter().filter(is_ready).collect();
     let count = format!("{namespace}/{name} has {} of {} endpoints ready", ready.len(), endpoints.len());
-    let describe = format!("kubectl describe pods -n {namespace}");
-    lines.push(match ready.len() {
-        0 => Line::fail(SERVICE, count, describe),
-        1 => Line::warn(SERVICE, count, "two replicas keep pods coming while one of them moves"),
-        _ => Line::pass(SERVICE, count),
+    checks.push(match ready.len() {
+        0 => {
+            let fix = format!("kubectl describe pods -n {namespace}");
+            Check::found(SERVICE, Diagnostic::new(&rules::ENDPOINTS, count).with_fix(fix))
+        }
+        1 => Check::found(SERVICE, Diagnostic::new(&rules::ENDPOINTS, count).with_severity(Severity::Warning)),
+        _ => Check::pass(SERVICE, count),
     });
-    if let Some(name) = ready.iter().find(|pod| !pod.is_empty()) {
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
-        match cluster.get(&path).await {
-            Ok(pod) => {
-                lines.extend(served(cluster, namespace, name, &pod).await);
-                let image = items(&pod, "/spec/containers").next().map(|first| text(first, "/image").to_owned());
-                lines.push(Line::pass(SERVICE, format!("runs {}", image.unwrap_or_default())));
-                let account = text(&pod, "/spec/serviceAccountName");
-                lines.push(permissions(cluster, namespace, account).await);
-            }
-            Err(error) => lines.push(Line::unknown(SERVICE, &error)),
+    if let Some(name) = ready.iter().find_map(|endpoint| endpoint.target_ref.as_ref()?.name.as_deref()) {
+        match cluster.get::<Pod>(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await {
+            Ok(pod) => replica(cluster, namespace, name, &pod, checks).await,
+            Err(error) => checks.push(not_checked(SERVICE, &error)),
         }
     }
 }
 
+/// Adds the checks of one pod of the webhook.
+async fn replica(cluster: &Cluster, namespace: &str, name: &str, pod: &Pod, checks: &mut Vec<Check>) {
+    checks.extend(served(cluster, namespace, name, pod).await);
+    let Some(spec) = &pod.spec else { return };
+    let image = spec.containers.first().and_then(|container| container.image.as_deref()).unwrap_or_default();
+    checks.push(Check::pass(SERVICE, format!("runs {image}")));
+    let account = spec.service_account_name.as_deref().unwrap_or_default();
+    checks.push(permissions(cluster, namespace, account).await);
+}
+
 /// The certificate that a replica serves, as its admin port says. Nothing where the user may not ask it (`pods/proxy`) or the
-/// API server does not reach it: that the certificate is trusted now, the API server's own call shows.
-async fn served(cluster: &Cluster, namespace: &str, name: &str, pod: &Value) -> Option<Line> {
-    let ports = items(pod, "/spec/containers").flat_map(|container| items(container, "/ports"));
-    let port =
-        ports.filter(|port| text(port, "/name") == ADMIN).find_map(|port| port.get("containerPort")?.as_u64())?;
+/// API server does not reach it: whether the certificate is trusted now, the API server's own call shows.
+async fn served(cluster: &Cluster, namespace: &str, name: &str, pod: &Pod) -> Option<Check> {
+    let ports =
+        pod.spec.iter().flat_map(|spec| &spec.containers).flat_map(|container| container.ports.iter().flatten());
+    let port = ports.into_iter().find(|port| port.name.as_deref() == Some(ADMIN))?.container_port;
     let metrics = cluster.read_from_pod(namespace, name, port, "/metrics").await.ok()?;
     certificate::served(name, &metrics)
 }
 
-/// Whether the webhook's own service account may do what it must.
-async fn permissions(cluster: &Cluster, namespace: &str, account: &str) -> Line {
-    let user = format!("system:serviceaccount:{namespace}:{account}");
-    let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+/// Whether the webhook's own service account has the permissions that it needs.
+async fn permissions(cluster: &Cluster, namespace: &str, account: &str) -> Check {
+    let subject = Subject { namespace: namespace.into(), service_account: account.into() };
     let mut missing = Vec::new();
     let needed = [
         ("get", GROUP, PLURAL),
@@ -75,30 +86,41 @@ async fn permissions(cluster: &Cluster, namespace: &str, account: &str) -> Line 
         ("create", "authorization.k8s.io", "localsubjectaccessreviews"),
     ];
     for (verb, group, resource) in needed {
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SubjectAccessReview",
-            "spec": {
-                "user": user, "groups": groups,
-                "resourceAttributes": {"verb": verb, "group": group, "resource": resource},
-            },
-        });
-        match cluster.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await {
-            Ok(answer) if answer.pointer("/status/allowed") == Some(&Value::Bool(true)) => {}
-            Ok(_) => missing.push((verb, resource)),
-            Err(error) => return Line::unknown(PERMISSIONS, &error),
+        match may(cluster, &subject, verb, group, resource).await {
+            Ok(true) => {}
+            Ok(false) => missing.push((verb, resource)),
+            Err(error) => return not_checked(PERMISSIONS, &error),
         }
     }
-    let names = missing.iter().map(|(verb, resource)| format!("{verb} {resource}")).collect::<Vec<_>>().join(", ");
     if missing.is_empty() {
-        Line::pass(PERMISSIONS, format!("{namespace}:{account} may do what it must"))
-    } else if missing.iter().all(|(verb, _)| matches!(*verb, "list" | "watch")) {
-        Line::warn(
-            PERMISSIONS,
-            format!("{namespace}:{account} may not {names}: each pod costs a read"),
-            "upgrade the chart",
-        )
-    } else {
-        Line::fail(PERMISSIONS, format!("{namespace}:{account} may not {names}"), "bind the chart's ClusterRole to it")
+        return Check::pass(PERMISSIONS, format!("{namespace}:{account} has the permissions that it needs"));
     }
+    let names: Vec<String> = missing.iter().map(|(verb, resource)| format!("{verb} {resource}")).collect();
+    let text = format!("{namespace}:{account} may not {}", names.join(", "));
+    let diagnostic = if missing.iter().all(|(verb, _)| matches!(*verb, "list" | "watch")) {
+        let text = format!("{text}: each pod costs a read");
+        Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, text).with_severity(Severity::Warning)
+    } else {
+        Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, text)
+    };
+    Check::found(PERMISSIONS, diagnostic)
+}
+
+async fn may(cluster: &Cluster, subject: &Subject, verb: &str, group: &str, resource: &str) -> anyhow::Result<bool> {
+    let attributes = ResourceAttributes {
+        verb: Some(verb.to_owned()),
+        group: Some(group.to_owned()),
+        resource: Some(resource.to_owned()),
+        ..ResourceAttributes::default()
+    };
+    let spec = SubjectAccessReviewSpec {
+        user: Some(subject.user()),
+        groups: Some(subject.groups().into()),
+        resource_attributes: Some(attributes),
+        ..SubjectAccessReviewSpec::default()
+    };
+    let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+    let answer: SubjectAccessReview =
+        cluster.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
 }

@@ -2,130 +2,143 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use k8s_openapi::api::core::v1;
+use serde::Deserialize as _;
+use serde_json::{Value, value::RawValue};
 
-use super::{Line, some, text};
+use super::{found, not_checked, some};
 use crate::connect::{Cluster, is_missing};
 use gmsa_core::{
-    admission::pod::Pod,
-    credspec::{Contents, GROUP, PLURAL, VERSION, lint},
-    diagnostic::Severity,
+    admission::pod::{Pod, Slot},
+    credspec::{Contents, CredentialSpec, GROUP, PLURAL, VERSION, lint},
+    diagnostic::{Check, Diagnostic, rules},
 };
 
 const SPECS: &str = "credential specs";
 const PODS: &str = "pods";
 
-/// Adds what is to be said. `opted_out` are the namespaces that the webhook does not look at.
-pub(super) async fn look(cluster: &Cluster, opted_out: Option<&[String]>, lines: &mut Vec<Line>) {
-    let specs = match cluster.list(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}")).await {
-        Ok(specs) => {
-            linted(&specs, lines);
-            specs
+/// Adds the checks. `excluded` are the namespaces that the webhook does not review.
+pub(super) async fn look(cluster: &Cluster, excluded: &[String], checks: &mut Vec<Check>) {
+    let objects: Vec<Value> = match cluster.list(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}")).await {
+        Ok(objects) => {
+            linted(&objects, checks);
+            objects
         }
-        // Without the custom resource there are none, which was said already.
+        // Without the custom resource, which has its own check, there are none.
         Err(error) if is_missing(&error) => Vec::new(),
-        Err(error) => return lines.push(Line::unknown(SPECS, &error)),
+        Err(error) => return checks.push(not_checked(SPECS, &error)),
     };
-    let contents: HashMap<&str, Contents> = specs
+    let contents: HashMap<String, Contents> = objects
         .iter()
-        .filter_map(|spec| {
-            let object = spec.get("credspec")?.as_object()?;
-            Some((text(spec, "/metadata/name"), Contents::of(object)))
-        })
+        .filter_map(|object| CredentialSpec::deserialize(object).ok())
+        .filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?)))
         .collect();
     match cluster.list("/api/v1/pods").await {
-        Ok(pods) => used(&pods, &contents, opted_out.unwrap_or_default(), lines),
-        Err(error) => lines.push(Line::unknown(PODS, &error)),
+        Ok(pods) => used(&pods, &contents, excluded, checks),
+        Err(error) => checks.push(not_checked(PODS, &error)),
     }
 }
 
-fn linted(specs: &[Value], lines: &mut Vec<Line>) {
-    let before = lines.len();
-    for spec in specs {
-        let name = text(spec, "/metadata/name");
-        for finding in lint::object(spec) {
-            let text = format!("{name}: {finding}");
-            let level = if finding.severity == Severity::Error { Line::fail } else { Line::warn };
-            lines.push(level(SPECS, text, finding.fix.unwrap_or_default()));
-        }
+fn linted(objects: &[Value], checks: &mut Vec<Check>) {
+    let before = checks.len();
+    for object in objects {
+        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let findings = lint::object(object).into_iter();
+        checks.extend(findings.map(|finding| Check::found(SPECS, Diagnostic { object: name.to_owned(), ..finding })));
     }
-    if specs.is_empty() {
-        lines.push(Line::pass(SPECS, "there are none yet: kubectl gmsa credspec new makes one"));
-    } else if lines.len() == before {
-        lines.push(Line::pass(SPECS, format!("no problems found in {}", specs.len())));
+    if objects.is_empty() {
+        checks.push(Check::pass(SPECS, "there are none yet: kubectl gmsa credspec new makes one"));
+    } else if checks.len() == before {
+        checks.push(Check::pass(SPECS, format!("no problems found in {}", objects.len())));
+    }
+}
+
+/// A pod: as admission reads it, and as the API server describes it.
+pub(super) struct ClusterPod {
+    pub admission: Pod,
+    pub object: v1::Pod,
+}
+
+impl ClusterPod {
+    pub(super) fn read(json: &RawValue) -> Result<Self, serde_json::Error> {
+        Ok(Self { admission: Pod::from_json(json.get())?, object: serde_json::from_str(json.get())? })
+    }
+
+    pub(super) fn phase(&self) -> &str {
+        self.object.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
     }
 }
 
 /// The state of the slots of one pod.
 pub(super) enum Slots {
     NoGmsa,
-    Good,
+    UpToDate,
     /// Names without contents.
-    Bare,
-    /// Contents that are not the credential spec's as it is now.
+    WithoutContents,
+    /// Other contents than the credential spec has now.
     Outdated,
 }
 
-pub(super) fn slots(pod: &Pod, contents: &HashMap<&str, Contents>) -> Slots {
-    let mut found = Slots::NoGmsa;
-    for slot in pod.slots() {
-        match (slot.name, slot.contents) {
-            (None, None) => {}
-            (Some(_), None) => return Slots::Bare,
-            (Some(name), Some(own)) => match contents.get(name) {
-                Some(now) if own.compare(now).is_ok() => {
-                    if matches!(found, Slots::NoGmsa) {
-                        found = Slots::Good;
-                    }
-                }
-                _ => found = Slots::Outdated,
-            },
-            (None, Some(_)) => found = Slots::Outdated,
+impl Slots {
+    pub(super) fn of(pod: &Pod, contents: &HashMap<String, Contents>) -> Self {
+        let mut state = Self::NoGmsa;
+        for slot in pod.slots().filter(Slot::uses_gmsa) {
+            let Some(own) = slot.contents else { return Self::WithoutContents };
+            let now = slot.name.and_then(|name| contents.get(name));
+            if now.is_none_or(|now| own.compare(now).is_err()) {
+                state = Self::Outdated;
+            } else if matches!(state, Self::NoGmsa) {
+                state = Self::UpToDate;
+            }
         }
+        state
     }
-    found
 }
 
-fn used(pods: &[Value], contents: &HashMap<&str, Contents>, opted_out: &[String], lines: &mut Vec<Line>) {
-    let (mut good, mut bare, mut outdated, mut unread) = (0_usize, Vec::new(), Vec::new(), 0_usize);
-    for value in pods {
-        if matches!(text(value, "/status/phase"), "Succeeded" | "Failed") {
-            continue;
-        }
-        let body = value.to_string();
-        let Ok(pod) = Pod::from_json(&body) else {
+fn used(pods: &[Box<RawValue>], contents: &HashMap<String, Contents>, excluded: &[String], checks: &mut Vec<Check>) {
+    let (mut up_to_date, mut without_contents, mut outdated, mut unread) = (0_usize, Vec::new(), Vec::new(), 0_usize);
+    for json in pods {
+        let Ok(pod) = ClusterPod::read(json) else {
             unread += 1;
             continue;
         };
-        let namespace = text(value, "/metadata/namespace");
-        let excluded =
-            if opted_out.iter().any(|out| out == namespace) { " (not looked at by the webhook)" } else { "" };
-        let name = format!("{namespace}/{}{excluded}", text(value, "/metadata/name"));
-        match slots(&pod, contents) {
+        if matches!(pod.phase(), "Succeeded" | "Failed") {
+            continue;
+        }
+        let metadata = &pod.object.metadata;
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let is_excluded = excluded.iter().any(|name| name == namespace);
+        let note = if is_excluded { " (not reviewed by the webhook)" } else { "" };
+        let name = format!("{namespace}/{}{note}", metadata.name.as_deref().unwrap_or_default());
+        match Slots::of(&pod.admission, contents) {
             Slots::NoGmsa => {}
-            Slots::Good => good += 1,
-            Slots::Bare => bare.push(name),
+            Slots::UpToDate => up_to_date += 1,
+            Slots::WithoutContents => without_contents.push(name),
             Slots::Outdated => outdated.push(name),
         }
     }
-    if !bare.is_empty() {
-        let text = format!("{} name a credential spec and carry no contents: {}", bare.len(), some(&bare));
-        lines.push(Line::fail(PODS, text, "they have no identity: delete them, their controllers make new ones"));
+    if !without_contents.is_empty() {
+        let (count, names) = (without_contents.len(), some(&without_contents));
+        let text = format!("{count} name a credential spec and carry no contents: {names}");
+        let fix = "they have no identity: delete them, their controllers make new ones";
+        checks.push(Check::found(PODS, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix)));
     }
     if !outdated.is_empty() {
-        let text =
-            format!("{} carry other contents than their credential spec has now: {}", outdated.len(), some(&outdated));
-        lines.push(Line::warn(PODS, text, "delete them, their controllers make new ones"));
+        let (count, names) = (outdated.len(), some(&outdated));
+        let text = format!("{count} carry other contents than their credential spec has now: {names}");
+        checks.push(found(PODS, &rules::CONTENTS_OUTDATED, text));
     }
     if unread > 0 {
-        lines.push(Line::warn(PODS, format!("{unread} could not be understood"), "a newer kubectl gmsa may"));
+        let text = format!("{unread} could not be parsed");
+        let fix = "use a newer version of kubectl gmsa";
+        checks.push(Check::found(PODS, Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix)));
     }
-    if bare.is_empty() && outdated.is_empty() {
-        let text = match good {
+    if without_contents.is_empty() && outdated.is_empty() {
+        let text = match up_to_date {
             0 => "none uses GMSA yet".to_owned(),
             1 => "1 uses GMSA, as its credential spec is now".to_owned(),
-            good => format!("{good} use GMSA, all as their credential specs are now"),
+            count => format!("{count} use GMSA, all as their credential specs are now"),
         };
-        lines.push(Line::pass(PODS, text));
+        checks.push(Check::pass(PODS, text));
     }
 }

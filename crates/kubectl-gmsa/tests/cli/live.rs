@@ -5,139 +5,11 @@ use std::{path::Path, process::Output};
 use serde_json::{Value, json};
 
 use super::{
+    cluster::{healthy, kind, pod, run},
     program,
-    support::{Fault, Kind, SimulatedApi, Table, Verb, credential_spec},
+    support::{Fault, SimulatedApi, Verb, credential_spec},
     text,
 };
-
-/// Runs the program with a kubeconfig for the server.
-pub async fn run(api: &SimulatedApi, arguments: &[&str]) -> Output {
-    let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = folder.path().join("config");
-    std::fs::write(&kubeconfig, api.kubeconfig()).unwrap();
-    let mut command = program(folder.path());
-    command.arg("--kubeconfig").arg(&kubeconfig).args(arguments);
-    tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
-}
-
-pub fn kind(api_version: &'static str, kind: &'static str, plural: &'static str, namespaced: bool) -> Kind {
-    Kind { api_version, kind, plural, namespaced }
-}
-
-pub fn good_credspec() -> Value {
-    json!({
-        "ActiveDirectoryConfig": {"GroupManagedServiceAccounts": [
-            {"Name": "WebApp1", "Scope": "contoso.com"}, {"Name": "WebApp1", "Scope": "CONTOSO"},
-        ]},
-        "CmsPlugins": ["ActiveDirectory"],
-        "DomainJoinConfig": {
-            "DnsName": "contoso.com", "DnsTreeName": "contoso.com", "Guid": "244818ae-87ac-4fcd-92ec-e79e5252348a",
-            "MachineAccountName": "WebApp1", "NetBiosName": "CONTOSO", "Sid": "S-1-5-21-1-2-3",
-        },
-    })
-}
-
-pub fn pod(name: &str, options: &Value) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"},
-        "spec": {
-            "serviceAccountName": "web", "nodeName": "win1", "nodeSelector": {"kubernetes.io/os": "windows"},
-            "securityContext": {"windowsOptions": options}, "containers": [{"name": "iis"}],
-        },
-        "status": {"phase": "Running"},
-    })
-}
-
-pub fn webhook(name: &str, bundle: &str) -> Value {
-    json!({
-        "name": name,
-        "failurePolicy": "Fail",
-        "matchConditions": [{"name": "uses-gmsa", "expression": "true"}],
-        "clientConfig": {"caBundle": bundle, "service": {"namespace": "gmsa", "name": "webhook", "path": "/validate"}},
-        "namespaceSelector": {"matchExpressions": [
-            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", "gmsa"]},
-        ]},
-        "rules": [{
-            "apiGroups": [""], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
-            "resources": ["pods", "pods/ephemeralcontainers"],
-        }],
-    })
-}
-
-pub fn configurations(api: &SimulatedApi, change: impl Fn(&mut Value)) {
-    let ca = rcgen::CertificateParams::new(vec![]).unwrap().self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
-    let bundle = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, ca.pem());
-    for kind in ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"] {
-        let mut webhook = webhook("admission-webhook.windows-gmsa.sigs.k8s.io", &bundle);
-        change(&mut webhook);
-        api.apply(json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "gmsa"},
-            "webhooks": [webhook],
-        }));
-    }
-}
-
-pub fn namespace(name: &str) -> Value {
-    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}})
-}
-
-pub const PROBE: &str = "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: cred spec kubectl-gmsa-doctor-probe does not exist";
-
-/// A cluster in which all is well.
-pub async fn healthy() -> SimulatedApi {
-    let api = SimulatedApi::start().await;
-    for known in [
-        kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
-        kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
-        kind("v1", "Pod", "pods", true),
-        kind("v1", "Node", "nodes", false),
-        kind("v1", "Namespace", "namespaces", false),
-    ] {
-        api.define(known);
-    }
-    api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({"gitVersion": "v1.36.0"})));
-    api.fault(Verb::Create, "/subjectaccessreviews", usize::MAX, Fault::Object(json!({"status": {"allowed": true}})));
-    api.fault(
-        Verb::Create,
-        "/pods?dryRun=All",
-        usize::MAX,
-        Fault::Refuse { code: 404, reason: "NotFound", message: PROBE, retry_after: None },
-    );
-    api.apply(json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": "gmsacredentialspecs.windows.k8s.io", "annotations": {"gmsa-webhook/crd-revision": "1"}
-        },
-        "spec": {"versions": [{"name": "v1", "served": true}, {"name": "v1alpha1", "served": true}]},
-        "status": {"conditions": [{"type": "Established", "status": "True"}]},
-    }));
-    configurations(&api, |_| {});
-    let endpoint = |pod: &str| json!({"conditions": {"ready": true}, "targetRef": {"name": pod}});
-    api.apply(json!({
-        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
-        "metadata": {"name": "webhook-1", "namespace": "gmsa"},
-        "endpoints": [endpoint("webhook-a"), endpoint("webhook-b")],
-    }));
-    api.apply(json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "webhook-a", "namespace": "gmsa"},
-        "spec": {"serviceAccountName": "webhook", "containers": [{
-            "name": "webhook", "image": "gmsa-webhook:0.1.0",
-            "ports": [{"name": "https", "containerPort": 10250}, {"name": "admin", "containerPort": 9090}],
-        }]},
-    }));
-    for name in ["default", "gmsa", "kube-system", "shop"] {
-        api.apply(namespace(name));
-    }
-    api.apply(json!({
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": "win1", "labels": {"node.kubernetes.io/windows-build": "10.0.20348"}},
-    }));
-    api.apply(credential_spec("webapp1", good_credspec()));
-    let contents = good_credspec().to_string();
-    api.apply(pod("web", &json!({"gmsaCredentialSpecName": "webapp1", "gmsaCredentialSpec": contents})));
-    api.authorize_by(Table::of(&[("shop", "web", "webapp1")]));
-    api
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn check_asks_the_cluster_once_for_each_thing() {
@@ -156,6 +28,41 @@ async fn check_asks_the_cluster_once_for_each_thing() {
     assert_eq!(output.status.code(), Some(0), "{report}");
     assert_eq!(api.count(Verb::Get, "/gmsacredentialspecs/webapp1"), 1);
     assert_eq!(api.count(Verb::Create, "/namespaces/shop/localsubjectaccessreviews"), 1);
+    assert_eq!(api.count(Verb::Get, "/namespaces/shop/serviceaccounts/web"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_looks_up_what_a_pod_refers_to() {
+    let api = healthy().await;
+    api.define(kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false));
+    api.apply(json!({
+        "apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "isolated"},
+        "handler": "runhcs-wcow-hypervisor",
+    }));
+    api.delete("serviceaccounts", "shop", "web");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pod.yaml");
+    let mut pod = pod("a", &json!({"gmsaCredentialSpecName": "webapp1"}));
+    pod["spec"]["runtimeClassName"] = json!("isolated");
+    std::fs::write(&file, pod.to_string()).unwrap();
+    let check = ["check", "--live", "-f", file.to_str().unwrap(), "-o", "json"];
+    let findings = |output: &Output| -> Vec<String> {
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let found = report["findings"].as_array().unwrap().iter();
+        found.map(|found| format!("{} {}: {}", found["level"], found["rule"], found["message"])).collect()
+    };
+    let output = run(&api, &check).await;
+    assert_eq!(
+        findings(&output),
+        [
+            r#""error" "service-account-missing": "there is no service account \"web\" in namespace \"shop\" in the cluster""#,
+            r#""warning" "hyper-v": "runtime class \"isolated\" isolates containers by Hyper-V (handler \"runhcs-wcow-hypervisor\")""#,
+        ]
+    );
+    // Who may not read them hears nothing of them.
+    api.fault(Verb::Get, "/serviceaccounts/", 1, Fault::forbidden());
+    api.fault(Verb::Get, "/runtimeclasses/", 1, Fault::forbidden());
+    assert_eq!(findings(&run(&api, &check).await), [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,8 +86,8 @@ async fn a_grant_is_applied_by_server_side_apply() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn who_can_reads_the_cluster_s_roles() {
+/// A server with the roles and bindings of a golden case.
+async fn with_rbac(case: &str) -> SimulatedApi {
     let api = SimulatedApi::start().await;
     let group = "rbac.authorization.k8s.io/v1";
     for (name, plural, namespaced) in [
@@ -191,12 +98,73 @@ async fn who_can_reads_the_cluster_s_roles() {
     ] {
         api.define(kind(group, name, plural, namespaced));
     }
-    let yaml =
-        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/who-can/rbac.yaml")).unwrap();
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&yaml).unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli").join(case).join("rbac.yaml");
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&std::fs::read_to_string(file).unwrap()).unwrap();
     for object in objects.into_iter().filter(|object| !object.is_null()) {
         api.apply(object);
     }
+    api
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_of_a_grant_is_made_by_the_api_server() {
+    let api = SimulatedApi::start().await;
+    api.fault(Verb::Patch, "/apis/rbac.authorization.k8s.io/v1/", usize::MAX, Fault::Object(json!({})));
+    for option in ["--dry-run", "--dry-run=server"] {
+        api.forget_requests();
+        let output = run(&api, &["grant", "--credspec", "webapp1", "--serviceaccount", "shop:web", option]).await;
+        assert_eq!(
+            text(&output.stdout),
+            "clusterrole/gmsa-use-webapp1 applied (server dry run)\n\
+             rolebinding/gmsa-use-webapp1-web applied in shop (server dry run)\n"
+        );
+        let patches = api.requests(Verb::Patch, "");
+        assert_eq!(patches.len(), 2);
+        assert!(patches.iter().all(|patch| patch.path.ends_with("&dryRun=All")), "{patches:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_revoked_is_deleted_and_what_is_left_is_said() {
+    let api = with_rbac("who-can").await;
+    let revoke = ["grant", "--credspec", "webapp1", "--serviceaccount", "shop:api", "--revoke", "--apply"];
+    let path = "/namespaces/shop/rolebindings/gmsa-use-webapp1-api?";
+    // The binding is there, and is not deleted by a dry run.
+    api.fault(Verb::Delete, path, 2, Fault::Object(json!({})));
+    let output = run(&api, &[&revoke[..], &["--dry-run"]].concat()).await;
+    let dry = "rolebinding/gmsa-use-webapp1-api deleted in shop (server dry run)\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (dry, Some(0)), "{}", text(&output.stderr));
+    assert!(api.requests(Verb::Delete, "")[0].path.ends_with("&dryRun=All"));
+    let output = run(&api, &revoke).await;
+    let deleted = "rolebinding/gmsa-use-webapp1-api deleted in shop\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (deleted, Some(0)));
+    assert_eq!(api.count(Verb::Delete, ""), 2);
+    // Another binding gives the same.
+    api.apply(json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "all"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:serviceaccounts:shop"}],
+    }));
+    let output = run(&api, &revoke).await;
+    let left = "there is no rolebinding/gmsa-use-webapp1-api in shop\n\
+                shop:api may still use webapp1, by ClusterRoleBinding all of ClusterRole cluster-admin\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (left, Some(1)), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn can_reads_the_cluster_s_credential_specs_and_roles() {
+    let api = with_rbac("who-can").await;
+    for name in ["webapp1", "webapp2"] {
+        api.apply(credential_spec(name, json!({})));
+    }
+    let output = run(&api, &["can", "shop:web"]).await;
+    let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/can/stdout");
+    assert_eq!(text(&output.stdout), std::fs::read_to_string(written).unwrap(), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_can_reads_the_cluster_s_roles() {
+    let api = with_rbac("who-can").await;
     let output = run(&api, &["who-can", "webapp1"]).await;
     let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/who-can/stdout");
     assert_eq!(text(&output.stdout), std::fs::read_to_string(written).unwrap(), "{}", text(&output.stderr));

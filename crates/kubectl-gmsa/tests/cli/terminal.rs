@@ -9,7 +9,11 @@ use std::{
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::{program, text};
+use super::{
+    program,
+    support::{Fault, Gate, SimulatedApi, Verb},
+    text,
+};
 
 /// A terminal: our end, and the program's.
 fn terminal() -> (File, File) {
@@ -88,4 +92,24 @@ fn colour_is_for_terminals_that_want_it() {
         });
         assert!(plain.contains("error[") && !plain.contains('\u{1b}'), "{name}: {plain:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_long_is_said_at_a_terminal() {
+    let api = SimulatedApi::start().await;
+    let gate = Gate::new();
+    api.fault(Verb::List, "/gmsacredentialspecs", 1, Fault::Hold(gate.clone()));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("config"), api.kubeconfig()).unwrap();
+    let (mut ours, theirs) = terminal();
+    let mut child = program(folder.path())
+        .args(["--kubeconfig", "config", "can", "shop:web"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::from(theirs))
+        .spawn()
+        .unwrap();
+    let said = tokio::task::spawn_blocking(move || read_until(&mut ours, "…\r\n")).await.unwrap();
+    assert_eq!(said, "reading /apis/windows.k8s.io/v1/gmsacredentialspecs, 0 so far …\r\n");
+    gate.open();
+    tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap();
 }

@@ -87,6 +87,55 @@ fn what_is_right_is_not_talked_about() {
 }
 
 #[test]
+fn what_windows_does_not_have_is_said_of_every_kind() {
+    let mut template = template("web");
+    template["spec"]["hostPID"] = json!(true);
+    template["spec"]["hostname"] = json!("web");
+    template["spec"]["containers"][0]["image"] = json!("mcr.microsoft.com/windows/nanoserver:ltsc2022");
+    template["spec"]["containers"][0]["securityContext"] = json!({"runAsUser": 0, "privileged": false});
+    let said = |kind: &str, template: &Value| {
+        let mut object = in_template(kind, template);
+        object["spec"]["replicas"] = json!(3);
+        judge(kind, &object, &usable(), &UseFact::Allowed).1.warnings
+    };
+    let nano =
+        "container \"iis\" runs on Nano Server as ContainerUser: set runAsUserName: NT AUTHORITY\\NETWORK SERVICE";
+    let hosts = "3 replicas have the same host name \"web\": services that register it conflict";
+    for kind in KINDS {
+        let expected = [
+            "the pod sets hostPID: Windows cannot share namespaces of the host",
+            "container \"iis\" sets securityContext.runAsUser: Windows has runAsUserName instead",
+            nano,
+            hosts,
+        ];
+        assert_eq!(said(kind, &template), expected, "{kind}");
+    }
+    // With `spec.os.name` the API server refuses them, whatever their value is.
+    template["spec"]["os"] = json!({"name": "windows"});
+    assert_eq!(
+        said("Deployment.apps", &template),
+        [
+            "the pod sets hostPID: the API server refuses it with spec.os.name: windows",
+            "container \"iis\" sets securityContext.privileged: the API server refuses it with spec.os.name: windows",
+            "container \"iis\" sets securityContext.runAsUser: the API server refuses it with spec.os.name: windows",
+            nano,
+            hosts,
+        ]
+    );
+    // Nothing is said of pods that do not use GMSA.
+    template["spec"]["securityContext"] = Value::Null;
+    assert_eq!(said("Deployment.apps", &template), [""; 0]);
+    // A field that cannot be read keeps nothing else back.
+    let mut odd = in_template(
+        "",
+        &json!({"spec": {"volumes": 7, "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "web"}}}}),
+    );
+    odd["spec"]["replicas"] = json!("many");
+    let (_, decision) = judge("Deployment.apps", &odd, &SpecFact::Missing, &UseFact::Allowed);
+    assert_eq!(decision.warnings[0], "GMSA cred spec \"web\" does not exist: the pods will be refused");
+}
+
+#[test]
 fn what_could_not_be_found_out_is_said() {
     let failure = Failure { timed_out: true, cause: "x".repeat(500) };
     let (_, decision) = judge(

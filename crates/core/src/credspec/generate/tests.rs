@@ -54,7 +54,7 @@ fn refuses_what_the_directory_never_prints() {
 fn makes_a_spec_that_lints_clean() {
     let plugin = Plugin {
         guid: "{CCC2A336-D7F3-4818-A213-272B7924213E}".to_owned(),
-        input: "ObjectId=1;SecretUri=https://x.example/secrets/y".to_owned(),
+        input: "ObjectId=56d9b66c-d746-4f87-bd26-26760cfdca2e;SecretUri=https://x.example/secrets/y".to_owned(),
     };
     let draft = Draft::new("webapp1".to_owned(), "WebApp1".to_owned(), west(), &["Other".to_owned()], Some(plugin));
     assert_eq!(lint::object(&draft.object()), []);
@@ -115,7 +115,7 @@ fn reads_what_was_written_for_docker() {
                 {"Name": "WebApp_1", "Scope": "west.contoso.com"}, {"Name": "WebApp_1", "Scope": "WEST"}
             ],
             "HostAccountConfig": {
-                "PortableCcgVersion": "1", "PluginGUID": "{CCC2A336-D7F3-4818-A213-272B7924213E}", "PluginInput": "x"
+                "PortableCcgVersion": "1", "PluginGUID": "{GDMA0342-266A-4D1P-831J-20990E82944F}", "PluginInput": "x"
             }
         }
     }"#;
@@ -123,8 +123,23 @@ fn reads_what_was_written_for_docker() {
     assert_eq!(draft.name, "webapp-1");
     assert_eq!(draft.domain, west());
     assert_eq!(draft.accounts, [account("WebApp_1", "west.contoso.com"), account("WebApp_1", "WEST")]);
-    let guid = "{CCC2A336-D7F3-4818-A213-272B7924213E}".to_owned();
+    let guid = "{GDMA0342-266A-4D1P-831J-20990E82944F}".to_owned();
     assert_eq!(draft.plugin, Some(Plugin { guid, input: "x".to_owned() }));
     assert_eq!(lint::object(&draft.object()), []);
     assert_eq!(Draft::from_docker(Some("own".to_owned()), docker).unwrap().name, "own");
+}
+
+#[test]
+fn the_input_of_a_plugin_becomes_a_text() {
+    let plugin = |input: &str| {
+        let json = format!(r#"{{"PluginGUID": "{{859E1386-BDB4-49E8-85C7-3070B13920E1}}"{input}}}"#);
+        serde_json::from_str::<Plugin>(&json).map(|plugin| plugin.input).map_err(|error| error.to_string())
+    };
+    let text = r#"{"credentialArn":"arn:aws:ssm:us-west-2:1:parameter/x"}"#;
+    assert_eq!(plugin(r#", "PluginInput": {"CredentialArn": "arn:aws:ssm:us-west-2:1:parameter/x"}"#).unwrap(), text);
+    assert_eq!(plugin(r#", "PluginInput": "x""#).unwrap(), "x");
+    assert_eq!(plugin("").unwrap(), "");
+    assert!(
+        plugin(r#", "PluginInput": ["x"]"#).unwrap_err().starts_with("PluginInput is neither a text nor an object")
+    );
 }

@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::{CANNOT_START, Report, Severity, bare, quote};
-use crate::diagnostic::rules::{self, Rule};
+use crate::{
+    credspec::plugin::is_guid,
+    diagnostic::rules::{self, Rule},
+};
 
 const PATH: &str = "credspec.DomainJoinConfig";
 const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
@@ -89,12 +92,6 @@ fn guid(report: &mut Report, value: Option<&Value>) {
         (format!("{} is not a GUID", quote(guid)), REMEDY.to_owned())
     };
     report.add(Severity::Error, &rules::GUID, &field, problem, CANNOT_START, remedy);
-}
-
-/// Whether a text has the shape 8-4-4-4-12, of characters that `digit` takes.
-pub(super) fn is_guid(text: &str, digit: impl Fn(u8) -> bool) -> bool {
-    let groups: Vec<_> = text.split('-').collect();
-    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.concat().bytes().all(digit)
 }
 
 fn machine_account<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v str> {

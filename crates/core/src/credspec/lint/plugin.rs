@@ -3,15 +3,11 @@
 
 use serde_json::Value;
 
-use super::{Report, Severity, domain::is_guid, quote};
-use crate::diagnostic::rules::{self, Rule};
-
-/// The plugins that are known by name: the word that people type, who makes it, and its GUID.
-pub const KNOWN_PLUGINS: [(&str, &str, &str); 3] = [
-    ("azure", "Azure Key Vault", "{CCC2A336-D7F3-4818-A213-272B7924213E}"),
-    ("aws", "AWS", "{859E1386-BDB4-49E8-85C7-3070B13920E1}"),
-    ("rancher", "Rancher", "{e4781092-f116-4b79-b55e-28eb6a224e26}"),
-];
+use super::{Report, Severity, quote};
+use crate::{
+    credspec::plugin::{Known, is_guid},
+    diagnostic::rules::{self, Rule},
+};
 
 const PATH: &str = "credspec.ActiveDirectoryConfig.HostAccountConfig";
 const SKIPPED: &str = "the host skips the plugin and, not being joined to the domain, finds no account";
@@ -30,7 +26,8 @@ pub(super) fn check(report: &mut Report, value: Option<&Value>) {
     report.unknown_keys(PATH, config, &["PluginGUID", "PluginInput", "PortableCcgVersion"]);
     version(report, config.get("PortableCcgVersion"));
     guid(report, config.get("PluginGUID"));
-    input(report, config.get("PluginInput"));
+    let known = config.get("PluginGUID").and_then(Value::as_str).and_then(Known::of_guid);
+    input(report, config.get("PluginInput"), known);
 }
 
 fn version(report: &mut Report, value: Option<&Value>) {
@@ -66,10 +63,10 @@ fn guid(report: &mut Report, value: Option<&Value>) {
     }
 }
 
-fn input(report: &mut Report, value: Option<&Value>) {
+fn input(report: &mut Report, value: Option<&Value>, known: Option<Known>) {
     const RULE: &Rule = &rules::PLUGIN_INPUT;
-    const REMEDY: &str = "one string, as the plugin's maker documents it";
     let field = format!("{PATH}.PluginInput");
+    let remedy = known.map_or("one string, as the plugin's maker documents it", Known::form);
     let problem = match value {
         Some(Value::String(input)) => {
             let lower = input.to_ascii_lowercase();
@@ -77,14 +74,19 @@ fn input(report: &mut Report, value: Option<&Value>) {
                 let why = "credential specs are not secret: whoever can read them or a pod reads the password";
                 let remedy = "keep the password in the plugin's vault and name the vault here";
                 report.add(Severity::Warning, RULE, &field, "seems to hold a password", why, remedy);
+            } else if let Some(problem) = known.and_then(|known| known.fault(input)) {
+                // A warning: the maker may have taught the plugin more than is known here.
+                let why =
+                    "the plugin does not find the user that may fetch the account, so the container does not start";
+                report.add(Severity::Warning, RULE, &field, problem, why, remedy);
             }
             return;
         }
         None | Some(Value::Null) => {
-            return report.add(Severity::Warning, RULE, &field, "is missing", "most plugins need one", REMEDY);
+            return report.add(Severity::Warning, RULE, &field, "is missing", "most plugins need one", remedy);
         }
         Some(Value::Object(_) | Value::Array(_)) => "is an object, not a string",
         Some(_) => "is not a string",
     };
-    report.add(Severity::Error, RULE, &field, problem, REFUSED, REMEDY);
+    report.add(Severity::Error, RULE, &field, problem, REFUSED, remedy);
 }

@@ -127,7 +127,7 @@ fn plugins_in_the_wrong_place_are_missing_plugins() {
 #[test]
 fn contents_beyond_what_the_api_takes_are_refused() {
     let mut spec = with("/credspec/ActiveDirectoryConfig/HostAccountConfig", None);
-    let host = json!({"PluginGUID": "{CCC2A336-D7F3-4818-A213-272B7924213E}", "PluginInput": "x".repeat(64 * 1024), "PortableCcgVersion": "1"});
+    let host = json!({"PluginGUID": "{GDMA0342-266A-4D1P-831J-20990E82944F}", "PluginInput": "x".repeat(64 * 1024), "PortableCcgVersion": "1"});
     spec["credspec"]["ActiveDirectoryConfig"]["HostAccountConfig"] = host;
     assert_one(
         &spec,
@@ -307,6 +307,33 @@ fn plugins_are_given_texts() {
             ),
         ]
     );
+}
+
+#[test]
+fn the_input_of_a_known_plugin_is_as_its_maker_documents_it() {
+    const FIELD: &str = "credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput";
+    let of = |guid: &str, input: Value| {
+        with_plugin(json!({"PluginGUID": guid, "PluginInput": input, "PortableCcgVersion": "1"}))
+    };
+    let arn = "arn:aws:secretsmanager:us-west-2:1:secret:x";
+    let aws = "{859e1386-bdb4-49e8-85c7-3070b13920e1}";
+    assert_eq!(object(&of(aws, Value::from(format!(r#"{{"credentialArn":"{arn}"}}"#)))), []);
+    let right = r#"'{"credentialArn":"arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME"}'"#;
+    assert_one(
+        &of(aws, json!(arn)),
+        &format!("warning plugin-input {FIELD}: is not a JSON object in a string -> {right}"),
+    );
+    assert_one(
+        &of(aws, json!({"CredentialArn": arn})),
+        &format!("error plugin-input {FIELD}: is an object, not a string -> {right}"),
+    );
+    assert_one(
+        &of("{E4781092-F116-4B79-B55E-28EB6A224E26}", json!("secret")),
+        &format!(
+            "warning plugin-input {FIELD}: is not the name of a namespace and of a Secret, joined by a colon -> NAMESPACE:SECRET"
+        ),
+    );
+    assert!(!format!("{:?}", object(&of(aws, json!("hunter2")))).contains("hunter2"));
 }
 
 #[test]

@@ -1,0 +1,252 @@
+//! The plugins of the Container Credential Guard that are known by name, and what each takes as its `PluginInput`.
+//!
+//! Pure. What always holds: no message quotes an input, which may hold what should have been a secret.
+
+use serde_json::{Map, Value, json};
+
+use super::{is_dns_label, is_dns_subdomain};
+
+/// A plugin that is known by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Azure Key Vault: the plugin of AKS (Microsoft: Enable GMSA for your Windows Server nodes on AKS).
+    Azure,
+    /// AWS Secrets Manager and Systems Manager (AWS: Using gMSAs for Windows containers, domainless).
+    Aws,
+    /// A Secret of Kubernetes (Rancher: Windows GMSA, CCG plugin).
+    Rancher,
+}
+
+/// The key of AWS's input. For Linux containers AWS writes it as `CredentialArn`, in an object.
+const CREDENTIAL_ARN: &str = "credentialArn";
+
+impl Known {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Azure, Self::Aws, Self::Rancher];
+
+    /// The word that people type.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Azure => "azure",
+            Self::Aws => "aws",
+            Self::Rancher => "rancher",
+        }
+    }
+
+    /// Its `PluginGUID`.
+    #[must_use]
+    pub fn guid(self) -> &'static str {
+        match self {
+            Self::Azure => "{CCC2A336-D7F3-4818-A213-272B7924213E}",
+            Self::Aws => "{859E1386-BDB4-49E8-85C7-3070B13920E1}",
+            Self::Rancher => "{e4781092-f116-4b79-b55e-28eb6a224e26}",
+        }
+    }
+
+    /// The plugin of a GUID.
+    #[must_use]
+    pub fn of_guid(guid: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.guid().eq_ignore_ascii_case(guid))
+    }
+
+    /// What its input looks like.
+    #[must_use]
+    pub fn form(self) -> &'static str {
+        match self {
+            Self::Azure => "ObjectId=GUID;SecretUri=https://VAULT.vault.azure.net/secrets/NAME",
+            Self::Aws => r#"'{"credentialArn":"arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME"}'"#,
+            Self::Rancher => "NAMESPACE:SECRET",
+        }
+    }
+
+    /// What is wrong with an input.
+    #[must_use]
+    pub fn fault(self, input: &str) -> Option<&'static str> {
+        match self {
+            Self::Azure => azure(input),
+            Self::Aws => aws(input),
+            Self::Rancher => rancher(input),
+        }
+    }
+}
+
+/// What a known plugin needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// For [`Known::Azure`]
+    Azure {
+        /// The object ID of the managed identity that may read the secret: a GUID.
+        object_id: String,
+        /// The `https` address of the secret.
+        secret_uri: String,
+    },
+    /// For [`Known::Aws`]
+    Aws {
+        /// The ARN of the secret or the parameter.
+        credential_arn: String,
+    },
+    /// For [`Known::Rancher`]
+    Rancher {
+        /// The namespace of the account provider.
+        namespace: String,
+        /// The Secret in it.
+        secret: String,
+    },
+}
+
+impl Parts {
+    /// The `PluginInput`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Azure { object_id, secret_uri } => format!("ObjectId={object_id};SecretUri={secret_uri}"),
+            Self::Aws { credential_arn } => json!({CREDENTIAL_ARN: credential_arn}).to_string(),
+            Self::Rancher { namespace, secret } => format!("{namespace}:{secret}"),
+        }
+    }
+}
+
+/// The text of an input that is an object in a file for Amazon ECS, where Kubernetes takes only a text.
+#[must_use]
+pub fn text_of_object(guid: &str, object: Map<String, Value>) -> String {
+    let is_aws = Known::of_guid(guid) == Some(Known::Aws);
+    let rename = |(key, value): (String, Value)| {
+        let known = is_aws && key.eq_ignore_ascii_case(CREDENTIAL_ARN);
+        (if known { CREDENTIAL_ARN.to_owned() } else { key }, value)
+    };
+    Value::Object(object.into_iter().map(rename).collect()).to_string()
+}
+
+fn azure(input: &str) -> Option<&'static str> {
+    let parts = input.split(';').map(str::trim).filter(|part| !part.is_empty());
+    let (mut object_id, mut secret_uri) = (None, None);
+    for part in parts {
+        match part.split_once('=') {
+            Some(("ObjectId", value)) => object_id = Some(value),
+            Some(("SecretUri", value)) => secret_uri = Some(value),
+            _ => return Some("holds something else than ObjectId= and SecretUri="),
+        }
+    }
+    let uri_is_good = |uri: &str| {
+        uri.strip_prefix("https://")
+            .and_then(|rest| rest.split_once("/secrets/"))
+            .is_some_and(|(host, name)| !host.is_empty() && !name.is_empty() && !host.contains('/'))
+    };
+    match (object_id, secret_uri) {
+        (None, _) => Some("has no ObjectId="),
+        (_, None) => Some("has no SecretUri="),
+        (Some(id), _) if !is_guid(id, |b| b.is_ascii_hexdigit()) => Some("has an ObjectId that is not a GUID"),
+        (_, Some(uri)) if !uri_is_good(uri) => Some("has a SecretUri that is not https://VAULT/secrets/NAME"),
+        _ => None,
+    }
+}
+
+fn aws(input: &str) -> Option<&'static str> {
+    let Ok(Value::Object(object)) = serde_json::from_str(input) else {
+        return Some("is not a JSON object in a string");
+    };
+    let arn = match object.get(CREDENTIAL_ARN) {
+        Some(Value::String(arn)) => arn,
+        Some(_) => return Some("has a credentialArn that is not a string"),
+        None if object.keys().any(|key| key.eq_ignore_ascii_case(CREDENTIAL_ARN)) => {
+            return Some("spells credentialArn otherwise than AWS does for Windows");
+        }
+        None => return Some("has no credentialArn"),
+    };
+    // arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE
+    let parts: Vec<&str> = arn.splitn(6, ':').collect();
+    match parts.as_slice() {
+        ["arn", partition, "secretsmanager" | "ssm", _, _, resource]
+            if partition.starts_with("aws") && !resource.is_empty() =>
+        {
+            None
+        }
+        _ => Some("has a credentialArn that is not the ARN of a secret or a parameter"),
+    }
+}
+
+fn rancher(input: &str) -> Option<&'static str> {
+    match input.split_once(':') {
+        Some((namespace, secret)) if is_dns_label(namespace) && is_dns_subdomain(secret) => None,
+        _ => Some("is not the name of a namespace and of a Secret, joined by a colon"),
+    }
+}
+
+/// Whether a text has the shape 8-4-4-4-12, of characters that `digit` takes.
+pub(super) fn is_guid(text: &str, digit: impl Fn(u8) -> bool) -> bool {
+    let groups: Vec<_> = text.split('-').collect();
+    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.concat().bytes().all(digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "arn:aws:secretsmanager:us-west-2:111122223333:secret:gmsa-plugin-input";
+
+    #[test]
+    fn what_the_makers_document_is_good() {
+        let id = "56d9b66c-d746-4f87-bd26-26760cfdca2e";
+        for (known, input) in [
+            (Known::Azure, format!("ObjectId={id};SecretUri=https://my.vault.azure.net/secrets/GMSADomainUserCred")),
+            (Known::Aws, format!(r#"{{"credentialArn": "{SECRET}"}}"#)),
+            (Known::Aws, r#"{"credentialArn": "arn:aws-cn:ssm:cn-north-1:1:parameter/gmsa"}"#.to_owned()),
+            (Known::Rancher, "accounts:user-credentials".to_owned()),
+        ] {
+            assert_eq!(known.fault(&input), None, "{input}");
+        }
+        for (parts, known) in [
+            (
+                Parts::Azure { object_id: id.to_owned(), secret_uri: "https://v.example/secrets/n".to_owned() },
+                Known::Azure,
+            ),
+            (Parts::Aws { credential_arn: SECRET.to_owned() }, Known::Aws),
+            (Parts::Rancher { namespace: "a".to_owned(), secret: "b.c".to_owned() }, Known::Rancher),
+        ] {
+            assert_eq!(known.fault(&parts.text()), None, "{parts:?}");
+        }
+    }
+
+    #[test]
+    fn each_mistake_has_its_own_words() {
+        let id = "ObjectId=56d9b66c-d746-4f87-bd26-26760cfdca2e";
+        for (known, input, fault) in [
+            (Known::Azure, "SecretUri=https://v/secrets/n", "has no ObjectId="),
+            (Known::Azure, id, "has no SecretUri="),
+            (Known::Azure, "ObjectId=app;SecretUri=https://v/secrets/n", "has an ObjectId that is not a GUID"),
+            (
+                Known::Azure,
+                &format!("{id};SecretUri=v/secrets/n"),
+                "has a SecretUri that is not https://VAULT/secrets/NAME",
+            ),
+            (
+                Known::Azure,
+                &format!("{id};SecretUri=https://v/keys/n"),
+                "has a SecretUri that is not https://VAULT/secrets/NAME",
+            ),
+            (Known::Azure, "contoso.com:user:x", "holds something else than ObjectId= and SecretUri="),
+            (Known::Aws, SECRET, "is not a JSON object in a string"),
+            (Known::Aws, "{}", "has no credentialArn"),
+            (Known::Aws, r#"{"credentialArn": 1}"#, "has a credentialArn that is not a string"),
+            (Known::Aws, r#"{"CredentialArn": "x"}"#, "spells credentialArn otherwise than AWS does for Windows"),
+            (
+                Known::Aws,
+                r#"{"credentialArn": "arn:aws:s3:::x"}"#,
+                "has a credentialArn that is not the ARN of a secret or a parameter",
+            ),
+            (Known::Rancher, "secret", "is not the name of a namespace and of a Secret, joined by a colon"),
+            (Known::Rancher, "A:b", "is not the name of a namespace and of a Secret, joined by a colon"),
+        ] {
+            assert_eq!(known.fault(input), Some(fault), "{input}");
+        }
+    }
+
+    #[test]
+    fn an_object_becomes_a_text() {
+        let object = |value: Value| value.as_object().cloned().unwrap();
+        let text = text_of_object(Known::Aws.guid(), object(json!({"CredentialArn": SECRET})));
+        assert_eq!(text, format!(r#"{{"credentialArn":"{SECRET}"}}"#));
+        assert_eq!(text_of_object("{other}", object(json!({"CredentialArn": 1}))), r#"{"CredentialArn":1}"#);
+    }
+}

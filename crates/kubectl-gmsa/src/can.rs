@@ -1,0 +1,74 @@
+//! `can`: the credential specs that a service account may use, and by which binding: `who-can` the other way round.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{
+    Outcome,
+    connect::{Connection, block_on},
+    credspec::is_credential_spec,
+    grant::ServiceAccount,
+    input, print,
+    who_can::{by, problems_of, roles_and_bindings, table},
+};
+use gmsa_cluster::{
+    authorizer::rbac::{Access, Rbac, User},
+    manifests::Manifests,
+};
+use gmsa_core::{
+    admission::Subject,
+    credspec::{GROUP, PLURAL, SpecName, VERSION},
+    diagnostic::printable::one_line,
+};
+
+/// Which service account, and whom to ask.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The service account
+    #[arg(value_name = "NAMESPACE:NAME", value_parser = ServiceAccount::parse)]
+    serviceaccount: ServiceAccount,
+    /// Read credential specs, roles and bindings from a file, a folder, or - for standard input, instead of the cluster
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+/// Lists what a service account may use.
+///
+/// # Errors
+/// Where the cluster cannot be asked.
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let (names, Manifests { documents, mut problems, .. }) = match &options.state {
+        Some(path) => {
+            let found = input::manifests(std::slice::from_ref(path));
+            let specs = found.documents.iter().filter(|document| is_credential_spec(document));
+            (specs.filter_map(|document| spec_name(document.value())).collect(), found)
+        }
+        None => block_on(async {
+            let cluster = connection.cluster().await?;
+            let specs = cluster.list(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}")).await?;
+            let names: BTreeSet<SpecName> = specs.iter().filter_map(spec_name).collect();
+            Ok((names, roles_and_bindings(&cluster).await?))
+        })?,
+    };
+    let (rbac, refused) = Rbac::from_documents(&documents);
+    problems.extend(refused);
+    let ServiceAccount { namespace, name } = &options.serviceaccount;
+    let subject = Subject { namespace: namespace.as_str().into(), service_account: name.as_str().into() };
+    let (user, groups) = (subject.user(), subject.groups());
+    let user = User { name: &user, groups: &groups };
+    let grant = |name: &SpecName| {
+        let grant = rbac.allows(&user, &Access::to_use(name, namespace))?;
+        Some([name.to_string(), one_line(&by(grant.binding)).into_owned()])
+    };
+    let rows: BTreeSet<[String; 2]> = names.iter().filter_map(grant).collect();
+    let mut text = problems_of(&problems);
+    text.push_str(&if rows.is_empty() { "none\n".to_owned() } else { table(["CREDENTIAL SPEC", "BY"], &rows) });
+    print(text.as_bytes())?;
+    Ok(if problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete })
+}
+
+fn spec_name(object: &Value) -> Option<SpecName> {
+    SpecName::parse(object.pointer("/metadata/name")?.as_str()?)
+}

@@ -1,0 +1,108 @@
+//! What a pod refers to beside credential specs: its service account and its runtime class, in the manifests or in the cluster.
+//!
+//! What always holds: what may not be read, and what files do not tell, is not reported.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde_json::Value;
+
+use crate::connect::Cluster;
+use gmsa_cluster::manifests::Document;
+use gmsa_core::credspec::is_dns_subdomain;
+
+/// Where service accounts and runtime classes are looked up.
+pub(super) enum Surroundings {
+    /// Among manifests.
+    Files(Files),
+    /// In the cluster; each object is read once.
+    Cluster(Arc<Cluster>, HashMap<String, Option<Value>>),
+}
+
+/// What manifests hold.
+#[derive(Default)]
+pub(super) struct Files {
+    /// The service accounts of each namespace.
+    accounts: HashMap<String, Vec<String>>,
+    /// The handlers of runtime classes.
+    handlers: HashMap<String, String>,
+}
+
+/// What is known of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existence {
+    /// It exists, or nothing says otherwise.
+    Fine,
+    /// The manifests hold others of its kind in its namespace.
+    NotInFiles,
+    /// The cluster does not have it.
+    NotInCluster,
+}
+
+impl Surroundings {
+    /// From manifests; objects without a namespace are in `namespace`.
+    pub(super) fn of_files(documents: &[Document], namespace: &str) -> Self {
+        let mut files = Files::default();
+        for document in documents {
+            let text = |pointer: &str| document.value().pointer(pointer).and_then(Value::as_str);
+            let Some(name) = text("/metadata/name") else { continue };
+            match (document.group(), document.kind()) {
+                ("", "ServiceAccount") => {
+                    let namespace = text("/metadata/namespace").unwrap_or(namespace);
+                    files.accounts.entry(namespace.to_owned()).or_default().push(name.to_owned());
+                }
+                ("node.k8s.io", "RuntimeClass") => {
+                    files.handlers.insert(name.to_owned(), text("/handler").unwrap_or_default().to_owned());
+                }
+                _ => {}
+            }
+        }
+        Self::Files(files)
+    }
+
+    /// From the cluster.
+    pub(super) fn of_cluster(cluster: Arc<Cluster>) -> Self {
+        Self::Cluster(cluster, HashMap::new())
+    }
+
+    /// Whether a service account exists. Every namespace gets `default` by itself.
+    pub(super) async fn service_account(&mut self, namespace: &str, name: &str) -> Existence {
+        if name == "default" || !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
+            return Existence::Fine;
+        }
+        match self {
+            Self::Files(files) => match files.accounts.get(namespace) {
+                Some(known) if !known.iter().any(|known| known == name) => Existence::NotInFiles,
+                _ => Existence::Fine,
+            },
+            Self::Cluster(cluster, known) => {
+                let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}");
+                match find(cluster, known, path).await {
+                    Some(None) => Existence::NotInCluster,
+                    _ => Existence::Fine,
+                }
+            }
+        }
+    }
+
+    /// The handler of a runtime class, where it is known.
+    pub(super) async fn handler(&mut self, class: &str) -> Option<String> {
+        match self {
+            Self::Files(files) => files.handlers.get(class).cloned(),
+            Self::Cluster(cluster, known) if is_dns_subdomain(class) => {
+                let found = find(cluster, known, format!("/apis/node.k8s.io/v1/runtimeclasses/{class}")).await??;
+                found.get("handler").and_then(Value::as_str).map(str::to_owned)
+            }
+            Self::Cluster(..) => None,
+        }
+    }
+}
+
+/// The object of a path; `None` where it could not be read.
+async fn find(cluster: &Cluster, known: &mut HashMap<String, Option<Value>>, path: String) -> Option<Option<Value>> {
+    if let Some(found) = known.get(&path) {
+        return Some(found.clone());
+    }
+    let found = cluster.find(&path).await.ok()?;
+    known.insert(path, found.clone());
+    Some(found)
+}

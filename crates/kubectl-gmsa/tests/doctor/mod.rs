@@ -1,0 +1,86 @@
+//! `doctor` on the simulated API server: green where all is well, and what it says of each fault.
+
+mod certificates;
+mod install;
+mod one_pod;
+mod service;
+mod usage;
+
+use serde_json::{Value, json};
+
+use super::{
+    cluster::{healthy, run},
+    support::{Fault, SimulatedApi, Verb},
+    text,
+};
+
+/// The webhook in the configurations of the healthy cluster.
+const NAME: &str = "gmsa/admission-webhook.windows-gmsa.sigs.k8s.io";
+
+/// The checks that do not pass, once `fault` is in the cluster, each with its rule.
+async fn complaints(fault: impl FnOnce(&SimulatedApi)) -> Vec<String> {
+    let api = healthy().await;
+    fault(&api);
+    let output = run(&api, &["doctor", "--json"]).await;
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let checks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let complaint = |check: &Value| {
+        let [status, about, text, rule] = ["status", "about", "text", "rule"].map(|key| check[key].as_str().unwrap());
+        format!("{status} {about}: {text} [{rule}]")
+    };
+    checks.iter().filter(|check| check["status"] != "pass").map(complaint).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_healthy_install_is_all_pass() {
+    let api = healthy().await;
+    let output = run(&api, &["doctor"]).await;
+    let expected = "\
+pass  API server           answers, v1.36.0
+pass  custom resource      serves v1, v1alpha1
+pass  configuration        gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
+pass  certificate          the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is valid for N days
+pass  configuration        gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
+pass  certificate          the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is valid for N days
+pass  call of the webhook  the API server reaches it and trusts its certificate (dry run in default)
+pass  service              gmsa/webhook has 2 of 2 endpoints ready
+pass  service              runs gmsa-webhook:0.1.0
+pass  permissions          gmsa:webhook has the permissions that it needs
+pass  namespaces           pods are reviewed in 2 of 4
+pass  credential specs     no problems found in 1
+pass  pods                 1 uses GMSA, as its credential spec is now
+pass  Windows nodes        1 of 10.0.20348
+";
+    let days = |line: &str| match line.split_once(" is valid for ") {
+        Some((head, _)) => format!("{head} is valid for N days\n"),
+        None => format!("{line}\n"),
+    };
+    let found: String = text(&output.stdout).lines().map(days).collect::<Vec<_>>().concat();
+    assert_eq!(found, expected, "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_complaint_has_its_rule_and_what_to_do() {
+    let api = healthy().await;
+    api.undefine("customresourcedefinitions");
+    let output = run(&api, &["doctor"]).await;
+    let complaint = "
+fail  custom resource      gmsacredentialspecs.windows.k8s.io is not installed [crd-missing]
+                           -> Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.
+pass  configuration        gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
+";
+    assert!(text(&output.stdout).contains(complaint), "{}", text(&output.stdout));
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_ends_when_the_install_is_ready() {
+    let api = healthy().await;
+    let pod = "/namespaces/gmsa/endpointslices";
+    api.fault(Verb::List, pod, 1, Fault::Object(json!({"items": []})));
+    let output = run(&api, &["doctor", "--wait", "60"]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    assert_eq!(text(&output.stderr), "waiting: service: gmsa/webhook has 0 of 0 endpoints ready\n");
+    assert_eq!(api.count(Verb::List, pod), 2);
+}

@@ -1,0 +1,40 @@
+//! What `doctor` says of credential specs, pods, namespaces and nodes.
+
+use serde_json::json;
+
+use super::{
+    super::{
+        cluster::pod,
+        support::{Fault, Verb},
+    },
+    complaints,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_of_its_users_are_found() {
+    let found = complaints(|api| {
+        let mut wrong = api.object("gmsacredentialspecs", "", "webapp1").unwrap();
+        wrong["metadata"] = json!({"name": "wrong"});
+        wrong["credspec"]["DomainJoinConfig"]["Sid"] = json!("S-1-5-21-1-2-3-4");
+        api.apply(wrong);
+        api.apply(pod("bare", &json!({"gmsaCredentialSpecName": "webapp1"})));
+        api.apply(pod("old", &json!({"gmsaCredentialSpecName": "webapp1", "gmsaCredentialSpec": "{}"})));
+        let labels = json!({"node.kubernetes.io/windows-build": "10.0.17763"});
+        api.apply(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "win2", "labels": labels}}));
+        api.apply(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "loose", "labels": {"kubernetes.io/metadata.name": "gmsa"}}}));
+    })
+    .await;
+    assert_eq!(
+        found,
+        [
+            "warn namespaces: pods are not reviewed in loose [namespaces-excluded]",
+            "fail credential specs: wrong: credspec.DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-4\" is an account's SID: one number too many [sid]",
+            "fail pods: 1 name a credential spec and carry no contents: shop/bare [name-without-contents]",
+            "warn pods: 1 carry other contents than their credential spec has now: shop/old [contents-outdated]",
+            "warn Windows nodes: of several builds: 1 of 10.0.17763, 1 of 10.0.20348 [windows-build]",
+        ]
+    );
+    let found = complaints(|api| api.fault(Verb::List, "/api/v1/nodes", usize::MAX, Fault::forbidden())).await;
+    let refused = "could not be checked: the API server answered 403: not allowed here";
+    assert_eq!(found, [format!("warn Windows nodes: {refused} [not-checked]")]);
+}

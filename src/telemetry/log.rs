@@ -1,0 +1,147 @@
+//! The log: tracing-subscriber's formatters over tracing-appender's thread.
+//!
+//! What always holds: code that logs never waits for the reader of the log; at most [`LINES`] lines wait to be written, further
+//! ones are dropped and counted; an event is one line, whatever its values hold, because control characters are escaped; when
+//! the guard is dropped, the lines that wait are written, or given up after a second if nothing reads them.
+
+use std::{
+    fmt::{self, Write as _},
+    io::{self, BufWriter, Write},
+    mem,
+    sync::{Arc, OnceLock},
+    thread,
+    time::Duration,
+};
+
+use tracing::{Subscriber, field::Field, level_filters::LevelFilter, subscriber};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::{
+    Layer,
+    field::MakeExt as _,
+    fmt::{
+        MakeWriter,
+        format::{Writer, debug_fn},
+    },
+    layer::SubscriberExt as _,
+    registry,
+    registry::LookupSpan,
+};
+
+use super::Format;
+
+/// The most lines that wait to be written: about 1 MiB, since texts from outside are cut.
+const LINES: usize = 4096;
+
+/// How long lines are collected after a write. Many lines are one write, which matters when every pod is a line.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A layer that writes events to what `open` gives, by a thread of its own.
+pub(super) fn layer<S, W>(format: Format, open: impl Open<W>) -> (Box<dyn Layer<S> + Send + Sync>, WorkerGuard)
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: Write + Send + 'static,
+{
+    let dropped = Arc::new(OnceLock::new());
+    let out = Out {
+        buffer: BufWriter::new(open()),
+        open,
+        format,
+        dropped: Arc::clone(&dropped),
+        reported: 0,
+        since_report: 0,
+    };
+    let (lines, guard) =
+        NonBlockingBuilder::default().lossy(true).buffered_lines_limit(LINES).thread_name("log").finish(out);
+    dropped.get_or_init(|| lines.error_counter());
+    (formatter(format, lines), guard)
+}
+
+fn formatter<S, W>(format: Format, out: W) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(out);
+    match format {
+        Format::Text => layer.fmt_fields(debug_fn(write_field).delimited(" ")).boxed(),
+        Format::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
+    }
+}
+
+/// Opens the log's file, as [`io::stderr`] does.
+pub(super) trait Open<W>: Fn() -> W + Clone + Send + Sync + 'static {}
+
+impl<W, F: Fn() -> W + Clone + Send + Sync + 'static> Open<W> for F {}
+
+/// What the thread writes to. The thread flushes it when no line waits.
+struct Out<W: Write, F> {
+    buffer: BufWriter<W>,
+    open: F,
+    format: Format,
+    /// How many lines were dropped so far. It is set once there is a thread.
+    dropped: Arc<OnceLock<ErrorCounter>>,
+    reported: usize,
+    /// The lines that were written since the last report.
+    since_report: usize,
+}
+
+impl<W: Write + 'static, F: Open<W>> Out<W, F> {
+    /// Writes how many lines were dropped, past the lines that wait: where they fill their room there is none for this one.
+    fn report(&mut self) -> io::Result<()> {
+        self.since_report = 0;
+        let dropped = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);
+        let new = dropped - mem::replace(&mut self.reported, dropped);
+        if new > 0 {
+            self.buffer.flush()?;
+            let direct = formatter(self.format, self.open.clone()).with_filter(LevelFilter::WARN);
+            subscriber::with_default(registry().with(direct), || {
+                tracing::warn!(dropped = new, "log lines were dropped: the log is not read fast enough");
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write + 'static, F: Open<W>> Write for Out<W, F> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.buffer.write_all(line)?;
+        self.since_report += 1;
+        if self.since_report == LINES {
+            self.report()?;
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.buffer.flush()?;
+        self.report()?;
+        thread::sleep(PAUSE);
+        Ok(())
+    }
+}
+
+/// Writes a field as `name=value`, and the message without its name. tracing-subscriber escapes what colours a terminal, but not
+/// the end of a line.
+fn write_field(out: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    match field.name() {
+        "message" => write!(Escaped(out), "{value:?}"),
+        name => write!(Escaped(out), "{name}={value:?}"),
+    }
+}
+
+/// Writes a text with its control characters escaped.
+struct Escaped<'o, 'w>(&'o mut Writer<'w>);
+
+impl fmt::Write for Escaped<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for piece in text.split_inclusive(char::is_control) {
+            let plain = piece.trim_end_matches(char::is_control);
+            self.0.write_str(plain)?;
+            write!(self.0, "{}", piece.get(plain.len()..).unwrap_or_default().escape_default())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

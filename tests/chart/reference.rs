@@ -1,0 +1,94 @@
+//! The metrics in `docs/metrics.md`, from a scrape that shows every metric with every value of its labels.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use gmsa_webhook::metrics::{Metrics, scrape};
+
+/// The metrics of one name.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Family {
+    /// The name, without what [`samples`](Self::samples) add to it.
+    pub name: String,
+    /// The kind: `counter`, `gauge`, `histogram` or `info`.
+    pub kind: String,
+    /// What it says.
+    pub help: String,
+    /// The names that a query uses.
+    pub samples: BTreeSet<String>,
+    /// The labels with the values that each can have.
+    pub labels: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Every family that a scrape can show.
+pub fn families() -> Vec<Family> {
+    let (metrics, registry) = Metrics::new("VERSION");
+    metrics.show_all();
+    read(&scrape(&registry).unwrap())
+}
+
+/// Every family, as Markdown.
+pub fn markdown(families: &[Family]) -> String {
+    let mut out = HEAD.to_owned();
+    for family in families {
+        let samples: Vec<String> = family.samples.iter().map(|sample| format!("`{sample}`")).collect();
+        let samples = samples.join(", ");
+        write!(out, "\n## `{}`\n\n{}.\n\nType {}: {samples}.\n", family.name, family.help, family.kind).unwrap();
+        let mut labels = family.labels.iter().filter(|(label, _)| *label != "le").peekable();
+        if labels.peek().is_some() {
+            out.push_str("\n| Label | Values |\n|---|---|\n");
+        }
+        for (label, values) in labels {
+            let numbers = values.iter().all(|value| value.parse::<f64>().is_ok());
+            let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+            let values = if numbers { "a number".to_owned() } else { values.join(", ") };
+            writeln!(out, "| `{label}` | {values} |").unwrap();
+        }
+    }
+    out
+}
+
+const HEAD: &str = "# Metrics
+
+Made from the registry by `UPDATE_SNAPSHOTS=1 cargo test --test chart`: do not edit.
+
+`/metrics` on the admin port speaks OpenMetrics. A combination of labels is shown once it has happened. No label takes its
+value from what a client sends, so their number is bounded.
+";
+
+/// Takes a scrape apart. It is this process's own: what does not look like one is left out.
+fn read(scrape: &str) -> Vec<Family> {
+    let mut families: Vec<Family> = Vec::new();
+    for line in scrape.lines() {
+        if let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) {
+            // The registry ends what it is given with a full stop.
+            let help = help.trim_end_matches('.').to_owned();
+            families.push(Family { name: name.to_owned(), help, ..Family::default() });
+        } else if let Some(family) = families.last_mut() {
+            if let Some((_, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+                kind.clone_into(&mut family.kind);
+            } else if !line.starts_with('#') {
+                sample(family, line);
+            }
+        }
+    }
+    families
+}
+
+/// Adds the name and the labels of one line. No value of a label holds a quote or a comma: they are enums, static words
+/// and numbers.
+fn sample(family: &mut Family, line: &str) {
+    let end = line.find(['{', ' ']).unwrap_or(line.len());
+    let (name, rest) = line.split_at(end);
+    family.samples.insert(name.to_owned());
+    let Some((labels, _)) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) else { return };
+    for (label, value) in labels.split(',').filter_map(|label| label.split_once('=')) {
+        let value = value.trim_matches('"');
+        let values = family.labels.entry(label.to_owned()).or_default();
+        if !value.is_empty() {
+            values.insert(value.to_owned());
+        }
+    }
+}

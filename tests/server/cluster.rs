@@ -1,0 +1,56 @@
+//! The webhook's side of a cluster, against the simulated API server and through a real client: what is asked, how often,
+//! and what is made of each answer and of each way to fail.
+
+use std::{sync::Arc, time::Duration};
+
+use gmsa_core::{
+    admission::{Failure, Subject},
+    credspec::SpecName,
+};
+use gmsa_webhook::apiserver::ApiServer;
+use tokio::time::Instant;
+
+use crate::support::SimulatedApi;
+
+mod access;
+mod cache;
+mod counted;
+mod limits;
+mod live;
+mod memory;
+mod pods;
+mod replica;
+mod scene;
+mod silence;
+mod watch;
+
+/// The collection of credential specs, as URLs name it.
+const SPECS: &str = "/apis/windows.k8s.io/v1/gmsacredentialspecs";
+/// A part of the URL of every access review.
+const REVIEWS: &str = "/localsubjectaccessreviews";
+/// A deadline that is far away.
+const SOON: Duration = Duration::from_secs(10);
+
+fn connect(api: &SimulatedApi) -> Arc<ApiServer> {
+    Arc::new(ApiServer::new(api.config()).unwrap())
+}
+
+fn spec_name(name: &str) -> SpecName {
+    SpecName::parse(name).unwrap()
+}
+
+fn subject(namespace: &str, service_account: &str) -> Subject {
+    Subject { namespace: namespace.into(), service_account: service_account.into() }
+}
+
+fn within(time: Duration) -> Instant {
+    Instant::now() + time
+}
+
+fn failed(cause: &str) -> Failure {
+    Failure { timed_out: false, cause: cause.to_owned() }
+}
+
+fn timed_out(cause: &str) -> Failure {
+    Failure { timed_out: true, cause: cause.to_owned() }
+}

@@ -1,0 +1,157 @@
+//! The cache: what is answered from memory, and what is not.
+
+use std::sync::Arc;
+
+use gmsa_core::admission::{Source, SpecFact};
+use gmsa_webhook::resolver::{Freshness, Resolved, Resolver as _};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::{
+    Duration, SOON, SPECS,
+    scene::{Scene, describe, is},
+    spec_name, timed_out, within,
+};
+use crate::support::{Fault, Gate, SimulatedApi, Verb, credential_spec};
+
+#[tokio::test]
+async fn what_is_known_is_answered_from_memory_without_a_call() {
+    let scene = Scene::synced(&["web", "other"]).await;
+    for _ in 0..100 {
+        assert_eq!(scene.look_up("web").await, is("first", Source::Cache));
+        assert_eq!(scene.look_up("other").await, is("first", Source::Cache));
+    }
+    assert_eq!(scene.reads(), 0);
+    assert!(scene.shows("gmsa_webhook_specs_known 2"));
+}
+
+#[tokio::test]
+async fn many_pages_are_one_list() {
+    let api = SimulatedApi::start().await;
+    for n in 0..601 {
+        api.apply(credential_spec(&format!("spec-{n}"), json!({"is": "first"})));
+    }
+    let scene = Scene::start(api);
+    scene.knows(601).await;
+    scene.becomes("synced").await;
+    let pages: Vec<String> = scene.api.requests(Verb::List, SPECS).into_iter().map(|page| page.path).collect();
+    assert_eq!(pages.len(), 3, "{pages:?}");
+    assert!(pages.iter().all(|page| page.contains("limit=250")), "{pages:?}");
+    assert_eq!(scene.look_up("spec-600").await, is("first", Source::Cache));
+}
+
+#[tokio::test]
+async fn events_are_seen_at_once() {
+    let scene = Scene::synced(&["web"]).await;
+    scene.api.apply(credential_spec("web", json!({"is": "second"})));
+    scene.says("web", "second").await;
+    scene.api.apply(credential_spec("new", json!({"is": "first"})));
+    scene.knows(2).await;
+    assert_eq!(scene.look_up("new").await, is("first", Source::Cache));
+    scene.api.delete("gmsacredentialspecs", "", "web");
+    scene.knows(1).await;
+    assert_eq!(scene.reads(), 0);
+    assert_eq!(scene.look_up("web").await, is("missing", Source::Api));
+    assert_eq!(scene.reads(), 1);
+}
+
+#[tokio::test]
+async fn a_credspec_that_is_no_object_is_known_to_be_unusable() {
+    let scene = Scene::synced(&["web"]).await;
+    scene.api.apply(credential_spec("web", json!("text")));
+    scene.says("web", "unusable").await;
+    assert_eq!(scene.reads(), 0);
+}
+
+#[tokio::test]
+async fn not_found_is_never_said_from_memory() {
+    let scene = Scene::synced(&["web"]).await;
+    for times in 1..=3 {
+        assert_eq!(scene.look_up("unknown").await, is("missing", Source::Api));
+        assert_eq!(scene.reads(), times);
+    }
+}
+
+#[tokio::test]
+async fn a_spec_is_found_in_the_moment_in_which_it_is_created_and_then_remembered() {
+    let scene = Scene::synced(&["web"]).await;
+    scene.hang_watch().await;
+    scene.api.apply(credential_spec("new", json!({"is": "first"})));
+    assert_eq!(scene.look_up("new").await, is("first", Source::Api));
+    assert_eq!(scene.look_up("new").await, is("first", Source::Cache));
+    assert_eq!(scene.reads(), 1);
+}
+
+#[tokio::test]
+async fn truth_is_read_where_it_is_asked_for_and_memory_learns_it() {
+    let scene = Scene::synced(&["web"]).await;
+    scene.hang_watch().await;
+    scene.api.apply(credential_spec("web", json!({"is": "second"})));
+    assert_eq!(scene.look_up("web").await, is("first", Source::Cache));
+    let truth = scene.ask("web", Freshness::Live).await;
+    assert_eq!((describe(&truth.fact), truth.source), is("second", Source::Api));
+    assert_eq!(scene.look_up("web").await, is("second", Source::Cache));
+    scene.api.delete("gmsacredentialspecs", "", "web");
+    assert_eq!(scene.ask("web", Freshness::Live).await.fact, SpecFact::Missing);
+    assert_eq!(scene.look_up("web").await, is("missing", Source::Api));
+    assert_eq!(scene.reads(), 3);
+}
+
+#[tokio::test]
+async fn who_asks_at_the_same_time_shares_one_read() {
+    let scene = Scene::synced(&["web"]).await;
+    let gate = Gate::new();
+    scene.api.fault(Verb::Get, SPECS, usize::MAX, Fault::Hold(gate.clone()));
+    let mut asking = JoinSet::new();
+    for _ in 0..200 {
+        let cache = Arc::clone(&scene.cache);
+        asking.spawn(async move { cache.resolve(&spec_name("unknown"), Freshness::Any, within(SOON)).await });
+    }
+    scene.api.wait_for(Verb::Get, SPECS, 1).await;
+    gate.open();
+    let answers = asking.join_all().await;
+    assert_eq!(scene.reads(), 1);
+    assert!(answers.iter().all(|answer| answer.fact == SpecFact::Missing), "{answers:?}");
+    assert_eq!(answers.iter().filter(|answer| answer.source == Source::Joined).count(), 199);
+}
+
+#[tokio::test]
+async fn a_reader_that_is_out_of_time_says_so_and_does_not_fail_the_others() {
+    let scene = Scene::synced(&["web"]).await;
+    let gate = Gate::new();
+    scene.api.fault(Verb::Get, SPECS, 1, Fault::Hold(gate.clone()));
+    let unknown = spec_name("unknown");
+    let hasty = scene.cache.resolve(&unknown, Freshness::Any, within(Duration::from_millis(200)));
+    let patient = scene.cache.resolve(&unknown, Freshness::Any, within(Duration::from_secs(1)));
+    // The answer comes when the hasty one has given up.
+    let hasty = async {
+        let answer = hasty.await;
+        gate.open();
+        answer
+    };
+    let (hasty, patient) = tokio::join!(hasty, patient);
+    let cause = "no answer from the API server within 0.2 s";
+    assert_eq!(hasty, Resolved { fact: SpecFact::Failed(timed_out(cause)), source: Source::Api });
+    assert_eq!(patient, Resolved { fact: SpecFact::Missing, source: Source::Joined });
+    assert_eq!(scene.reads(), 1);
+}
+
+#[tokio::test]
+async fn a_read_that_began_before_a_deletion_does_not_bring_the_object_back() {
+    let scene = Scene::synced(&["web"]).await;
+    let gate = Gate::new();
+    scene.api.fault(Verb::Get, SPECS, 1, Fault::Hold(gate.clone()));
+    let early = {
+        let cache = Arc::clone(&scene.cache);
+        tokio::spawn(async move { cache.resolve(&spec_name("web"), Freshness::Live, within(SOON)).await })
+    };
+    // The answer is made, and held.
+    scene.api.wait_for(Verb::Get, SPECS, 1).await;
+    scene.api.delete("gmsacredentialspecs", "", "web");
+    scene.knows(0).await;
+    assert_eq!(scene.look_up("web").await, is("missing", Source::Api), "the read from before is not shared");
+    gate.open();
+    assert_eq!(describe(&early.await.unwrap().fact), "first");
+    assert_eq!(scene.look_up("web").await, is("missing", Source::Api));
+    assert!(scene.shows("gmsa_webhook_specs_known 0"));
+}

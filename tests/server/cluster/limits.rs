@@ -1,0 +1,202 @@
+//! Limits on the calls in flight, asserted exactly: each kind of call has its own.
+
+use std::sync::Arc;
+
+use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
+use gmsa_webhook::{
+    apiserver::CallKind,
+    authorizer::{Authorizer as _, Verdict, access_review::AccessReviews},
+    resolver::{Freshness, Resolver as _},
+};
+use serde_json::{Value, json};
+use tokio::{task::JoinSet, time::Instant};
+
+use super::{
+    Duration, REVIEWS, SOON, SPECS, connect,
+    pods::{WEB, create, options, pod, simple},
+    replica::{MUTATE, Replica},
+    scene::{Scene, describe},
+    spec_name, subject, timed_out, within,
+};
+use crate::support::{Fault, Gate, PATIENCE, SimulatedApi, Table, Verb, credential_spec};
+
+const UNKNOWN: &str = "/gmsacredentialspecs/unknown-";
+const KNOWN: &str = "/gmsacredentialspecs/spec-";
+
+/// Lets everything go on that can; nothing more is sent after that.
+async fn settle() {
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Asks for `names` at once; the answers are held back.
+fn ask(scene: &Scene, names: impl Iterator<Item = String>, freshness: Freshness) -> JoinSet<SpecFact> {
+    let mut asking = JoinSet::new();
+    for name in names {
+        let cache = Arc::clone(&scene.cache);
+        asking.spawn(async move { cache.resolve(&spec_name(&name), freshness, within(PATIENCE)).await.fact });
+    }
+    asking
+}
+
+#[tokio::test]
+async fn reads_of_known_and_of_unknown_names_have_limits_of_their_own() {
+    let names: Vec<String> = (0..100).map(|n| format!("spec-{n}")).collect();
+    let scene = Scene::synced(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let gate = Gate::new();
+    scene.api.fault(Verb::Get, SPECS, usize::MAX, Fault::Hold(gate.clone()));
+    let unknown = ask(&scene, (0..100).map(|n| format!("unknown-{n}")), Freshness::Any);
+    let known = ask(&scene, names.into_iter(), Freshness::Live);
+    scene.api.wait_for(Verb::Get, UNKNOWN, 8).await;
+    scene.api.wait_for(Verb::Get, KNOWN, 24).await;
+    settle().await;
+    assert_eq!((scene.api.count(Verb::Get, UNKNOWN), scene.api.count(Verb::Get, KNOWN)), (8, 24));
+    gate.open();
+    assert_eq!(unknown.join_all().await, vec![SpecFact::Missing; 100]);
+    assert!(known.join_all().await.iter().all(|fact| describe(fact) == "first"));
+}
+
+#[tokio::test]
+async fn names_that_were_found_are_known_without_a_list_too() {
+    let api = SimulatedApi::start().await;
+    for n in 0..30 {
+        api.apply(credential_spec(&format!("spec-{n}"), json!({"is": "first"})));
+    }
+    api.fault(Verb::List, SPECS, usize::MAX, Fault::forbidden());
+    let scene = Scene::start(api);
+    scene.becomes("live").await;
+    let names = || (0..30).map(|n| format!("spec-{n}"));
+    ask(&scene, names(), Freshness::Any).join_all().await;
+    scene.api.forget_requests();
+    let gate = Gate::new();
+    scene.api.fault(Verb::Get, SPECS, usize::MAX, Fault::Hold(gate.clone()));
+    let asking = ask(&scene, names(), Freshness::Any);
+    scene.api.wait_for(Verb::Get, KNOWN, 24).await;
+    settle().await;
+    assert_eq!(scene.api.count(Verb::Get, KNOWN), 24);
+    gate.open();
+    assert!(asking.join_all().await.iter().all(|fact| describe(fact) == "first"));
+}
+
+#[tokio::test]
+async fn access_reviews_have_a_limit_and_each_namespace_a_quarter_of_it() {
+    let api = SimulatedApi::start().await;
+    let gate = Gate::new();
+    api.fault(Verb::Create, REVIEWS, usize::MAX, Fault::Hold(gate.clone()));
+    let authorizer = Arc::new(AccessReviews::new(connect(&api)));
+    let mut asking = JoinSet::new();
+    let mut ask = |namespace: &'static str, questions: usize| {
+        for n in 0..questions {
+            let authorizer = Arc::clone(&authorizer);
+            asking.spawn(async move {
+                let (subject, spec) = (subject(namespace, "default"), spec_name(&format!("spec-{n}")));
+                authorizer.may_use(&subject, &spec, within(PATIENCE)).await
+            });
+        }
+    };
+    ask("crowd", 100);
+    api.wait_for(Verb::Create, "/crowd/", 8).await;
+    settle().await;
+    assert_eq!(api.count(Verb::Create, REVIEWS), 8);
+    for namespace in ["a", "b", "c", "d", "e"] {
+        ask(namespace, 20);
+    }
+    api.wait_for(Verb::Create, REVIEWS, 32).await;
+    settle().await;
+    assert_eq!(api.count(Verb::Create, REVIEWS), 32);
+    // A turn that does not come is a time-out, which says so.
+    let late = within(Duration::from_millis(200));
+    let late = authorizer.may_use(&subject("late", "default"), &spec_name("web"), late).await;
+    let cause = "32 other calls to the API server were under way for 0.2 s";
+    assert_eq!(late, Verdict { fact: UseFact::Failed(timed_out(cause)), source: Source::Api });
+    assert_eq!(api.count(Verb::Create, REVIEWS), 32);
+    gate.open();
+    assert_eq!(asking.join_all().await.len(), 200);
+}
+
+#[test]
+fn all_calls_in_flight_fit_into_one_connection() {
+    let kinds = [CallKind::AccessReview, CallKind::KnownSpec, CallKind::UnknownSpec, CallKind::Background];
+    assert_eq!(kinds.map(CallKind::limit), [32, 24, 8, 16]);
+    assert_eq!(CallKind::AccessReview.share(), 8);
+}
+
+/// A pod that names 24 credential specs which nobody created.
+fn hostile(namespace: &str, number: usize, contents: Option<&str>) -> Value {
+    let container = |n: usize| {
+        let name = format!("unknown-{number}-{n}");
+        json!({"name": format!("c{n}"), "securityContext": options(&name, contents)})
+    };
+    let containers: Vec<Value> = (0..24).map(container).collect();
+    create(namespace, &json!({"containers": containers}))
+}
+
+fn flood(replica: &Replica, reviews: usize, webhook: Webhook, contents: Option<&'static str>) -> JoinSet<()> {
+    let mut flood = JoinSet::new();
+    for number in 0..reviews {
+        let reviewer = replica.reviewer.clone();
+        flood.spawn(async move {
+            let body = hostile("crowd", number, contents).to_string();
+            let review = Review::parse(body.as_bytes(), webhook).unwrap();
+            // None of them gives up on its own.
+            let now = Instant::now();
+            reviewer.decide(webhook, &review, now, now + Duration::from_secs(3600)).await;
+        });
+    }
+    flood
+}
+
+#[tokio::test]
+async fn a_thousand_reviews_of_unknown_names_hold_no_other_up() {
+    let replica = Replica::start().await;
+    // No read of an unknown name ever ends.
+    let gate = Gate::new();
+    replica.api.fault(Verb::Get, UNKNOWN, usize::MAX, Fault::Hold(gate.clone()));
+    replica.api.authorize_by(Table::of(&[("crowd", "till", "web"), ("crowd", "till", "db")]));
+    let mut flood = flood(&replica, 1000, MUTATE, None);
+    replica.api.wait_for(Verb::Get, UNKNOWN, 8).await;
+    // From memory; with an access review in the very namespace of the flood; with a read of a known name.
+    replica.allows(MUTATE, &pod("shop", "till", false)).await;
+    replica.allows(Webhook::Validate, &pod("crowd", "till", true)).await;
+    let differ = "the GMSA cred spec contents for pod \"pod\" does not match the contents of GMSA resource \"web\": \
+                  they hold other values";
+    replica.denies(Webhook::Validate, &simple("crowd", "till", r#"{"is": "other"}"#), 422, differ).await;
+    assert_eq!(replica.api.count(Verb::Get, UNKNOWN), 8);
+    assert_eq!(replica.calls(), (9, 2));
+    // What nobody waits for any more is not asked.
+    flood.shutdown().await;
+    gate.open();
+    settle().await;
+    assert_eq!(replica.api.count(Verb::Get, UNKNOWN), 8);
+    replica.denies(MUTATE, &hostile("shop", 0, None), 404, "cred spec unknown-0-0 does not exist").await;
+}
+
+#[tokio::test]
+async fn a_thousand_reviews_in_one_namespace_leave_access_reviews_to_the_others() {
+    let replica = Replica::start().await;
+    let gate = Gate::new();
+    replica.api.fault(Verb::Create, "/namespaces/crowd/", usize::MAX, Fault::Hold(gate.clone()));
+    let mut flood = flood(&replica, 1000, Webhook::Validate, Some(WEB));
+    replica.api.wait_for(Verb::Create, REVIEWS, 8).await;
+    replica.allows(Webhook::Validate, &pod("shop", "till", true)).await;
+    assert_eq!(replica.api.count(Verb::Create, "/namespaces/crowd/"), 8);
+    flood.shutdown().await;
+    gate.open();
+    settle().await;
+    assert_eq!(replica.api.count(Verb::Create, "/namespaces/crowd/"), 8);
+}
+
+#[tokio::test]
+async fn a_review_that_waits_for_a_turn_ends_by_its_deadline() {
+    let replica = Replica::start().await;
+    replica.api.fault(Verb::Get, UNKNOWN, usize::MAX, Fault::Silence);
+    // Few enough that another one may wait.
+    let mut flood = flood(&replica, 10, MUTATE, None);
+    replica.api.wait_for(Verb::Get, UNKNOWN, 8).await;
+    let asked = Instant::now();
+    let decision = replica.decide(MUTATE, &hostile("shop", 1, None)).await;
+    assert!(!decision.is_allowed(), "{decision:?}");
+    assert!(asked.elapsed() <= SOON + Duration::from_secs(5), "{:?}", asked.elapsed());
+    flood.shutdown().await;
+}

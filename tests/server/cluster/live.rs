@@ -1,0 +1,153 @@
+//! Live reads: what the API server says of a credential spec, and the ways in which it may say nothing.
+
+use gmsa_core::admission::{Source, SpecFact};
+use gmsa_webhook::resolver::{Freshness, Resolved, Resolver as _, live::Live};
+use serde_json::json;
+
+use super::{Duration, SOON, SPECS, connect, failed, spec_name, timed_out, within};
+use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec};
+
+const NO_DEFINITION: &str = "the API server does not know GMSACredentialSpec: its CustomResourceDefinition \
+                             gmsacredentialspecs.windows.k8s.io, version v1, is not installed";
+
+async fn read(api: &SimulatedApi, name: &str, time: Duration) -> SpecFact {
+    let Resolved { fact, source } =
+        Live::new(connect(api)).resolve(&spec_name(name), Freshness::Any, within(time)).await;
+    assert_eq!(source, Source::Api);
+    fact
+}
+
+/// What a read of an existing credential spec brings when `fault` befalls every try.
+async fn read_despite(fault: Fault, time: Duration) -> (SpecFact, usize) {
+    let api = SimulatedApi::start().await;
+    api.apply(credential_spec("web", json!({})));
+    api.fault(Verb::Get, SPECS, usize::MAX, fault);
+    let fact = read(&api, "web", time).await;
+    (fact, api.count(Verb::Get, SPECS))
+}
+
+fn contents(fact: &SpecFact) -> &str {
+    match fact {
+        SpecFact::Contents(contents) => contents.text(),
+        other => panic!("no contents: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_credential_spec_is_read_by_one_get_of_its_name() {
+    let api = SimulatedApi::start().await;
+    api.apply(credential_spec("web.example", json!({"b": "<", "a": 1})));
+    assert_eq!(contents(&read(&api, "web.example", SOON).await), r#"{"a":1,"b":"\u003c"}"#);
+    let requests = api.requests(Verb::Get, "");
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].path, "/apis/windows.k8s.io/v1/gmsacredentialspecs/web.example");
+}
+
+#[tokio::test]
+async fn a_missing_object_is_missing_and_asked_for_once() {
+    let api = SimulatedApi::start().await;
+    assert_eq!(read(&api, "web", SOON).await, SpecFact::Missing);
+    assert_eq!(api.count(Verb::Get, SPECS), 1);
+}
+
+#[tokio::test]
+async fn a_missing_definition_is_not_a_missing_object() {
+    let api = SimulatedApi::start().await;
+    api.undefine("gmsacredentialspecs");
+    assert_eq!(read(&api, "web", SOON).await, SpecFact::Failed(failed(NO_DEFINITION)));
+}
+
+#[tokio::test]
+async fn a_404_that_names_no_object_is_not_a_missing_object() {
+    let message = "the server could not find the requested resource";
+    let fault = Fault::Refuse { code: 404, reason: "NotFound", message, retry_after: None };
+    assert_eq!(read_despite(fault, SOON).await, (SpecFact::Failed(failed(NO_DEFINITION)), 1));
+}
+
+#[tokio::test]
+async fn what_is_not_an_object_under_credspec_is_unusable() {
+    let api = SimulatedApi::start().await;
+    for credspec in [json!(null), json!("text"), json!([{}]), json!(1)] {
+        api.apply(credential_spec("web", credspec.clone()));
+        assert_eq!(read(&api, "web", SOON).await, SpecFact::Unusable, "{credspec}");
+    }
+    let mut without = credential_spec("web", json!({}));
+    without.as_object_mut().unwrap().remove("credspec");
+    api.apply(without);
+    assert_eq!(read(&api, "web", SOON).await, SpecFact::Unusable);
+}
+
+#[tokio::test]
+async fn an_answer_about_another_object_is_none() {
+    let other = "the API server's answer is about another object than the one that was asked for";
+    let object = credential_spec("other", json!({"a": 1}));
+    assert_eq!(read_despite(Fault::Object(object), SOON).await, (SpecFact::Failed(failed(other)), 1));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_credential_spec_is_a_failure_that_does_not_quote_it() {
+    let cause = "the API server's answer is not a GMSACredentialSpec";
+    assert_eq!(read_despite(Fault::Text(200, "<html>secret</html>"), SOON).await, (SpecFact::Failed(failed(cause)), 1));
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_in_the_api_servers_words_and_not_tried_again() {
+    let cause = "the API server answered 403: not allowed here";
+    assert_eq!(read_despite(Fault::forbidden(), SOON).await, (SpecFact::Failed(failed(cause)), 1));
+}
+
+#[tokio::test]
+async fn a_server_error_is_tried_again_once() {
+    let cause = "the API server answered 500: etcdserver: no leader";
+    assert_eq!(read_despite(Fault::internal_error(), SOON).await, (SpecFact::Failed(failed(cause)), 2));
+    let cause = "the API server answered 502 Bad Gateway";
+    let proxy = Fault::Text(502, "<html>secret</html>");
+    assert_eq!(read_despite(proxy, SOON).await, (SpecFact::Failed(failed(cause)), 2));
+    let cause = "the API server's answer broke off";
+    assert_eq!(read_despite(Fault::Cut, SOON).await, (SpecFact::Failed(failed(cause)), 2));
+}
+
+#[tokio::test]
+async fn the_second_try_counts() {
+    for fault in [Fault::internal_error(), Fault::too_many_requests(0), Fault::Cut] {
+        let api = SimulatedApi::start().await;
+        api.apply(credential_spec("web", json!({})));
+        api.fault(Verb::Get, SPECS, 1, fault.clone());
+        assert_eq!(contents(&read(&api, "web", SOON).await), "{}", "{fault:?}");
+        assert_eq!(api.count(Verb::Get, SPECS), 2, "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_second_try_waits_as_long_as_the_api_server_asks() {
+    let api = SimulatedApi::start().await;
+    api.apply(credential_spec("web", json!({})));
+    api.fault(Verb::Get, SPECS, 1, Fault::too_many_requests(1));
+    let asked = tokio::time::Instant::now();
+    assert_eq!(contents(&read(&api, "web", SOON).await), "{}");
+    assert!(asked.elapsed() >= Duration::from_secs(1), "after {:?}", asked.elapsed());
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_second_try_that_would_come_too_late() {
+    let cause = "the API server answered 429: Too many requests, please try again later.";
+    let asked = tokio::time::Instant::now();
+    assert_eq!(read_despite(Fault::too_many_requests(120), PATIENCE).await, (SpecFact::Failed(failed(cause)), 1));
+    assert!(asked.elapsed() < PATIENCE, "after {:?}", asked.elapsed());
+}
+
+#[tokio::test]
+async fn silence_ends_with_the_deadline() {
+    let cause = "no answer from the API server within 0.2 s";
+    let deadline = Duration::from_millis(200);
+    assert_eq!(read_despite(Fault::Silence, deadline).await, (SpecFact::Failed(timed_out(cause)), 1));
+}
+
+#[tokio::test]
+async fn an_unreachable_api_server_is_named_so_with_what_the_system_said() {
+    let mut api = SimulatedApi::start().await;
+    api.stop().await;
+    let cause = "the API server cannot be reached: client error (Connect): tcp connect error: \
+                 Connection refused (os error 111)";
+    assert_eq!(read(&api, "web", SOON).await, SpecFact::Failed(failed(cause)));
+}

@@ -1,0 +1,111 @@
+//! What ten thousand credential specs cost in memory. The cache is measured in a process of its own: this very test, run
+//! again with the server's address.
+
+use std::{env, fs, process::Command, sync::Arc};
+
+use gmsa_core::admission::Source;
+use gmsa_webhook::{
+    apiserver::ApiServer,
+    metrics::Metrics,
+    resolver::{Freshness, Resolver as _, cache::Cache},
+};
+use serde_json::{Value, json};
+use tokio::{task::JoinSet, time::timeout};
+
+use super::{SOON, spec_name, within};
+use crate::support::{PATIENCE, SimulatedApi, Verb, credential_spec};
+
+const SPECS: usize = 10_000;
+/// What may be allocated of the 40 MiB: the rest is for the program's own pages, of which a debug build has too many.
+const LIMIT_KIB: usize = 30 * 1024;
+/// The test below, as the test runner knows it.
+const TEST: &str = "cluster::memory::ten_thousand_specs_take_less_than_forty_mebibytes_even_when_they_are_listed_again";
+const ADDRESS: &str = "GMSA_WEBHOOK_TEST_SIMULATED_API";
+
+/// A credential spec of about 600 bytes.
+fn contents(n: usize) -> Value {
+    json!({
+        "CmsPlugins": ["ActiveDirectory"],
+        "DomainJoinConfig": {
+            "Sid": "S-1-5-21-2126449477-2524075714-3094792973",
+            "Guid": "244818ae-87ac-4fcd-92ec-e79e5252348a",
+            "MachineAccountName": format!("WebApp{n}"),
+            "DnsName": "department.contoso.example.com",
+            "DnsTreeName": "contoso.example.com",
+            "NetBiosName": "CONTOSO",
+        },
+        "ActiveDirectoryConfig": {"GroupManagedServiceAccounts": [
+            {"Name": format!("WebApp{n}"), "Scope": "department.contoso.example.com"},
+            {"Name": format!("WebApp{n}"), "Scope": "CONTOSO"},
+        ], "HostAccountConfig": {
+            "PortableCcgVersion": "1",
+            "PluginGUID": "{CCC2A336-D7F3-4818-A213-272B7924213E}",
+            "PluginInput": "ObjectId=00000000-0000-0000-0000-000000000000",
+        }},
+    })
+}
+
+#[test]
+fn ten_thousand_specs_take_less_than_forty_mebibytes_even_when_they_are_listed_again() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    match env::var(ADDRESS) {
+        Ok(address) => println!("allocated KiB: {}", runtime.block_on(measure(&address))),
+        Err(_) => runtime.block_on(serve()),
+    }
+}
+
+async fn serve() {
+    let api = SimulatedApi::start().await;
+    for n in 0..SPECS {
+        let mut spec = credential_spec(&format!("webapp-{n}"), contents(n));
+        // What the API server adds on its own.
+        spec["metadata"]["managedFields"] = json!([{
+            "manager": "kubectl-client-side-apply", "operation": "Update", "apiVersion": "windows.k8s.io/v1",
+            "time": "2026-11-21T00:31:36Z", "fieldsType": "FieldsV1", "fieldsV1": {"f:credspec": {"f:CmsPlugins": {}}},
+        }]);
+        api.apply(spec);
+    }
+    let child = Command::new(env::current_exe().unwrap())
+        .args([TEST, "--exact", "--nocapture"])
+        .env(ADDRESS, api.url())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The first list and its watch, then the past is forgotten: a second list.
+    api.wait_for(Verb::Watch, "gmsacredentialspecs", 1).await;
+    api.apply(credential_spec("webapp-1", contents(SPECS)));
+    api.compact();
+    api.cut_watches();
+    api.wait_for(Verb::List, "gmsacredentialspecs", 2 * SPECS.div_ceil(250)).await;
+    // Only now what the other process waits for.
+    api.apply(credential_spec("webapp-0", contents(SPECS)));
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let lists = api.count(Verb::List, "gmsacredentialspecs");
+    assert_eq!(lists, 2 * SPECS.div_ceil(250), "{output}");
+    let allocated = output.lines().find_map(|line| line.strip_prefix("allocated KiB: "));
+    let allocated: usize = allocated.unwrap_or_else(|| panic!("{output}")).parse().unwrap();
+    assert!(allocated < LIMIT_KIB, "{allocated} KiB");
+}
+
+/// The memory that this process has allocated and touched, once the cache has come to know the last change.
+async fn measure(address: &str) -> usize {
+    let mut config = kube::Config::new(address.parse().unwrap());
+    config.root_cert = Some(Vec::new());
+    let (cache, watch) = Cache::new(Arc::new(ApiServer::new(config).unwrap()), Metrics::new("test").0);
+    let mut owner = JoinSet::new();
+    owner.spawn(watch);
+    let changed = async {
+        loop {
+            let answer = cache.resolve(&spec_name("webapp-0"), Freshness::Any, within(SOON)).await;
+            if answer.source == Source::Cache && format!("{:?}", answer.fact).contains("WebApp10000") {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, changed).await.unwrap();
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let allocated = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    allocated.trim().trim_end_matches(" kB").parse().unwrap()
+}

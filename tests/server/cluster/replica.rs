@@ -1,0 +1,102 @@
+//! The webhook as it runs in a cluster, from the review to the decision.
+
+use std::{convert::Infallible, sync::Arc};
+
+use gmsa_core::admission::{Decision, Review, Verdict, Webhook};
+use gmsa_webhook::{
+    authorizer::{access_review::AccessReviews, remembered::Remembered},
+    metrics::Metrics,
+    resolver::cache::Cache,
+    server::Reviewer,
+};
+use serde_json::{Value, json};
+use tokio::{
+    task::JoinSet,
+    time::{self, Instant},
+};
+
+use super::{Duration, REVIEWS, SOON, SPECS, connect, pods::pod};
+use crate::support::{PATIENCE, SimulatedApi, Table, Verb, credential_spec};
+
+pub const TTL: Duration = Duration::from_secs(10);
+pub const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
+
+/// The webhook as it runs in a cluster, without its port.
+pub struct Replica {
+    pub api: SimulatedApi,
+    pub reviewer: Reviewer,
+    _watch: JoinSet<Infallible>,
+}
+
+impl Replica {
+    /// With the credential specs `web` and `db`, which `till` and `clerk` may use in `shop`, and a warm cache.
+    pub async fn start() -> Self {
+        let api = SimulatedApi::start().await;
+        for name in ["web", "db"] {
+            api.apply(credential_spec(name, json!({"is": name})));
+        }
+        api.authorize_by(Table::of(&[
+            ("shop", "till", "web"),
+            ("shop", "till", "db"),
+            ("shop", "clerk", "web"),
+            ("mall", "till", "web"),
+        ]));
+        Self::on(api).await
+    }
+
+    pub async fn on(api: SimulatedApi) -> Self {
+        let (metrics, _) = Metrics::new("test");
+        let server = connect(&api);
+        let (cache, watch) = Cache::new(Arc::clone(&server), metrics.clone());
+        let mut owner = JoinSet::new();
+        owner.spawn(watch);
+        let mut ready = cache.ready();
+        time::timeout(PATIENCE, ready.wait_for(|ready| *ready)).await.unwrap().unwrap();
+        let authorizer = Remembered::new(AccessReviews::new(server), TTL);
+        let reviewer = Reviewer::new(Arc::new(cache), Arc::new(authorizer), false, metrics);
+        api.forget_requests();
+        Self { api, reviewer, _watch: owner }
+    }
+
+    pub async fn decide(&self, webhook: Webhook, review: &Value) -> Decision {
+        decide(&self.reviewer, webhook, review).await
+    }
+
+    pub async fn allows(&self, webhook: Webhook, review: &Value) {
+        let decision = self.decide(webhook, review).await;
+        assert!(decision.is_allowed(), "{decision:?}");
+    }
+
+    pub async fn denies(&self, webhook: Webhook, review: &Value, code: u16, message: &str) {
+        match self.decide(webhook, review).await.verdict {
+            Verdict::Denied(denial) => assert_eq!((denial.code(), denial.to_string()), (code, message.to_owned())),
+            Verdict::Allowed(_) | Verdict::WouldDeny { .. } => {
+                panic!("allowed, where this should be the denial: {message}")
+            }
+        }
+    }
+
+    /// Waits until memory is believed; forgets the requests until then.
+    pub async fn is_warm(&self) {
+        loop {
+            self.api.forget_requests();
+            self.allows(MUTATE, &pod("shop", "till", false)).await;
+            if self.calls() == (0, 0) {
+                return;
+            }
+            time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Reads and access reviews so far.
+    pub fn calls(&self) -> (usize, usize) {
+        (self.api.count(Verb::Get, SPECS), self.api.count(Verb::Create, REVIEWS))
+    }
+}
+
+pub async fn decide(reviewer: &Reviewer, webhook: Webhook, review: &Value) -> Decision {
+    let body = review.to_string();
+    let review = Review::parse(body.as_bytes(), webhook).unwrap();
+    let now = Instant::now();
+    reviewer.decide(webhook, &review, now, now + SOON).await
+}

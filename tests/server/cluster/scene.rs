@@ -1,0 +1,159 @@
+//! A cache on a simulated API server, and how to see what it knows.
+
+use std::sync::Arc;
+
+use gmsa_core::admission::{Source, SpecFact};
+use gmsa_webhook::{
+    metrics::{self, Metrics},
+    resolver::{Freshness, Resolved, Resolver as _, cache::Cache},
+};
+use serde_json::json;
+use tokio::{task::JoinSet, time};
+
+use super::{Duration, SOON, SPECS, connect, spec_name, within};
+use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec, eventually};
+
+/// A cache on a simulated API server; its watch runs until this is dropped.
+pub struct Scene {
+    pub api: SimulatedApi,
+    pub cache: Arc<Cache>,
+    registry: Box<dyn Fn() -> String>,
+    _watch: JoinSet<std::convert::Infallible>,
+}
+
+impl Scene {
+    /// A cache that has just been started.
+    pub fn start(api: SimulatedApi) -> Self {
+        let (metrics, registry) = Metrics::new("test");
+        let (cache, watch) = Cache::new(connect(&api), metrics);
+        let mut owner = JoinSet::new();
+        owner.spawn(watch);
+        let scrape = move || metrics::scrape(&registry).unwrap();
+        Self { api, cache: Arc::new(cache), registry: Box::new(scrape), _watch: owner }
+    }
+
+    /// A cache that knows these credential specs; the requests of its start are forgotten.
+    pub async fn synced(names: &[&str]) -> Self {
+        Self::synced_on(SimulatedApi::start().await, names).await
+    }
+
+    /// The same, on a server that has been started.
+    pub async fn synced_on(api: SimulatedApi, names: &[&str]) -> Self {
+        for name in names {
+            api.apply(credential_spec(name, json!({"is": "first"})));
+        }
+        let scene = Self::start(api);
+        scene.becomes("synced").await;
+        scene.api.forget_requests();
+        scene
+    }
+
+    pub async fn ready(&self) {
+        let mut ready = self.cache.ready();
+        time::timeout(PATIENCE, ready.wait_for(|ready| *ready)).await.unwrap().unwrap();
+    }
+
+    pub fn is_ready(&self) -> bool {
+        *self.cache.ready().borrow()
+    }
+
+    pub fn shows(&self, line: &str) -> bool {
+        (self.registry)().lines().any(|shown| shown == line)
+    }
+
+    /// How often a watch was found to withhold changes.
+    pub fn stuck(&self) -> u64 {
+        let text = (self.registry)();
+        let line = text.lines().find_map(|line| line.strip_prefix("gmsa_webhook_spec_watch_stuck_total "));
+        line.unwrap().parse().unwrap()
+    }
+
+    /// Moves the clock by `step` at a time until `condition` holds, and gives the time that this took. The clock stands
+    /// still while the API server has something to answer.
+    pub async fn elapse(&self, step: Duration, limit: Duration, mut condition: impl FnMut() -> bool) -> Duration {
+        let mut elapsed = Duration::ZERO;
+        loop {
+            // Both sides run on this thread: each round lets all that is ready go on.
+            let (mut quiet, mut sent) = (0, 0);
+            while quiet < 10 {
+                time::sleep(Duration::from_millis(1)).await;
+                let before = std::mem::replace(&mut sent, self.api.bytes_sent());
+                quiet = if self.api.is_idle() && before == sent { quiet + 1 } else { 0 };
+            }
+            if condition() {
+                return elapsed;
+            }
+            assert!(elapsed < limit, "nothing happened within {limit:?}");
+            pass(step).await;
+            elapsed += step;
+        }
+    }
+
+    pub async fn becomes(&self, state: &str) {
+        let line = format!("gmsa_webhook_spec_watch_state{{state=\"{state}\"}} 1");
+        eventually(&line, || self.shows(&line)).await;
+    }
+
+    pub async fn knows(&self, specs: usize) {
+        let line = format!("gmsa_webhook_specs_known {specs}");
+        eventually(&line, || self.shows(&line)).await;
+    }
+
+    pub async fn ask(&self, name: &str, freshness: Freshness) -> Resolved {
+        self.cache.resolve(&spec_name(name), freshness, within(SOON)).await
+    }
+
+    /// What is known of a credential spec, and from where: `("first", Source::Cache)`.
+    pub async fn look_up(&self, name: &str) -> (String, Source) {
+        let Resolved { fact, source } = self.ask(name, Freshness::Any).await;
+        (describe(&fact), source)
+    }
+
+    /// Waits until memory says `wanted`.
+    pub async fn says(&self, name: &str, wanted: &str) {
+        let asking = async {
+            while self.look_up(name).await != (wanted.to_owned(), Source::Cache) {
+                time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        assert!(time::timeout(PATIENCE, asking).await.is_ok(), "memory never said {wanted:?} of {name}");
+    }
+
+    pub fn reads(&self) -> usize {
+        self.api.count(Verb::Get, SPECS)
+    }
+
+    /// Makes the watch silent: it is connected, but what happens does not come through.
+    pub async fn hang_watch(&self) {
+        let before = self.api.count(Verb::Watch, SPECS);
+        self.api.fault(Verb::Watch, SPECS, usize::MAX, Fault::Silence);
+        self.api.cut_watches();
+        self.api.wait_for(Verb::Watch, SPECS, before + 1).await;
+        // Connected again: memory answers.
+        self.says("web", "first").await;
+        self.api.forget_requests();
+    }
+}
+
+pub fn describe(fact: &SpecFact) -> String {
+    match fact {
+        SpecFact::Contents(contents) => {
+            let text: serde_json::Value = serde_json::from_str(contents.text()).unwrap();
+            text["is"].as_str().unwrap().to_owned()
+        }
+        SpecFact::Missing => "missing".to_owned(),
+        SpecFact::Unusable => "unusable".to_owned(),
+        SpecFact::Failed(failure) => failure.cause.clone(),
+    }
+}
+
+pub fn is(text: &str, source: Source) -> (String, Source) {
+    (text.to_owned(), source)
+}
+
+/// Moves the clock, which stands still only for this: sockets know no other clock than the real one.
+pub async fn pass(duration: Duration) {
+    time::pause();
+    time::advance(duration).await;
+    time::resume();
+}

@@ -1,0 +1,140 @@
+//! The golden cases through the decision core, over TLS, and against the program in standalone mode.
+
+#[path = "../../support/golden.rs"]
+mod cases;
+
+use std::{
+    collections::HashMap,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::OnceLock,
+};
+
+use futures::FutureExt as _;
+use gmsa_core::admission::{Enforcement, Facts, Needs, Plan, Review, Source, Webhook};
+use gmsa_webhook::{authorizer::Authorizer as _, standalone::Standalone};
+use serde_json::Value;
+use tokio::time::Instant;
+
+fn webhook(name: &str) -> Webhook {
+    match name {
+        "mutate" => Webhook::Mutate { random_hostname: false },
+        "validate" => Webhook::Validate,
+        "validate-workload" => Webhook::ValidateWorkload,
+        "validate-credspec" => Webhook::ValidateCredspec { strict: false },
+        other => panic!("no webhook is called {other}"),
+    }
+}
+
+/// Files answer at once: no runtime is needed to ask them.
+fn facts(cluster: &Standalone, needs: &Needs) -> Facts {
+    let specs = needs.specs.iter().map(|name| (name.clone(), cluster.specs.fact(name), Source::Files));
+    let uses = needs.uses.iter().map(|name| {
+        let subject = needs.subject.as_ref().unwrap();
+        let verdict = cluster.rbac.may_use(subject, name, Instant::now()).now_or_never().unwrap();
+        (name.clone(), verdict.fact, verdict.source)
+    });
+    Facts { specs: specs.collect(), uses: uses.collect(), hostname: None }
+}
+
+#[test]
+fn the_core_answers_every_case() {
+    let mut clusters: HashMap<PathBuf, Standalone> = HashMap::new();
+    cases::check(|case, name, enforcement| {
+        let cluster = clusters.entry(case.cluster.clone()).or_insert_with(|| Standalone::load(&case.cluster).unwrap());
+        let review = Review::parse(&case.review, webhook(name)).unwrap();
+        let plan = Plan::new(webhook(name), &review).with_enforcement(enforcement);
+        review.answer(&plan.decide(&facts(cluster, &plan.needs())))
+    });
+}
+
+/// The bodies of all cases.
+pub fn reviews() -> &'static [Vec<u8>] {
+    static REVIEWS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    REVIEWS.get_or_init(|| cases::cases().into_iter().map(|case| case.review).collect())
+}
+
+/// Posts a case the way the API server does.
+async fn post(server: &crate::https::Server, case: &cases::Case, name: &str) -> Vec<u8> {
+    let answer = server.post(&format!("/{name}?timeout=10s"), case.review.clone()).await;
+    assert_eq!(answer.status, 200, "{}: {}", case.name, answer.text());
+    answer.body.to_vec()
+}
+
+#[test]
+fn the_server_answers_every_case_over_tls() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut servers: HashMap<(PathBuf, Enforcement), crate::https::Server> = HashMap::new();
+    cases::check(|case, name, enforcement| {
+        runtime.block_on(async {
+            let server = servers.entry((case.cluster.clone(), enforcement)).or_insert_with(|| {
+                crate::https::Setup { enforcement, ..crate::https::Setup::standalone(&case.cluster) }.start()
+            });
+            post(server, case, name).await
+        })
+    });
+}
+
+/// The program as a person starts it; it ends with the test.
+struct Program {
+    child: Child,
+    /// Where it puts its CA.
+    _folder: tempfile::TempDir,
+    server: crate::https::Server,
+}
+
+impl Program {
+    /// Starts it and waits for the line that says where it listens.
+    fn start(cluster: &Path, enforcement: Enforcement) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"))
+            .env("TMPDIR", folder.path())
+            .args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json"])
+            .args(["--enforcement", if enforcement == Enforcement::Warn { "warn" } else { "Enforce" }])
+            .arg("--standalone")
+            .arg(cluster)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut value_of = |field: &str| loop {
+            // The log ends where the program does.
+            let line: Value = serde_json::from_str(&log.next().expect("the program ended").unwrap()).unwrap();
+            if let Some(value) = line[field].as_str() {
+                return value.to_owned();
+            }
+        };
+        let ca = std::fs::read_to_string(value_of("ca")).unwrap();
+        let address = value_of("address").parse().unwrap();
+        // Nobody else reads the log: a full pipe would stop the program.
+        std::thread::spawn(move || log.for_each(drop));
+        let closing = tokio_util::sync::CancellationToken::new();
+        Self {
+            child,
+            _folder: folder,
+            server: crate::https::Server { address, ca, closing, task: tokio::spawn(async { 0 }) },
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+#[test]
+fn the_program_answers_every_case_in_standalone_mode() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut programs: HashMap<(PathBuf, Enforcement), Program> = HashMap::new();
+    cases::check(|case, name, enforcement| {
+        runtime.block_on(async {
+            let program = programs
+                .entry((case.cluster.clone(), enforcement))
+                .or_insert_with(|| Program::start(&case.cluster, enforcement));
+            post(&program.server, case, name).await
+        })
+    });
+}

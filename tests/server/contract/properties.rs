@@ -1,0 +1,282 @@
+//! What holds for any pod, any contents and any bytes.
+
+use std::fmt::Write as _;
+
+use gmsa_core::credspec::{Contents, compare::compare};
+use proptest::{collection::vec, option, prelude::*, sample::select};
+use serde_json::{Map, Value, json};
+
+use super::{
+    golden, hostile,
+    oracle::{self, LISTS, World, created, has_duplicate_key, slots, updated},
+    world::{agrees, mutate, review, validate},
+};
+
+const SPECS: [&str; 3] = ["web", "db", "cache"];
+
+fn specs() -> Map<String, Value> {
+    let specs = json!({
+        "web": {"account": "web", "domain": "contoso"},
+        "db": {"account": "db", "more": [{"Name": "db"}]},
+        "cache": {},
+    });
+    specs.as_object().unwrap().clone()
+}
+
+/// Contents of a credential spec, whole, rewritten or spoilt; often not of the one that the slot names.
+fn contents() -> impl Strategy<Value = String> {
+    let of = |spec: &str| specs()[spec].to_string();
+    let texts: Vec<String> = SPECS.iter().map(|spec| of(spec)).collect();
+    let mut more = vec![
+        r#" {"domain" : "contoso", "account":"web"}"#.to_owned(),
+        r#"{"account":"admin","account":"web","domain":"contoso"}"#.to_owned(),
+        r#"{"account":"db","more":[{"Name":"admin","Name":"db"}]}"#.to_owned(),
+        r#"{"account":"admin","domain":"contoso"}"#.to_owned(),
+        "{".to_owned(),
+        String::new(),
+    ];
+    more.extend(texts);
+    select(more)
+}
+
+fn options(names: Vec<&'static str>) -> impl Strategy<Value = Value> {
+    (option::of(select(names)), option::weighted(0.7, contents())).prop_map(
+        |(name, contents)| json!({"windowsOptions": {"gmsaCredentialSpecName": name, "gmsaCredentialSpec": contents}}),
+    )
+}
+
+/// A pod with up to three containers of each kind, whose slots come from `slot`.
+fn pod<S: Strategy<Value = Value>>(slot: impl Fn() -> S) -> impl Strategy<Value = Value> {
+    let containers = || vec(option::weighted(0.7, slot()), 0..=3);
+    (option::of(slot()), [containers(), containers(), containers()], any::<bool>()).prop_map(
+        |(own, lists, backwards)| {
+            let mut pod = json!({"metadata": {"name": "p"}, "spec": {"securityContext": own}});
+            for ((list, _), slots) in LISTS.iter().zip(lists) {
+                let container = |(at, slot)| json!({"name": format!("c{at}"), "securityContext": slot});
+                let mut containers: Vec<Value> = slots.into_iter().enumerate().map(container).collect();
+                if backwards {
+                    containers.reverse();
+                }
+                pod["spec"][*list] = json!(containers);
+            }
+            pod
+        },
+    )
+}
+
+fn any_pod() -> impl Strategy<Value = Value> {
+    pod(|| options(vec!["web", "web", "db", "cache", "missing", "Not-A-Name", ""]))
+}
+
+/// A pod whose slots name credential specs that exist, or have none, and that nobody has expanded.
+fn unexpanded_pod() -> impl Strategy<Value = Value> {
+    pod(|| select(SPECS.to_vec()).prop_map(|name| json!({"windowsOptions": {"gmsaCredentialSpecName": name}})))
+}
+
+fn world() -> impl Strategy<Value = World> {
+    let names = || vec(select(vec!["web", "db", "cache", "missing"]).prop_map(str::to_owned), 0..=4);
+    (names(), names(), 0u8..4).prop_map(|(mut allowed, unknown, some_unknown)| {
+        allowed.push("web".to_owned());
+        World { specs: specs(), allowed, unknown: if some_unknown == 0 { unknown } else { Vec::new() } }
+    })
+}
+
+fn open_world() -> World {
+    World { specs: specs(), allowed: SPECS.map(str::to_owned).to_vec(), unknown: Vec::new() }
+}
+
+fn create(pod: &Value) -> Value {
+    review("CREATE", "", pod, &Value::Null)
+}
+
+proptest! {
+    #[test]
+    fn a_new_pod_is_judged_as_the_oracle_judges_it(pod in any_pod(), world in world()) {
+        let expected = slots(&pod).iter().try_for_each(|slot| created(slot, &world));
+        let outcome = validate(&create(&pod), &world);
+        prop_assert!(agrees(&outcome, &expected), "{outcome:?}, not {expected:?}");
+    }
+
+    #[test]
+    fn an_updated_pod_is_judged_as_the_oracle_judges_it(
+        old in any_pod(), new in any_pod(), keep in any::<bool>(), added in option::of(options(vec!["web", "db", ""])),
+        world in world(),
+    ) {
+        // Two pods that have nothing in common are refused at once: often the new one is the old one and a container.
+        let mut new = if keep { old.clone() } else { new };
+        if let Some(slot) = added {
+            let ephemeral = new["spec"]["ephemeralContainers"].as_array_mut().unwrap();
+            ephemeral.insert(0, json!({"name": "debugger", "securityContext": slot}));
+        }
+        let expected = updated(&old, &new, &world);
+        let outcome = validate(&review("UPDATE", "ephemeralcontainers", &new, &old), &world);
+        prop_assert!(agrees(&outcome, &expected), "{outcome:?}, not {expected:?}");
+    }
+
+    #[test]
+    fn no_accepted_pod_carries_what_its_subject_may_not_use(pod in any_pod(), world in world()) {
+        if validate(&create(&pod), &world).is_ok() {
+            for slot in slots(&pod) {
+                match (slot.name, slot.contents) {
+                    (None, None) => {}
+                    (Some(name), Some(contents)) => {
+                        prop_assert!(world.allowed.contains(&name) && !world.unknown.contains(&name));
+                        prop_assert!(!has_duplicate_key(&contents));
+                        prop_assert_eq!(&serde_json::from_str::<Value>(&contents).unwrap(), &world.specs[&name]);
+                    }
+                    half => prop_assert!(false, "accepted with half a slot: {half:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_expanded_pod_is_valid_and_is_not_expanded_again(pod in unexpanded_pod()) {
+        let world = open_world();
+        let mut patched = pod.clone();
+        match mutate(&create(&pod), &world).unwrap() {
+            Some(patch) => json_patch::patch(&mut patched, &patch).unwrap(),
+            None => prop_assert!(slots(&pod).iter().all(|slot| slot.name.is_none())),
+        }
+        prop_assert_eq!(validate(&create(&patched), &world), Ok(()));
+        prop_assert_eq!(mutate(&create(&patched), &world), Ok(None));
+        // Only contents were added, and they are the credential spec's.
+        for (before, after) in slots(&pod).into_iter().zip(slots(&patched)) {
+            let contents = before.name.as_ref().map(|name| world.specs[name].to_string());
+            prop_assert_eq!(after, oracle::Slot { contents, ..before });
+        }
+    }
+
+    #[test]
+    fn expanding_changes_nothing_but_missing_contents(pod in any_pod()) {
+        if let Ok(Some(patch)) = mutate(&create(&pod), &open_world()) {
+            let mut patched = pod.clone();
+            json_patch::patch(&mut patched, &patch).unwrap();
+            prop_assert_eq!(mutate(&create(&patched), &open_world()), Ok(None));
+            for slot in slots(&pod).iter().filter(|slot| slot.name.is_some() && slot.contents.is_none()) {
+                let contents = format!("{}/windowsOptions/gmsaCredentialSpec", slot.pointer);
+                *patched.pointer_mut(&contents).unwrap() = Value::Null;
+            }
+            prop_assert_eq!(patched, pod);
+        }
+    }
+
+    #[test]
+    fn key_order_white_space_and_escapes_never_matter(value in object(), choices in vec(any::<u8>(), 1..200)) {
+        let contents = Contents::of(value.as_object().unwrap());
+        let mut text = String::new();
+        scramble(&mut text, &value, &mut choices.iter().copied().cycle());
+        prop_assert_eq!(compare(&text, &contents), Ok(()), "{}", text);
+        hostile::contents(text.as_bytes());
+    }
+
+    #[test]
+    fn another_value_is_never_equal(one in object(), other in object()) {
+        let contents = Contents::of(one.as_object().unwrap());
+        prop_assert_eq!(compare(&other.to_string(), &contents).is_ok(), one == other);
+        hostile::compared(&one.to_string(), &other.to_string());
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_a_panic(bytes in vec(any::<u8>(), 0..300), text in any::<String>()) {
+        hostile::review(&bytes);
+        hostile::contents(&bytes);
+        hostile::compared(&text, "{}");
+        hostile::compared("{}", &text);
+        hostile::linted(&text);
+    }
+
+    #[test]
+    fn spoilt_reviews_are_answered_or_refused_without_a_panic(
+        case in any::<proptest::sample::Index>(), cuts in vec((any::<proptest::sample::Index>(), spoiler()), 1..4),
+    ) {
+        let cases = golden::reviews();
+        let mut body = case.get(cases).clone();
+        for (at, (removed, put)) in cuts {
+            let start = at.index(body.len() + 1);
+            let end = body.len().min(start + removed);
+            body.splice(start..end, put);
+        }
+        hostile::review(&body);
+    }
+}
+
+/// How many bytes are taken out of a review, and what is put in their place.
+fn spoiler() -> impl Strategy<Value = (usize, Vec<u8>)> {
+    let words =
+        ["", "null", "{}", "[]", "\"\"", "0", "1e999", "{", "}", "]", ",", "\"", "\\", "\\ud800", "[[[[", "\u{0}", "é"];
+    let put = prop_oneof![select(words.to_vec()).prop_map(|word| word.as_bytes().to_vec()), vec(any::<u8>(), 0..8)];
+    (prop_oneof![Just(0usize), 0usize..6, 0usize..3000], put)
+}
+
+fn object() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-100i64..100).prop_map(Value::from),
+        // A float64 with no fraction is equal to an integer, which serde_json's own comparison does not know.
+        any::<f64>()
+            .prop_filter("finite, with a fraction", |f| f.is_finite() && f.fract() != 0.0)
+            .prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        select(vec!["a", "<&>", "\u{2028}", "\\\""]).prop_map(Value::from),
+    ];
+    let value = leaf
+        .prop_recursive(4, 24, 4, |inner| prop_oneof![vec(inner.clone(), 0..4).prop_map(Value::from), fields(inner)]);
+    fields(value)
+}
+
+fn fields(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    let key = prop_oneof![select(vec!["a", "b", "Sid", "<", ""]).prop_map(str::to_owned), any::<String>()];
+    vec((key, value), 0..4).prop_map(|fields| Value::Object(fields.into_iter().collect()))
+}
+
+/// Writes a value with its keys in some order, white space in some places and some characters escaped.
+fn scramble(out: &mut String, value: &Value, choices: &mut impl Iterator<Item = u8>) {
+    let mut choose = |of: u8| choices.next().unwrap() % of;
+    let space = ["", " ", "\n\t", "\r\n  "][usize::from(choose(4))];
+    let turn = usize::from(choose(3));
+    out.push_str(space);
+    match value {
+        Value::String(text) => scramble_text(out, text, choose(2) == 0),
+        Value::Array(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                scramble(out, item, choices);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            if !entries.is_empty() {
+                let turn = turn % entries.len();
+                entries.rotate_left(turn);
+            }
+            out.push('{');
+            for (at, (key, item)) in entries.into_iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                scramble_text(out, key, at % 2 == 1);
+                out.push_str(space);
+                out.push(':');
+                scramble(out, item, choices);
+            }
+            out.push('}');
+        }
+        plain => out.push_str(&plain.to_string()),
+    }
+    out.push_str(space);
+}
+
+fn scramble_text(out: &mut String, text: &str, escape: bool) {
+    if !escape {
+        out.push_str(&Value::from(text).to_string());
+        return;
+    }
+    out.push('"');
+    for unit in text.encode_utf16() {
+        write!(out, "\\u{unit:04X}").unwrap();
+    }
+    out.push('"');
+}

@@ -1,0 +1,113 @@
+//! Asks the code under test about a review in an imagined cluster.
+
+use std::sync::Arc;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gmsa_core::{
+    admission::{Enforcement, Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
+    credspec::Contents,
+};
+use serde_json::{Value, json};
+
+use super::oracle::{Outcome, World};
+
+pub const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
+
+pub fn review(operation: &str, sub_resource: &str, object: &Value, old: &Value) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u1",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "subResource": sub_resource,
+            "namespace": "prod",
+            "operation": operation,
+            "object": object,
+            "oldObject": old,
+        },
+    })
+}
+
+fn facts(world: &World, needs: &Needs) -> Facts {
+    let spec = |name: &str| match world.specs.get(name) {
+        Some(credspec) => SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap()))),
+        None => SpecFact::Missing,
+    };
+    let may_use = |name: &str| {
+        if world.unknown.iter().any(|unknown| unknown == name) {
+            UseFact::Failed(Failure { timed_out: false, cause: "the authorizer is away".to_owned() })
+        } else if world.allowed.iter().any(|allowed| allowed == name) {
+            UseFact::Allowed
+        } else {
+            UseFact::Denied { reason: None }
+        }
+    };
+    Facts {
+        specs: needs.specs.iter().map(|name| (name.clone(), spec(name.as_str()), Source::Api)).collect(),
+        uses: needs.uses.iter().map(|name| (name.clone(), may_use(name.as_str()), Source::Api)).collect(),
+        hostname: None,
+    }
+}
+
+/// The `response` of the answer. Without enforcement the answer differs in what the contract says and in nothing else.
+fn ask(webhook: Webhook, review: &Value, world: &World) -> Value {
+    let body = review.to_string();
+    let review = Review::parse(body.as_bytes(), webhook).unwrap();
+    let response = |enforcement| {
+        let plan = Plan::new(webhook, &review).with_enforcement(enforcement);
+        let answer = review.answer(&plan.decide(&facts(world, &plan.needs())));
+        serde_json::from_slice::<Value>(&answer).unwrap()["response"].take()
+    };
+    let (enforced, mut warned) = (response(Enforcement::Enforce), response(Enforcement::Warn));
+    match enforced["status"]["code"].as_u64() {
+        Some(403 | 404 | 417 | 422) if warned["allowed"] == true => {
+            let message = enforced["status"]["message"].as_str().unwrap();
+            let text: String = format!("GMSA, not enforced: {message}").chars().take(255).collect();
+            assert!(warned["warnings"][0].as_str().unwrap().starts_with(&text), "{warned} {enforced}");
+            let mut audit = warned["auditAnnotations"].take().as_object_mut().unwrap().clone();
+            audit.retain(|key, _| key.ends_with("-decision"));
+            assert!(audit.values().next().unwrap().as_str().unwrap().starts_with("would-deny: "), "{audit:?}");
+        }
+        // Where the pod is not denied for the first thing that it asks for, a later failure may deny it.
+        Some(403 | 404 | 417 | 422) => {
+            assert!(webhook == MUTATE && warned["status"]["code"].as_u64() >= Some(500), "{warned} {enforced}");
+        }
+        _ => assert_eq!(warned, enforced),
+    }
+    enforced
+}
+
+fn outcome(response: &Value) -> Outcome {
+    if response["allowed"] == true {
+        assert!(response.get("status").is_none());
+        return Ok(());
+    }
+    let code = response["status"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+    Err((code.unwrap(), response["status"]["message"].as_str().unwrap().to_owned()))
+}
+
+pub fn validate(review: &Value, world: &World) -> Outcome {
+    let response = ask(Webhook::Validate, review, world);
+    assert!(response.get("patch").is_none());
+    outcome(&response)
+}
+
+/// The patch, or nothing where the answer has none.
+pub fn mutate(review: &Value, world: &World) -> Result<Option<json_patch::Patch>, (u16, String)> {
+    let response = ask(MUTATE, review, world);
+    outcome(&response)?;
+    Ok(response.get("patch").map(|patch| {
+        assert_eq!(response["patchType"], "JSONPatch");
+        serde_json::from_slice(&BASE64_STANDARD.decode(patch.as_str().unwrap()).unwrap()).unwrap()
+    }))
+}
+
+/// Whether an outcome is the expected one; of an expected message only the beginning is given.
+pub fn agrees(outcome: &Outcome, expected: &Outcome) -> bool {
+    match (outcome, expected) {
+        (Ok(()), Ok(())) => true,
+        (Err((code, message)), Err((expected_code, start))) => code == expected_code && message.starts_with(start),
+        _ => false,
+    }
+}

@@ -1,0 +1,88 @@
+//! What the layout promises and no crate boundary keeps: one walk over the slots of a pod, a server whose parts do not know each
+//! other's libraries, and one version in all the files that state it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The words that name a list of slots, in Rust and in JSON, and the only file of the core that may know them.
+const SLOT_LISTS: &[&str] = &["initContainers", "ephemeralContainers", "init_containers", "ephemeral_containers"];
+const SLOT_WALK: &str = "crates/core/src/admission/pod.rs";
+
+/// Parts of the server, and the libraries that they must not know.
+const WITHOUT: &[(&str, &[&str])] = &[
+    ("src/server", &["kube::", "k8s_openapi::"]),
+    ("src/admin", &["kube::", "k8s_openapi::"]),
+    ("src/metrics", &["kube::", "axum::"]),
+    ("src/resolver", &["axum::", "hyper::"]),
+    ("src/authorizer", &["axum::", "hyper::"]),
+    ("src/tls", &["axum::", "hyper::"]),
+];
+
+#[test]
+fn only_the_walk_knows_the_lists_of_slots() {
+    assert!(fs::read_to_string(root().join(SLOT_WALK)).unwrap().contains("initContainers"));
+    let found = faults("crates/core/src", |file, line| {
+        let list = SLOT_LISTS.iter().find(|list| line.contains(**list))?;
+        (file != SLOT_WALK && !file.contains("tests")).then(|| format!("names `{list}`: only {SLOT_WALK} may"))
+    });
+    assert_eq!(found, [""; 0]);
+}
+
+#[test]
+fn the_parts_of_the_server_do_not_know_each_others_libraries() {
+    for (part, libraries) in WITHOUT {
+        let found = faults(part, |_, line| {
+            let library = libraries.iter().find(|library| line.contains(**library))?;
+            Some(format!("reaches `{library}`"))
+        });
+        assert_eq!(found, [""; 0]);
+    }
+}
+
+#[test]
+fn every_file_states_the_version_of_the_package() {
+    let version = env!("CARGO_PKG_VERSION");
+    for (file, line) in [
+        ("charts/gmsa-webhook/Chart.yaml", format!("version: {version}")),
+        ("charts/gmsa-webhook/Chart.yaml", format!("appVersion: \"{version}\"")),
+        ("deploy/deploy-gmsa-webhook.sh", format!("IMAGE=gmsa-webhook:{version}")),
+    ] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        assert!(text.lines().any(|found| found == line), "{file} has no line {line:?}");
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What a rule says of each line of code in the module at `path`: its folder, and the file of the same name beside it.
+fn faults(path: &str, rule: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
+    let mut files = Vec::new();
+    rust_files(&root().join(path), &mut files);
+    files.extend(Some(root().join(format!("{path}.rs"))).filter(|file| file.is_file()));
+    assert!(!files.is_empty(), "there is no source at {path}");
+    let mut found = Vec::new();
+    for path in files {
+        let file = path.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/");
+        let source = fs::read_to_string(&path).unwrap();
+        let code = source.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
+        found.extend(code.filter_map(|(at, line)| Some(format!("{file}:{}: {}", at + 1, rule(&file, line)?))));
+    }
+    found
+}
+
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+}

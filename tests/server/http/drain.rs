@@ -1,0 +1,53 @@
+//! The end of the server: answered reviews are delivered, and the rest is dropped at the deadline.
+
+use std::time::Duration;
+
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::{Gated, examples, one_pod, post_head, read_to_close};
+use crate::https::{Setup, answer, review_request};
+
+#[tokio::test]
+async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
+    let gated = Gated::new();
+    let server = Setup { resolver: gated.clone(), ..examples() }.start();
+    let mut resting = server.connect(&["http/1.1"]).await;
+    resting.write_all(b"GET /health HTTP/1.1\r\nhost: l\r\n\r\n").await.unwrap();
+    let mut first = [0; 12];
+    resting.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 204");
+    let stream = server.connect(&["http/1.1"]).await;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let in_flight =
+        tokio::spawn(
+            async move { answer(sender.send_request(review_request("/mutate", one_pod())).await.unwrap()).await },
+        );
+    gated.entered.acquire().await.unwrap().forget();
+
+    server.closing.cancel();
+    read_to_close(&mut resting).await;
+    assert!(!server.task.is_finished());
+    gated.gate.add_permits(1);
+    let message = in_flight.await.unwrap().json()["response"]["status"]["message"].clone();
+    assert_eq!(message, "cred spec s does not exist");
+    connection.await.unwrap().unwrap();
+    assert_eq!(server.task.await.unwrap(), 0, "connections dropped");
+    assert!(tokio::net::TcpStream::connect(server.address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_drain_drops_what_does_not_finish_in_time() {
+    let gated = Gated::new();
+    let server = Setup { resolver: gated.clone(), drain: Duration::from_millis(100), ..examples() }.start();
+    let mut stream = server.connect(&["http/1.1"]).await;
+    let body = one_pod();
+    stream.write_all(post_head(body.len()).as_bytes()).await.unwrap();
+    stream.write_all(&body).await.unwrap();
+    gated.entered.acquire().await.unwrap().forget();
+    server.closing.cancel();
+    assert_eq!(server.task.await.unwrap(), 1, "connections dropped");
+    assert_eq!(read_to_close(&mut stream).await, "");
+}

@@ -1,0 +1,187 @@
+//! How many reviews, connections and bytes a replica takes at once, and which one has to go.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use gmsa_webhook::config::{Limits, ReviewMemory};
+use http::StatusCode;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    task::JoinSet,
+};
+
+use super::{Gated, create, examples, naming, one_pod, post_head, read_head, read_to_close, refused, windows};
+use crate::https::Setup;
+
+/// What a server says on this connection to a request for `/health`; empty where the connection is closed.
+async fn health(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> String {
+    let request = b"GET /health HTTP/1.1\r\nhost: l\r\n\r\n";
+    if stream.write_all(request).await.is_err() {
+        return String::new();
+    }
+    read_head(stream).await.lines().next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn over_its_limit_of_reviews_a_replica_says_503() {
+    let gated = Gated::new();
+    let limits = Limits { reviews: 2, ..Limits::default() };
+    let server = Arc::new(Setup { resolver: gated.clone(), limits, ..examples() }.start());
+    let first_two = [0, 1].map(|_| {
+        let server = Arc::clone(&server);
+        tokio::spawn(async move { server.post("/mutate", one_pod()).await })
+    });
+    gated.entered.acquire_many(2).await.unwrap().forget();
+    let line = "this replica is reviewing as many requests as it may at once: try again";
+    assert_eq!(server.post("/mutate", one_pod()).await, refused(503, line));
+    gated.gate.add_permits(3);
+    for answer in join_all(first_two).await {
+        let status = answer.unwrap().json()["response"]["status"]["message"].clone();
+        assert_eq!(status, "cred spec s does not exist");
+    }
+    assert_eq!(server.post("/mutate", one_pod()).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn over_its_limit_of_connections_a_replica_closes_the_one_that_is_idle_longest() {
+    let gated = Gated::new();
+    let limits = Limits { connections: 3, ..Limits::default() };
+    let server = Arc::new(Setup { resolver: gated.clone(), limits, ..examples() }.start());
+    let reviewed = Arc::clone(&server);
+    let reviewed = tokio::spawn(async move { reviewed.post("/mutate", one_pod()).await });
+    gated.entered.acquire().await.unwrap().forget();
+    let mut first = server.connect(&["http/1.1"]).await;
+    let mut second = server.connect(&["http/1.1"]).await;
+    // A request that is answered makes a connection the youngest; half a request, or half a body, does not.
+    first.write_all(b"POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\n").await.unwrap();
+    assert_eq!(health(&mut second).await, "HTTP/1.1 204 No Content");
+    first.write_all(b"content-length: 5\r\n\r\nabcd").await.unwrap();
+    let mut third = server.connect(&["http/1.1"]).await;
+    assert_eq!(read_to_close(&mut first).await, "");
+    assert_eq!(health(&mut third).await, "HTTP/1.1 204 No Content");
+    assert_eq!(health(&mut second).await, "HTTP/1.1 204 No Content");
+    for _ in 0..10 {
+        assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+    }
+    gated.gate.add_permits(1);
+    assert_eq!(reviewed.await.unwrap().status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn silent_connections_keep_nobody_out() {
+    let limits = Limits { connections: 50, ..Limits::default() };
+    let server = Setup { limits, ..examples() }.start();
+    let mut silent = Vec::new();
+    for _ in 0..200 {
+        silent.push(tokio::net::TcpStream::connect(server.address).await.unwrap());
+        if silent.len() % 20 == 0 {
+            assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+        }
+    }
+}
+
+#[tokio::test]
+async fn announced_lengths_take_nothing() {
+    let server = examples().start();
+    let mut announcing = Vec::new();
+    for _ in 0..64 {
+        let mut stream = server.connect(&["http/1.1"]).await;
+        stream.write_all(post_head(8_388_608).as_bytes()).await.unwrap();
+        announcing.push(stream);
+    }
+    for padding in [0, 3 << 20] {
+        let review = [one_pod(), vec![b' '; padding]].concat();
+        assert_eq!(server.post("/mutate", review).await.status, StatusCode::OK, "{padding}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_arrive_make_room_for_those_that_do() {
+    let review_memory = ReviewMemory { small: 1 << 20, large: 8 << 20 };
+    let server = Setup { limits: Limits { review_memory, ..Limits::default() }, ..examples() }.start();
+    let mut stalled = Vec::new();
+    for (count, length) in [(40, 60 << 10), (6, 2 << 20)] {
+        for _ in 0..count {
+            let mut stream = server.connect(&["http/1.1"]).await;
+            stream.write_all(post_head(length + 1).as_bytes()).await.unwrap();
+            stream.write_all(&vec![b' '; length]).await.unwrap();
+            stalled.push(stream);
+        }
+    }
+    for padding in [0, 40 << 10, 3 << 20] {
+        let review = [one_pod(), vec![b' '; padding]].concat();
+        assert_eq!(server.post("/mutate", review).await.status, StatusCode::OK, "{padding}");
+    }
+    // The first one has lost its place.
+    stalled[0].write_all(b" ").await.unwrap();
+    let answer = read_head(&mut stalled[0]).await;
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    // More than the replica may hold at all.
+    let line = "this replica is reviewing as many requests as it may at once: try again";
+    assert_eq!(server.post("/mutate", vec![b' '; 5 << 20]).await, refused(503, line));
+}
+
+#[tokio::test]
+async fn large_reviews_that_wait_for_the_api_server_take_no_turn_from_others() {
+    let gated = Gated::new();
+    let server = Arc::new(Setup { resolver: gated.clone(), ..examples() }.start());
+    let large = [one_pod(), vec![b' '; 300 << 10]].concat();
+    let mut waiting = JoinSet::new();
+    // More than are read at once; and more than fit into the memory for large reviews while their bodies are there.
+    for _ in 0..80 {
+        let (server, large) = (Arc::clone(&server), large.clone());
+        waiting.spawn(async move { server.post("/mutate", large).await.status });
+        gated.entered.acquire().await.unwrap().forget();
+    }
+    assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+    let message = "unable to retrieve the contents of cred spec s: the API server did not answer within the time limit of the review";
+    for body in [one_pod(), large] {
+        let answer = server.post("/mutate?timeout=300ms", body).await.json();
+        assert_eq!(answer["response"]["status"]["message"], message);
+    }
+    gated.gate.add_permits(80);
+    while let Some(status) = waiting.join_next().await {
+        assert_eq!(status.unwrap(), StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn reviews_that_wait_for_the_api_server_leave_memory_to_others() {
+    let gated = Gated::new();
+    let server = Arc::new(Setup { resolver: gated.clone(), ..examples() }.start());
+    let containers: Vec<Value> = (0..24)
+        .map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming(&format!("unknown-{n}")))}))
+        .collect();
+    let mut body = serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap();
+    body.resize(64 << 10, b' ');
+    let mut waiting = JoinSet::new();
+    for _ in 0..124 {
+        let (server, body) = (Arc::clone(&server), body.clone());
+        waiting.spawn(async move { server.post("/mutate", body).await.status });
+    }
+    tokio::select! {
+        entered = gated.entered.acquire_many(124 * 24) => entered.unwrap().forget(),
+        Some(status) = waiting.join_next() => panic!("one does not wait: {status:?}"),
+    }
+    let answer = server.post("/mutate?timeout=300ms", body).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    gated.gate.add_permits(124 * 24);
+    while let Some(status) = waiting.join_next().await {
+        assert_eq!(status.unwrap(), StatusCode::OK);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_begins_behind_another_one_occupies_no_place() {
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let server = Setup { limits, ..examples() }.start();
+    let mut first = server.connect(&["http/1.1"]).await;
+    let requests = "GET /health HTTP/1.1\r\nhost: l\r\n\r\n\
+                    POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\nab";
+    first.write_all(requests.as_bytes()).await.unwrap();
+    assert!(read_head(&mut first).await.starts_with("HTTP/1.1 204 "));
+    let mut second = server.connect(&["http/1.1"]).await;
+    assert_eq!(read_to_close(&mut first).await, "");
+    assert_eq!(health(&mut second).await, "HTTP/1.1 204 No Content");
+}

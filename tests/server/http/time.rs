@@ -1,0 +1,98 @@
+//! Time: clients that are slow to send or to read, and the deadline of a review.
+
+use std::{sync::Arc, time::Duration};
+
+use gmsa_core::credspec::Contents;
+use gmsa_webhook::config::Limits;
+use http::StatusCode;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::{Gated, Holds, create, decode, examples, naming, one_pod, post_head, read_head, read_to_close, windows};
+use crate::https::{Setup, review_request};
+
+#[tokio::test]
+async fn a_slow_body_is_408() {
+    let server = examples().start();
+    let mut stream = server.connect(&["http/1.1"]).await;
+    let head = "POST /mutate?timeout=200ms HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let answer = read_to_close(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nthe body did not arrive within the time limit\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_slow_head_is_cut_off_but_a_resting_connection_is_not() {
+    let server = examples().start();
+    let mut resting = server.connect(&["http/1.1"]).await;
+    let mut slow = server.connect(&["http/1.1"]).await;
+    slow.write_all(b"GET /health HT").await.unwrap();
+    // Ends only when the server gives the head up.
+    assert_eq!(read_to_close(&mut slow).await, "");
+    resting.write_all(b"GET /health HTTP/1.1\r\nhost: l\r\nconnection: close\r\n\r\n").await.unwrap();
+    assert!(read_to_close(&mut resting).await.starts_with("HTTP/1.1 204 "));
+}
+
+#[tokio::test]
+async fn a_review_is_answered_before_the_api_server_gives_up() {
+    let server = Setup { resolver: Gated::new(), ..examples() }.start();
+    let answer = server.post("/mutate?timeout=300ms", one_pod()).await.json();
+    let message = "unable to retrieve the contents of cred spec s: the API server did not answer within the time limit of the review";
+    assert_eq!(answer["response"]["status"], json!({"status": "Failure", "message": message, "code": 504}));
+    assert_eq!(
+        answer["response"]["auditAnnotations"],
+        json!({"mutate-credential-specs": "s (contents: api)", "mutate-decision": "spec-unreadable"})
+    );
+}
+
+#[tokio::test]
+async fn a_large_review_whose_client_has_gone_is_dropped() {
+    let gated = Gated::new();
+    let limits = Limits { reviews: 1, ..Limits::default() };
+    let server = Setup { resolver: gated.clone(), limits, ..examples() }.start();
+    let large = [one_pod(), vec![b' '; 300 << 10]].concat();
+    let stream = server.connect(&["http/1.1"]).await;
+    let request = review_request("/mutate", large.clone());
+    let client = tokio::spawn(async move {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::join!(sender.send_request(request), connection).0.map(drop)
+    });
+    gated.entered.acquire().await.unwrap().forget();
+    assert_eq!(server.post("/mutate", large.clone()).await.status, StatusCode::SERVICE_UNAVAILABLE);
+    client.abort();
+    // Nothing opens the gate: another one has the only place because the first one is dropped.
+    let dropped = async { while server.post("/mutate?timeout=300ms", large.clone()).await.status != StatusCode::OK {} };
+    tokio::time::timeout(Duration::from_secs(10), dropped).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_is_whole_however_slowly_it_is_read() {
+    let contents = json!({"k": "x".repeat(60 * 1024)});
+    let contents = Arc::new(Contents::of(contents.as_object().unwrap()));
+    let server = Setup { resolver: Arc::new(Holds(contents)), ..examples() }.start();
+    let containers: Vec<_> =
+        (0..30).map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))})).collect();
+    let body = serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap();
+    let mut stream = server.connect(&["http/1.1"]).await;
+    for close in [false, true] {
+        stream.write_all(post_head(body.len()).as_bytes()).await.unwrap();
+        stream.write_all(&body).await.unwrap();
+        if close {
+            // The server's own end of the connection comes with the answer.
+            server.closing.cancel();
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let head = read_head(&mut stream).await;
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap();
+        let mut answer = vec![0; length];
+        stream.read_exact(&mut answer).await.unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["response"]["allowed"], true);
+        let patch: Vec<Value> = serde_json::from_slice(&decode(&answer["response"]["patch"])).unwrap();
+        assert_eq!(patch.len(), 30);
+        assert_eq!(head.contains("\r\nconnection: close\r\n"), close, "{head}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Does what a logged `curl` command says, without curl: `cargo test` needs nothing but Rust and a C compiler.
+//!
+//! What always holds: an option that the server does not print is refused, so that the line stays one that can be pasted.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned,
+    crypto::ring,
+    pki_types::{CertificateDer, ServerName, pem::PemObject},
+};
+
+/// How long an answer may take: less than an export of traces takes to give up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the command prints: the body of the answer.
+pub fn run(line: &str) -> String {
+    let words = words(line);
+    let mut words = words.iter().map(String::as_str);
+    assert_eq!(words.next(), Some("curl"), "{line}");
+    let (mut ca, mut address, mut headers, mut body, mut url) = ("", String::new(), String::new(), Vec::new(), "");
+    while let Some(word) = words.next() {
+        let mut value = || words.next().unwrap_or_else(|| panic!("{word} has no value: {line}"));
+        match word {
+            "--cacert" => ca = value(),
+            "--resolve" => value().splitn(3, ':').nth(2).unwrap().clone_into(&mut address),
+            "-H" => headers.extend([value(), "\r\n"]),
+            "--data-binary" => {
+                let data = value();
+                body = data.strip_prefix('@').map_or_else(|| data.into(), |file| fs::read(file).unwrap());
+            }
+            _ if word.starts_with("https://") && url.is_empty() => url = word,
+            _ => panic!("unexpected {word}: {line}"),
+        }
+    }
+    let (authority, path) = url.strip_prefix("https://").unwrap().split_once('/').unwrap();
+    let (host, port) = authority.rsplit_once(':').unwrap();
+    if address.is_empty() {
+        host.clone_into(&mut address);
+    }
+    let stream = TcpStream::connect(format!("{address}:{port}")).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut stream = StreamOwned::new(client(Path::new(ca), host), stream);
+    write!(stream, "POST /{path} HTTP/1.1\r\nhost: {authority}\r\n{headers}").unwrap();
+    write!(stream, "content-length: {}\r\nconnection: close\r\n\r\n", body.len()).unwrap();
+    stream.write_all(&body).unwrap();
+    answer(&mut BufReader::new(stream))
+}
+
+pub fn client(ca: &Path, host: &str) -> ClientConnection {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(ca).unwrap() {
+        roots.add(certificate.unwrap()).unwrap();
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    ClientConnection::new(Arc::new(config), ServerName::try_from(host.to_owned()).unwrap()).unwrap()
+}
+
+/// The body of the next answer.
+pub fn answer(stream: &mut impl BufRead) -> String {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        match line.trim_end().to_ascii_lowercase().split_once(": ") {
+            Some(("content-length", value)) => length = value.parse().unwrap(),
+            None if line == "\r\n" => break,
+            _ => assert!(!line.is_empty(), "the answer ends within its head"),
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).unwrap();
+    String::from_utf8(body).unwrap()
+}
+
+/// The words of a shell's line, in which single quotes hold a word together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.last_mut().unwrap().push_str(part);
+            continue;
+        }
+        let mut plain = part.split(' ');
+        words.last_mut().unwrap().push_str(plain.next().unwrap());
+        words.extend(plain.map(str::to_owned));
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}

@@ -1,0 +1,46 @@
+//! The log of the built server, and what becomes of reviews where it is not read.
+
+use std::{
+    fs,
+    io::{BufReader, Write as _},
+    net::TcpStream,
+    path::Path,
+};
+
+use rustls::StreamOwned;
+use serde_json::Value;
+
+use super::{Serving, curl};
+
+/// More reviews than lines fit into the pipe and wait in the server, in requests that come together.
+const REVIEWS: usize = 4_900;
+const TOGETHER: usize = 50;
+
+#[test]
+fn a_log_that_is_not_read_keeps_no_review_waiting() {
+    let mut serving = Serving::start(&["--standalone", "examples"]);
+    serving.curl();
+    let ca = serving.lines.iter().find_map(|line| line["ca"].as_str()).unwrap();
+    let stream = TcpStream::connect(serving.address("address")).unwrap();
+    let mut stream = BufReader::new(StreamOwned::new(curl::client(Path::new(ca), "localhost"), stream));
+    let body = fs::read_to_string("examples/review-mutate.json").unwrap();
+    let request = format!(
+        "POST /mutate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    for _ in 0..REVIEWS / TOGETHER {
+        stream.get_mut().write_all(request.repeat(TOGETHER).as_bytes()).unwrap();
+        for _ in 0..TOGETHER {
+            let answer: Value = serde_json::from_str(&curl::answer(&mut stream)).unwrap();
+            assert_eq!(answer["response"]["patchType"], "JSONPatch");
+        }
+    }
+    serving.until("log lines were dropped: the log is not read fast enough");
+    serving.signal("TERM");
+    let (status, lines) = serving.last_words();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(lines.last().unwrap()["message"], "ended");
+    let written = lines.iter().filter(|line| line["message"] == "allowed").count();
+    let dropped: u64 = lines.iter().filter_map(|line| line["dropped"].as_u64()).sum();
+    assert_eq!(written + usize::try_from(dropped).unwrap(), REVIEWS, "{dropped} dropped");
+}

@@ -1,0 +1,46 @@
+//! Certificates and handshakes over real TLS: files that change, a Secret that all replicas share, and clients that mean no
+//! good. What is asserted is what a client sees.
+
+mod client;
+mod cluster;
+mod files;
+mod handshakes;
+mod self_managed;
+
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use gmsa_webhook::tls::{
+    self, Served,
+    issue::{Ca, Issued},
+};
+use rustls::server::danger::ClientCertVerifier;
+
+use crate::https::{Server, Setup};
+
+/// The name by which an API server would call.
+const NAME: &str = "gmsa-webhook.gmsa.svc";
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// A webhook that serves what `served` holds, with the examples' credential specs.
+fn webhook(served: &Served, clients: Option<Arc<dyn ClientCertVerifier>>) -> Server {
+    let tls = tls::server_config(served, clients).unwrap();
+    Setup::standalone(Path::new("examples")).serve(tls, String::new())
+}
+
+fn authority() -> Ca {
+    Ca::generate("test CA", SystemTime::now(), 100 * DAY).unwrap()
+}
+
+fn leaf(ca: &Ca) -> Issued {
+    ca.issue(&[NAME.to_owned()], SystemTime::now(), DAY).unwrap()
+}
+
+/// A review as the API server would post it.
+fn review() -> bytes::Bytes {
+    std::fs::read("examples/review-mutate.json").unwrap().into()
+}
