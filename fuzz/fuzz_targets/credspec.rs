@@ -6,7 +6,7 @@
 #[path = "../../tests/support/hostile.rs"]
 #[allow(dead_code, reason = "shared with the other targets")]
 mod hostile;
-#[path = "../../tests/support/oracle.rs"]
+#[path = "../../tests/server/contract/oracle.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod oracle;
 #[path = "../../tests/support/slow_json.rs"]

@@ -17,7 +17,7 @@ use gmsa_core::{
 };
 use serde_json::{Map, Value};
 
-use crate::{
+use super::{
     oracle,
     slow_json::{self, Read},
 };

@@ -91,11 +91,11 @@ async fn post(client: &Client, case: &Case) -> Result<(), Result<Value, Refusal>
     if right { Ok(()) } else { Err(answer) }
 }
 
-fn is_expected(patch: &Value) -> bool {
-    let bytes = patch.as_str().and_then(|patch| STANDARD.decode(patch).ok()).unwrap_or_default();
+fn is_expected(encoded: &Value) -> bool {
+    let bytes = encoded.as_str().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default();
     let patch: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let path = "/spec/securityContext/windowsOptions/gmsaCredentialSpec";
-    patch == json!([{"op": "add", "path": path, "value": WEB}])
+    let place = "/spec/securityContext/windowsOptions/gmsaCredentialSpec";
+    patch == json!([{"op": "add", "path": place, "value": WEB}])
 }
 
 fn clients(addresses: &[SocketAddr]) -> Vec<Client> {
