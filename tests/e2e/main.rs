@@ -126,10 +126,10 @@ fn main() -> ExitCode {
             match word.as_str() {
                 "chaos" => chaos::run(binaries, folder, &arguments).await,
                 "soak" => soak::run(binaries, folder, &arguments).await,
-                _ => match timeout(WHOLE_RUN, run(binaries, folder, &word)).await.expect("not done in time") {
-                    true => ExitCode::SUCCESS,
-                    false => ExitCode::FAILURE,
-                },
+                _ if timeout(WHOLE_RUN, run(binaries, folder, &word)).await.expect("not done in time") => {
+                    ExitCode::SUCCESS
+                }
+                _ => ExitCode::FAILURE,
             }
         };
         tokio::select! {
