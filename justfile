@@ -62,6 +62,10 @@ mutants *ARGS:
     @cargo mutants --version >/dev/null 2>&1 || { echo "error: no cargo-mutants: cargo install cargo-mutants" >&2; exit 2; }
     cargo mutants --package gmsa-core --timeout 60 {{ ARGS }} -- --lib
 
+# The plugin for Windows, its tests under Wine. It needs the Rust target, mingw's C compiler and wine64.
+windows *WORD:
+    tests/windows.sh {{ WORD }}
+
 # What a review costs inside the core, by criterion.
 bench-decide *ARGS:
     cargo bench --locked --package gmsa-bench-decide -- {{ ARGS }}

@@ -105,7 +105,7 @@ pub async fn install(control_plane: &ControlPlane, port: u16) -> Value {
         |kind: &str, name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
     let allowed = json!([{
         "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["managed-tls"],
-        "verbs": ["get", "list", "watch", "update"],
+        "verbs": ["get", "watch", "update"],
     }]);
     let role = json!({"metadata": {"name": NAME}, "rules": allowed});
     client.create(&roles, &role).await.unwrap();
