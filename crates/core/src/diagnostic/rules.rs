@@ -224,6 +224,12 @@ rules! {
             "The CA injector of cert-manager, or the webhook itself, must write it. See docs/certificates.md.";
         CERTIFICATE_EXPIRY: "certificate-expiry", Error, "A certificate has expired, or expires soon.",
             "Renew it. See docs/certificates.md.";
+        CERTIFICATE_UNUSABLE: "certificate-unusable", Error, "The serving certificate cannot be read, is for no host, or is not valid yet.",
+            "Issue another one: X.509 in PEM, with the names of the Service as subject alternative names. See docs/certificates.md.";
+        PRIVATE_KEY: "private-key", Error, "The private key cannot be used, or is not the key of the serving certificate.",
+            "Use the key that was made with the certificate: in PEM, without a password.";
+        CERTIFICATE_NOT_TRUSTED: "certificate-not-trusted", Error, "The API server, or a client with the given CA, does not accept the serving certificate.",
+            "Put the CA that signed it into every `caBundle`, and issue it for the name by which the API server calls.";
     }
 }
 
