@@ -7,7 +7,7 @@
 //! What always holds: while the API server or the Secret is away, the current certificate stays in use; a certificate of
 //! another CA is served only when that CA has been in every `caBundle` for some time, unless there is nothing else to serve.
 
-mod contents;
+pub mod contents;
 mod plan;
 mod secret;
 

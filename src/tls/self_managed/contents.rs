@@ -103,6 +103,7 @@ pub struct Leaf {
 
 impl Cas {
     /// Which of them belong into the `caBundle`s at `now`.
+    #[must_use]
     pub fn policy(&self, now: SystemTime) -> CaPolicy {
         let mut policy = CaPolicy { desired: self.able_to_sign().collect(), ..CaPolicy::default() };
         for RetiredCa { cert, leaves_until } in &self.retired {
@@ -142,6 +143,7 @@ impl Certificates {
 }
 
 /// Reads the data of the Secret.
+#[must_use]
 pub fn read(data: &Data) -> Contents {
     if [TLS_CERT, TLS_KEY, CA_CERT, AUTHORITIES].iter().all(|key| !data.contains_key(*key)) {
         return Contents::Empty;
