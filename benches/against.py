@@ -1,7 +1,8 @@
 """Measures this webhook and another one, live against one control plane: `just bench --against BINARY`.
 
 The other one is any webhook with the same paths and environment: it finds `TLS_CRT`, `TLS_KEY` and `HTTPS_PORT`, and the
-credentials of a pod, in a mount namespace of its own. It runs twice: as it is, and with `QPS` and `BURST` so large that no
+credentials of a pod, in a mount namespace of its own. It runs twice: with the
+settings that `--set NAME=VALUE` gives, which should be those of its chart, and with `QPS` and `BURST` so large that no
 throttle of its own holds it back. All are posted the same reviews in interleaved rounds.
 """
 
@@ -71,7 +72,7 @@ def check(server: floor.Server, cases: list) -> None:
             raise Failure(f"{server.name}, {name}: not the answer to be measured: {answer}")
 
 
-def run(webhook: Path, binary: str, rounds: int, seconds: float) -> str:
+def run(webhook: Path, binary: str, settings: dict, rounds: int, seconds: float) -> str:
     """The whole comparison; gives back its report."""
     with tempfile.TemporaryDirectory(prefix="gmsa-bench-") as name, plane(Path(name), floor.free_address) as cluster, \
             contextlib.ExitStack() as stack:
@@ -91,8 +92,8 @@ def run(webhook: Path, binary: str, rounds: int, seconds: float) -> str:
         # /run of its own, with a pod's credentials: client libraries look for them in one place only.
         bind = f"mount --bind {shlex.quote(str(pod_files))} /run && exec {shlex.quote(os.path.abspath(binary))}"
         other = ["unshare", "--mount", "--user", "--map-root-user", "sh", "-c", bind]
-        start(OTHER, other, port(), {})
-        start(UNTHROTTLED, other, port(), {"QPS": UNLIMITED, "BURST": UNLIMITED})
+        start(OTHER, other, port(), settings)
+        start(UNTHROTTLED, other, port(), settings | {"QPS": UNLIMITED, "BURST": UNLIMITED})
         cases = reviews(started[THIS][0], folder)
         for server, _ in started.values():
             check(server, cases)
@@ -132,7 +133,8 @@ def run(webhook: Path, binary: str, rounds: int, seconds: float) -> str:
 
 def main(arguments) -> None:
     """Prints the report; with --write it goes to the page."""
-    report = run(arguments.webhook or floor.build()[0], arguments.against, arguments.rounds, arguments.seconds)
+    settings = dict(setting.split("=", 1) for setting in arguments.set)
+    report = run(arguments.webhook or floor.build()[0], arguments.against, settings, arguments.rounds, arguments.seconds)
     print(report)
     if arguments.write:
         write(report, BEGIN, END)

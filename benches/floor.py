@@ -277,6 +277,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=5, help="length of one run of wrk (default 5)")
     parser.add_argument("--write", action="store_true", help=f"also write the table into {PAGE.relative_to(ROOT)}")
     parser.add_argument("--against", metavar="BINARY", help="measure another webhook beside this one, live against one control plane")
+    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="with --against: the environment that its chart gives it")
     parser.add_argument("--growth", action="store_true", help="measure what a review costs as everything around it grows")
     parser.add_argument("--webhook", metavar="BINARY", type=Path, help="with --against or --growth: this webhook, if it is built already")
     parser.add_argument("--specs", type=int, default=50_000, help="with --growth: the most credential specs (default 50,000)")
