@@ -93,7 +93,7 @@ rules! {
         PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, is not what its plugin takes, or seems to hold a password.",
             "Write one string, as the maker of the plugin documents it. Keep passwords in the vault of the plugin.";
     }
-    "Accounts" {
+    "Accounts in the directory" {
         ACCOUNT_INCOMPLETE: "account-incomplete", Warning, "The account was printed without the properties that are checked.",
             "Print it with `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`.";
         ACCOUNT_NAME: "account-name", Error, "The SAM name of the account is longer than 15 characters.",
@@ -162,7 +162,7 @@ rules! {
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or remove it.";
         LINUX_ONLY: "linux-only", Warning, "A Pod that uses GMSA sets a field that Windows does not have.",
             "Remove the field. docs/windows-placement.md lists these fields, and what happens instead.";
-        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as ContainerUser, with which Kerberos does not work.",
+        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as `ContainerUser`, with which Kerberos does not work.",
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or use an image on Server Core.";
         SHARED_HOSTNAME: "shared-hostname", Warning, "Several replicas have the same host name.",
             "Remove `hostname`, unless nothing registers it: the gMSA needs no host name of its own.";
@@ -250,7 +250,7 @@ pub fn of_denial(label: &str) -> &'static Rule {
 pub fn page() -> String {
     let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint`, \
          `account lint` and `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
-         the name of the rule, which never changes.\n"
+         the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
         .to_owned();
     for (group, rules) in RULES {
         // Writing into a String cannot fail.
@@ -283,5 +283,22 @@ mod tests {
             assert!(rule.title.ends_with('.') && rule.remedy.ends_with('.'), "{}", rule.id);
             assert_eq!(find(rule.id), Some(*rule));
         }
+    }
+
+    #[test]
+    fn the_page_has_one_anchor_for_each_rule() {
+        let page = page();
+        let headings = page.lines().filter(|line| line.starts_with('#'));
+        let mut anchors: Vec<_> =
+            headings.map(|line| line.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-")).collect();
+        for (_, rules) in RULES {
+            for rule in *rules {
+                assert_eq!(anchors.iter().filter(|anchor| *anchor == rule.id).count(), 1, "{}", rule.id);
+            }
+        }
+        anchors.sort();
+        let count = anchors.len();
+        anchors.dedup();
+        assert_eq!(anchors.len(), count, "two headings with the same anchor");
     }
 }
