@@ -5,6 +5,7 @@ cluster, names in a pod, bytes in a body, and connections.
 """
 
 import json
+import math
 import resource
 import sys
 import tempfile
@@ -83,7 +84,7 @@ def run(binary: Path, seconds: float, most: int) -> str:
                         measured(f"a body of {len(content):,} bytes", server, content, 1 if size > 500_000 else 16)
                     for connections in CONNECTIONS:
                         # It takes seconds until all of them are open.
-                        measured(f"{connections:,} connections", server, body(), connections, seconds + connections / 200)
+                        measured(f"{connections:,} connections", server, body(), connections, math.ceil(seconds + connections / 200))
         version = cluster.call("GET", "/version")["gitVersion"]
     (ROOT / "target" / "growth.json").write_text(json.dumps(figures))
     header = ["| | requests/s | p50, ms | p99, ms | CPU per request, µs | resident, MiB | |", "|---|---|---|---|---|---|---|"]

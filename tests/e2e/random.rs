@@ -39,7 +39,7 @@ const CONTENTS: [&str; 6] = [
     r#"{"CmsPlugins":"#,
 ];
 
-/// The same seed, the same objects: SplitMix64.
+/// The same seed, the same objects: `SplitMix64`.
 struct Dice(u64);
 
 impl Dice {
@@ -356,8 +356,7 @@ async fn workload(client: &Client, name: &str, pod: &Value) -> Result {
     let wanted = deployment(name, pod);
     let answer = client.create_warned(DEPLOYMENTS, &wanted).await;
     let slots = oracle::slots(pod);
-    let named = slots.iter().filter_map(|slot| slot.name.as_deref());
-    let names: BTreeSet<&str> = named.collect();
+    let names: BTreeSet<&str> = slots.iter().filter_map(|slot| slot.name.as_deref()).collect();
     // The API server checks names and Linux in templates too.
     let invalid = names.iter().any(|name| !is_valid_name(name));
     if invalid || (pod["spec"]["os"]["name"] == "linux" && pod.to_string().contains("windowsOptions")) {
