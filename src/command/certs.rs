@@ -4,10 +4,10 @@
 use std::{path::PathBuf, time::SystemTime};
 
 use anyhow::Context as _;
+use gmsa_cluster::apiserver::ApiServer;
 
 use super::Outcome;
 use crate::{
-    apiserver::ApiServer,
     config::{CertificateLocation, Inspect, Issue},
     tls::{
         configurations, files, folder,

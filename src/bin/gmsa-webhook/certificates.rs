@@ -8,9 +8,9 @@ use std::{
 };
 
 use anyhow::Context as _;
+use gmsa_cluster::apiserver::ApiServer;
 use gmsa_webhook::{
     admin::Fact,
-    apiserver::ApiServer,
     config::{CHECK_INTERVAL, Certificate, Config},
     metrics::Metrics,
     tls::{

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
-use gmsa_webhook::{
+use gmsa_cluster::{
     apiserver::CallKind,
     authorizer::{Authorizer as _, Verdict, access_review::AccessReviews},
     resolver::{Freshness, Resolver as _},
 };
+use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
 
