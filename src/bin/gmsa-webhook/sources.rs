@@ -34,7 +34,7 @@ pub fn cluster(api: Arc<ApiServer>, config: &Config, metrics: &Metrics, answers:
     tasks.spawn(async move {
         filled.ready().await;
         answers.set();
-        std::future::pending().await
+        std::future::pending::<()>().await;
     });
     (cache, Arc::new(Remembered::new(AccessReviews::new(api), config.authorization_cache_ttl)))
 }
