@@ -13,7 +13,8 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 target=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 folder=$target/release-$version
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH IMAGE
+# The plugin points to the documentation at its source.
+export SOURCE_DATE_EPOCH IMAGE GMSA_SOURCE=$SOURCE
 
 # tar_gz ARCHIVE FOLDER NAME...: of the same files the same bytes, whatever their dates and owners.
 tar_gz() {

@@ -44,5 +44,3 @@ pub mod server;
 pub mod shutdown;
 pub mod telemetry;
 pub mod tls;
-
-pub use gmsa_cluster::apiserver;

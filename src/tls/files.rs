@@ -64,7 +64,7 @@ impl Files {
     /// Serves what the files hold, now and after each change.
     pub async fn keep_served(self, served: Served, interval: Duration, clock: Clock) -> Infallible {
         let files = self.clone();
-        let load = move || load(&files.cert, &files.key, clock.now());
+        let load = move || load(&files.cert, &files.key, clock());
         let mut pairs = Reload::new(&[&self.cert, &self.key], interval, load);
         loop {
             served.offer(pairs.next().await);

@@ -20,17 +20,17 @@ pub const NAMESPACE: &str = "apps";
 pub const USER: &str = "user";
 /// The service account that may use none.
 pub const VISITOR: &str = "visitor";
-/// The name of the two webhooks, which stands in front of every denial.
+/// The name of the two webhooks, which begins every denial.
 pub const WEBHOOK: &str = "admission-webhook.windows-gmsa.sigs.k8s.io";
 
-/// The credential spec `web`, which is that of the examples, as it stands in pods.
+/// The credential spec `web`, which is that of the examples, as pods hold it.
 pub const WEB: &str = concat!(
     r#"{"ActiveDirectoryConfig":{"GroupManagedServiceAccounts":[{"Name":"WebApp1","Scope":"contoso.com"},"#,
     r#"{"Name":"WebApp1","Scope":"CONTOSO"}]},"CmsPlugins":["ActiveDirectory"],"DomainJoinConfig":"#,
     r#"{"DnsName":"contoso.com","DnsTreeName":"contoso.com","Guid":"244818ae-87ac-4fcd-92ec-e79e5252348a","#,
     r#""MachineAccountName":"WebApp1","NetBiosName":"CONTOSO","Sid":"S-1-5-21-2126449477-2524075714-3094792973"}}"#
 );
-/// The credential spec `sql`, as it stands in pods: with the characters that Go escapes.
+/// The credential spec `sql`, as pods hold it: with the characters that Go escapes.
 pub const SQL: &str = concat!(
     r#"{"ActiveDirectoryConfig":{"HostAccountConfig":{"PluginInput":"a\u003cb\u003ec\u0026d"}},"#,
     r#""CmsPlugins":["ActiveDirectory"]}"#
@@ -54,23 +54,8 @@ pub struct World {
 impl World {
     /// Starts it all, in `folder`, and waits until the API server asks the webhook.
     pub async fn start(binaries: Binaries, folder: &Path) -> Self {
-        let control_plane = ControlPlane::start(binaries, folder).await;
-        let client = &control_plane.client;
-        let version = client.get("/version").await.unwrap()["gitVersion"].as_str().unwrap().to_owned();
-        install(client).await;
-        namespace(client, NAMESPACE, &json!({})).await;
-        service_account(client, NAMESPACE, USER).await;
-        service_account(client, NAMESPACE, VISITOR).await;
-        grant(client, NAMESPACE, USER, &["web", "sql", "fresh", "changing", "surviving"]).await;
-        let mut web: Value = serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap();
-        web["metadata"]["name"] = json!("web");
-        client.create(SPECS, &web).await.unwrap();
-        let sql = json!({
-            "CmsPlugins": ["ActiveDirectory"],
-            "ActiveDirectoryConfig": {"HostAccountConfig": {"PluginInput": "a<b>c&d"}},
-        });
-        client.create(SPECS, &credential_spec("sql", &sql)).await.unwrap();
-
+        let control_plane = cluster(binaries, folder).await;
+        let version = control_plane.version().await;
         let ca = Ca::generate("gmsa-webhook", SystemTime::now(), LIFETIME).unwrap();
         let certificate = ca.issue(&[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
@@ -124,6 +109,26 @@ impl World {
             .await;
         }
     }
+}
+
+/// A control plane with both credential specs and both service accounts, without the webhook.
+pub async fn cluster(binaries: Binaries, folder: &Path) -> ControlPlane {
+    let control_plane = ControlPlane::start(binaries, folder).await;
+    let client = &control_plane.client;
+    install(client).await;
+    namespace(client, NAMESPACE, &json!({})).await;
+    service_account(client, NAMESPACE, USER).await;
+    service_account(client, NAMESPACE, VISITOR).await;
+    grant(client, NAMESPACE, USER, &["web", "sql", "fresh", "changing", "surviving"]).await;
+    let mut web: Value = serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap();
+    web["metadata"]["name"] = json!("web");
+    client.create(SPECS, &web).await.unwrap();
+    let sql = json!({
+        "CmsPlugins": ["ActiveDirectory"],
+        "ActiveDirectoryConfig": {"HostAccountConfig": {"PluginInput": "a<b>c&d"}},
+    });
+    client.create(SPECS, &credential_spec("sql", &sql)).await.unwrap();
+    control_plane
 }
 
 /// A credential spec.

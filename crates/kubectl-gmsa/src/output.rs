@@ -228,12 +228,14 @@ impl Style {
     /// Plain text.
     pub const PLAIN: Self = Self { colour: false };
 
-    /// Colour where standard output is a terminal, unless `NO_COLOR` says otherwise.
+    /// Colour where standard output is a terminal, unless `NO_COLOR` says otherwise. A console of Windows has to be switched to
+    /// it; one that cannot be gets plain text.
     #[must_use]
     pub fn of_terminal() -> Self {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self { colour: std::io::stdout().is_terminal() && !set("NO_COLOR") && !dumb }
+        let wanted = std::io::stdout().is_terminal() && !set("NO_COLOR") && !dumb;
+        Self { colour: wanted && anstyle_query::windows::enable_ansi_colors() != Some(false) }
     }
 
     fn paint(self, code: &str, text: &str) -> String {

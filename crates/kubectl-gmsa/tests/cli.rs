@@ -12,7 +12,7 @@
 
 use std::{
     fs,
-    io::Write as _,
+    io::{self, Seek as _, Write as _},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -33,6 +33,8 @@ mod support;
 #[cfg(unix)]
 #[path = "cli/terminal.rs"]
 mod terminal;
+#[path = "cli/windows.rs"]
+mod windows;
 
 /// The folder of the whole project.
 fn repository() -> PathBuf {
@@ -62,6 +64,13 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
+/// The output with paths and the one error of the system as Unix writes them; on Unix it is the output.
+fn portable(output: &str) -> String {
+    const NOT_FOUND: i32 = 2;
+    let not_found = io::Error::from_raw_os_error(NOT_FOUND).to_string();
+    output.replace(&not_found, "No such file or directory (os error 2)").replace(".\\", "./")
+}
+
 fn cases() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -73,8 +82,9 @@ fn cases() -> Vec<PathBuf> {
 /// Compares with a file of the case; an empty output has none.
 fn compare(case: &Path, name: &str, found: &str) -> Option<String> {
     let file = case.join(name);
+    let found = portable(found);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        if found.is_empty() { drop(fs::remove_file(&file)) } else { fs::write(&file, found).unwrap() }
+        if found.is_empty() { drop(fs::remove_file(&file)) } else { fs::write(&file, &found).unwrap() }
     }
     let expected = fs::read_to_string(&file).unwrap_or_default();
     (expected != found).then(|| format!("{}:\n--- expected\n{expected}--- found\n{found}", file.display()))
@@ -177,27 +187,32 @@ fn hostile_files_are_reported_and_the_rest_is_checked() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("binary.yaml"), [b'a', b':', 0xff, 0xfe, 0]).unwrap();
-    fs::write(path("nul.yaml"), [0u8; 1000]).unwrap();
+    fs::write(path("zeros.yaml"), [0u8; 1000]).unwrap();
     fs::write(path("bomb.yaml"), format!("a: &a [x,x,x,x,x,x,x,x,x]\n{}", bomb())).unwrap();
     fs::write(path("deep.yaml"), "[".repeat(100_000)).unwrap();
     fs::write(path("good.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n").unwrap();
-    fs::File::create(path("huge.yaml")).unwrap().set_len(100 * 1024 * 1024).unwrap();
-    std::os::unix::fs::symlink(folder.path(), path("loop")).unwrap();
-    std::os::unix::fs::symlink("dangling", path("nowhere.yaml")).unwrap();
+    let mut huge = fs::File::create(path("huge.yaml")).unwrap();
+    huge.seek(io::SeekFrom::Start(100 * 1024 * 1024)).unwrap();
+    huge.write_all(b"a").unwrap();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(folder.path(), path("loop")).unwrap();
+        std::os::unix::fs::symlink("dangling", path("nowhere.yaml")).unwrap();
+    }
+    let expected = [
+        "./binary.yaml:1: expected text in UTF-8 or UTF-16",
+        "./bomb.yaml:4: expected aliases to repeat at most 5000 values",
+        "./deep.yaml:1: recursion limit exceeded",
+        "./huge.yaml: expected at most 67108864 bytes",
+        #[cfg(unix)]
+        "./nowhere.yaml: cannot be read: No such file or directory (os error 2)",
+        "./zeros.yaml:1: unexpected character: `\\u{0}'",
+    ];
     let output = run(folder.path(), &["check", "-f", "."], b"");
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(
-        unreadable(text(&output.stdout)),
-        [
-            "./binary.yaml:1: expected text in UTF-8 or UTF-16",
-            "./bomb.yaml:4: expected aliases to repeat at most 5000 values",
-            "./deep.yaml:1: recursion limit exceeded",
-            "./huge.yaml: expected at most 67108864 bytes",
-            "./nowhere.yaml: cannot be read: No such file or directory (os error 2)",
-            "./nul.yaml:1: unexpected character: `\\u{0}'",
-        ]
-    );
-    assert!(text(&output.stdout).ends_with("\n6 unreadable parts in 1 object\n"));
+    let report = portable(text(&output.stdout));
+    assert_eq!(unreadable(&report), expected);
+    assert!(report.ends_with(&format!("\n{} unreadable parts in 1 object\n", expected.len())));
 }
 
 #[test]
@@ -207,7 +222,7 @@ fn other_files_of_a_folder_are_passed_over_and_said() {
     fs::write(folder.path().join("domain.json"), "{\"DNSRoot\": \"contoso.com\"}").unwrap();
     let output = run(folder.path(), &["check", "-f", "."], b"");
     assert_eq!(
-        text(&output.stdout),
+        portable(text(&output.stdout)),
         "note[not-kubernetes] ./domain.json:1\n  \
          skipped: it has neither apiVersion nor kind, so it is not a Kubernetes object\n\n1 note in 1 object\n"
     );
@@ -218,13 +233,17 @@ fn other_files_of_a_folder_are_passed_over_and_said() {
     let mistake = "error[unreadable] a.yaml:4\n  \
                    expected a Kubernetes object with `apiVersion` and `kind`, found neither\n\n\
                    1 unreadable part in 1 object\n";
-    assert_eq!((text(&output.stdout), output.status.code()), (mistake, Some(2)));
+    assert_eq!((portable(text(&output.stdout)).as_str(), output.status.code()), (mistake, Some(2)));
     let output = run(folder.path(), &["check", "-f", "."], b"");
-    assert!(text(&output.stdout).starts_with("error[unreadable] ./a.yaml:4\n"), "{}", text(&output.stdout));
+    assert!(
+        portable(text(&output.stdout)).starts_with("error[unreadable] ./a.yaml:4\n"),
+        "{}",
+        portable(text(&output.stdout))
+    );
     // Asked for by its name too.
     let output = run(folder.path(), &["check", "-f", "domain.json"], b"");
     assert_eq!(
-        text(&output.stdout),
+        portable(text(&output.stdout)),
         "error[unreadable] domain.json:1\n  expected a Kubernetes object with `apiVersion` and `kind`, found neither\n\n\
          1 unreadable part in 0 objects\n"
     );

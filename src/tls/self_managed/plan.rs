@@ -120,7 +120,7 @@ pub fn apply(
     let now = observed.now;
     let (cas, mut leaf) = match contents {
         Contents::Complete(Certificates { cas, leaf }) if step != Step::Restart => (Some(cas), Some(leaf)),
-        Contents::Damaged { cas, leaf, .. } => (cas, leaf),
+        Contents::Damaged { cas: Some(cas), leaf, .. } if cas.signing.ca.not_after() > now => (Some(cas), leaf),
         _ => (None, None),
     };
     let mut cas = match cas {
@@ -169,7 +169,7 @@ fn new_ca(now: SystemTime, policy: &IssuancePolicy) -> Result<SigningCa, IssueEr
 fn new_leaf(signing: &mut SigningCa, now: SystemTime, policy: &IssuancePolicy) -> Result<Leaf, IssueError> {
     let (pem, pair) = signing.ca.issue_pair(&policy.names, now, policy.leaf_lifetime)?;
     // Where the lifetime was shortened, an older certificate may expire later than the new one.
-    signing.leaves_until = signing.leaves_until.max(Some(pair.not_after()));
+    signing.leaves_until = signing.leaves_until.max(Some(pair.summary().not_after));
     Ok(Leaf { pair, pem })
 }
 

@@ -10,8 +10,8 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gmsa_cluster::apiserver::ApiServer;
 use gmsa_webhook::{
-    apiserver::ApiServer,
     metrics::{self, Metrics},
     tls::{
         CaBundle, Clock, Served,
@@ -56,7 +56,7 @@ impl Cluster {
 
     pub fn clock(&self) -> Clock {
         let ahead = Arc::clone(&self.ahead);
-        Clock::new(move || SystemTime::now() + Duration::from_secs(ahead.load(Ordering::Relaxed)))
+        Arc::new(move || SystemTime::now() + Duration::from_secs(ahead.load(Ordering::Relaxed)))
     }
 
     /// Lets time pass.

@@ -22,6 +22,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::tls::issue::Ca;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -141,6 +142,21 @@ impl ControlPlane {
         self.api_server.cpu()
     }
 
+    /// The version of the API server.
+    pub async fn version(&self) -> String {
+        self.client.get("/version").await.unwrap()["gitVersion"].as_str().unwrap().to_owned()
+    }
+
+    /// Where the API server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops the API server's store, or lets it go on.
+    pub fn signal_etcd(&self, signal: Signal) {
+        self.etcd.signal(signal);
+    }
+
     /// Whether there is a kube-controller-manager.
     pub fn has_controllers(&self) -> bool {
         self.controller_manager.is_some()
@@ -238,7 +254,7 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
     for (flag, file) in [
         ("--tls-cert-file", "api-server.crt"),
         ("--tls-private-key-file", "api-server.key"),
-        // A certificate stands for the public key in it.
+        // The API server takes the public key from a certificate too.
         ("--service-account-key-file", "service-accounts.crt"),
         ("--service-account-signing-key-file", "service-accounts.key"),
         ("--token-auth-file", "tokens.csv"),
@@ -257,7 +273,7 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
     Process::start("kube-apiserver", folder, &mut command)
 }
 
-/// As many addresses that nobody listens on, all different.
+/// As many addresses without a listener, all different.
 pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     let probes = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     probes.map(|probe| probe.local_addr().unwrap())

@@ -93,7 +93,7 @@ rules! {
         PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, is not what its plugin takes, or seems to hold a password.",
             "Write one string, as the maker of the plugin documents it. Keep passwords in the vault of the plugin.";
     }
-    "Accounts" {
+    "Accounts in the directory" {
         ACCOUNT_INCOMPLETE: "account-incomplete", Warning, "The account was printed without the properties that are checked.",
             "Print it with `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`.";
         ACCOUNT_NAME: "account-name", Error, "The SAM name of the account is longer than 15 characters.",
@@ -162,7 +162,7 @@ rules! {
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or remove it.";
         LINUX_ONLY: "linux-only", Warning, "A Pod that uses GMSA sets a field that Windows does not have.",
             "Remove the field. docs/windows-placement.md lists these fields, and what happens instead.";
-        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as ContainerUser, with which Kerberos does not work.",
+        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as `ContainerUser`, with which Kerberos does not work.",
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or use an image on Server Core.";
         SHARED_HOSTNAME: "shared-hostname", Warning, "Several replicas have the same host name.",
             "Remove `hostname`, unless nothing registers it: the gMSA needs no host name of its own.";
@@ -224,6 +224,12 @@ rules! {
             "The CA injector of cert-manager, or the webhook itself, must write it. See docs/certificates.md.";
         CERTIFICATE_EXPIRY: "certificate-expiry", Error, "A certificate has expired, or expires soon.",
             "Renew it. See docs/certificates.md.";
+        CERTIFICATE_UNUSABLE: "certificate-unusable", Error, "The serving certificate cannot be read, is for no host, or is not valid yet.",
+            "Issue another one: X.509 in PEM, with the names of the Service as subject alternative names. See docs/certificates.md.";
+        PRIVATE_KEY: "private-key", Error, "The private key cannot be used, or is not the key of the serving certificate.",
+            "Use the key that was made with the certificate: in PEM, without a password.";
+        CERTIFICATE_NOT_TRUSTED: "certificate-not-trusted", Error, "The API server, or a client with the given CA, does not accept the serving certificate.",
+            "Put the CA that signed it into every `caBundle`, and issue it for the name by which the API server calls.";
     }
 }
 
@@ -244,7 +250,7 @@ pub fn of_denial(label: &str) -> &'static Rule {
 pub fn page() -> String {
     let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint`, \
          `account lint` and `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
-         the name of the rule, which never changes.\n"
+         the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
         .to_owned();
     for (group, rules) in RULES {
         // Writing into a String cannot fail.
@@ -277,5 +283,22 @@ mod tests {
             assert!(rule.title.ends_with('.') && rule.remedy.ends_with('.'), "{}", rule.id);
             assert_eq!(find(rule.id), Some(*rule));
         }
+    }
+
+    #[test]
+    fn the_page_has_one_anchor_for_each_rule() {
+        let page = page();
+        let headings = page.lines().filter(|line| line.starts_with('#'));
+        let mut anchors: Vec<_> =
+            headings.map(|line| line.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-")).collect();
+        for (_, rules) in RULES {
+            for rule in *rules {
+                assert_eq!(anchors.iter().filter(|anchor| *anchor == rule.id).count(), 1, "{}", rule.id);
+            }
+        }
+        anchors.sort();
+        let count = anchors.len();
+        anchors.dedup();
+        assert_eq!(anchors.len(), count, "two headings with the same anchor");
     }
 }

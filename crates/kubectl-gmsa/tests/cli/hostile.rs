@@ -21,6 +21,7 @@ fn assert_plain(report: &str, lines: usize, about: &str) {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "Windows has no such file names")]
 fn nothing_from_a_file_steers_a_terminal_or_forges_a_line() {
     let folder = tempfile::tempdir().unwrap();
     let quoted = serde_json::to_string(HOSTILE).unwrap();

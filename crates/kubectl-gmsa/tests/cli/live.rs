@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::{healthy, kind, pod, run},
-    program,
+    portable, program,
     support::{Fault, SimulatedApi, Verb, credential_spec},
     text,
 };
@@ -187,7 +187,7 @@ async fn without_a_cluster_it_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let output = program(folder.path()).args(["doctor", "--kubeconfig", "none"]).output().unwrap();
     assert_eq!(
-        text(&output.stderr),
+        portable(text(&output.stderr)),
         "error: cannot read the kubeconfig none: failed to read kubeconfig from '\"none\"': No such file or directory (os error 2)\n"
     );
 }

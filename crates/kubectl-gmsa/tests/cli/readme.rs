@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::{repository, text};
+use super::{portable, repository, text};
 
 /// What the session starts from.
 const FILES: &str = "tests/readme";
@@ -56,7 +56,7 @@ fn run(folder: &Path, command: &str) -> String {
     let output = program.args(words).current_dir(folder).stdin(Stdio::null()).output().unwrap();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     if target.is_empty() {
-        return format!("{stdout}{stderr}");
+        return portable(&format!("{stdout}{stderr}"));
     }
     fs::write(folder.join(target), stdout).unwrap();
     stderr.to_owned()

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Builds the plugin for Windows and runs its tests under Wine, then looks at its colours on a console. Needs the Rust target
+# x86_64-pc-windows-gnu, mingw's C compiler, wine64, and `script` of util-linux. What Wine needs it keeps in target/wine.
+# usage: tests/windows.sh [WORD...]   words pick tests
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly TARGET=x86_64-pc-windows-gnu
+folder=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+export WINEPREFIX=$folder/wine WINEDEBUG=-all
+# Debian's package wine64 puts it where no PATH leads.
+wine=$(command -v wine64 || command -v wine || echo /usr/lib/wine/wine64)
+
+failed() {
+  printf 'windows: %s\n' "$*" >&2
+  exit 1
+}
+
+# Windows has a library that Rust takes random numbers from, and Wine before 9 does not.
+prepare() {
+  local system=$WINEPREFIX/drive_c/windows/system32
+  mkdir -p "$WINEPREFIX"
+  "$wine" wineboot --init >/dev/null 2>&1
+  [[ -e $system/bcryptprimitives.dll ]] || x86_64-w64-mingw32-gcc -shared -o "$system/bcryptprimitives.dll" -x c - -ladvapi32 <<'C'
+#include <windows.h>
+#include <ntsecapi.h>
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T count) { return RtlGenRandom(bytes, count); }
+C
+}
+
+# on_console COMMAND...: what the command shows on a console.
+on_console() {
+  script --quiet --return --command "$*" /dev/null </dev/null
+}
+
+colours() {
+  local program=$folder/$TARGET/debug/kubectl-gmsa.exe red=$'\e[31m' shown
+  local check="'$wine' '$program' check -f crates/kubectl-gmsa/tests/cli/check-broken"
+  shown=$(on_console "$check") && failed "check finds nothing: $shown"
+  [[ $shown == *"${red}error["* ]] || failed "no colours on a console: $shown"
+  shown=$(NO_COLOR=1 on_console "$check") && failed "check finds nothing: $shown"
+  [[ $shown == *'error['* && $shown != *"$red"* ]] || failed "colours in spite of NO_COLOR: $shown"
+  shown=$(bash -c "$check") && failed "check finds nothing: $shown"
+  [[ $shown == *'error['* && $shown != *$'\e'* ]] || failed "colours in a pipe: $shown"
+  echo "colours: on at a console, off with NO_COLOR and in a pipe"
+}
+
+prepare
+name=CARGO_TARGET_${TARGET^^}
+export "${name//-/_}_RUNNER=$wine"
+cargo test --locked --target "$TARGET" --package kubectl-gmsa -- "$@"
+colours
