@@ -14,7 +14,7 @@ use gmsa_webhook::{
     admin::Fact,
     config::{CHECK_INTERVAL, Certificate, Config},
     metrics::Metrics,
-    tls::{self, Publication, Served, client_auth::ClientAuth, issue::Ca, self_managed::SelfManaged},
+    tls::{Publication, Served, client_auth::ClientAuth, issue::Ca, self_managed::SelfManaged},
 };
 use tempfile::TempDir;
 
@@ -43,7 +43,7 @@ pub fn serve(
     let cluster = || api.cloned().context("webhook configurations are in a cluster, and this server has none");
     match &config.certificate {
         Certificate::Files { files, publish } => {
-            let pair = tls::files::load(&files.cert, &files.key, now)?;
+            let pair = files.load(now)?;
             tracing::info!(certificate = %pair.summary(), "using the certificate in {}", files.cert.display());
             served.publish(pair);
             ready.set();
