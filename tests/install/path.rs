@@ -130,7 +130,8 @@ fn at_the_desk(tool: &Tool<'_>) {
     let (grant, code) = tool.gmsa("grant --credspec webapp1 --serviceaccount shop:web");
     assert_eq!(code, 0);
     tool.write("grant.yaml", &grant);
-    let may = "CREDENTIAL SPEC  BY\nwebapp1          RoleBinding gmsa-use-webapp1-web of ClusterRole gmsa-use-webapp1\n";
+    let may =
+        "CREDENTIAL SPEC  BY\nwebapp1          RoleBinding gmsa-use-webapp1-web of ClusterRole gmsa-use-webapp1\n";
     tool.write("state.yaml", &format!("{}---\n{grant}", tool.read("webapp1.yaml")));
     assert_eq!(tool.gmsa("can shop:web --state state.yaml"), (may.to_owned(), 0));
 
@@ -163,7 +164,8 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
     plane.until("the cluster grants it", || tool.gmsa("check --live -f web.yaml").1 == 0);
     let warned = tool.kubectl("apply --dry-run=server -f linux.yaml");
     let warned = String::from_utf8(warned.stderr).unwrap();
-    let refusal = "container \"iis\" sets securityContext.runAsUser: the API server refuses it with spec.os.name: windows";
+    let refusal =
+        "container \"iis\" sets securityContext.runAsUser: the API server refuses it with spec.os.name: windows";
     assert!(warned.contains(refusal), "{warned}");
     printed(tool.kubectl("apply -f web.yaml"));
     run_pods(plane, "shop", "windows-1", 1);
@@ -171,7 +173,9 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
     assert_eq!(carried(&old), contents(tool));
     assert_eq!(tool.gmsa("outdated"), (CLEAN.to_owned(), 0));
 
-    tool.gmsa("credspec new --account WebApp1 --additional-account Reports --from-ad domain.json --out webapp1.yaml --force");
+    tool.gmsa(
+        "credspec new --account WebApp1 --additional-account Reports --from-ad domain.json --out webapp1.yaml --force",
+    );
     printed(tool.kubectl("apply -f webapp1.yaml"));
     let report = format!(
         "\
