@@ -128,7 +128,7 @@ pub fn compared(one: &str, other: &str) {
     if let Some(contents) = &one_contents {
         let outcome = compare(other, contents);
         compare(contents.text(), contents).unwrap();
-        // Not where a key stands twice in the credential spec: there the last one counts.
+        // Not where a key is twice in the credential spec: there the last one counts.
         if let (Read::Json(spec), Read::Json(pod)) = (slow_json::read(contents.text()), slow_json::read(other)) {
             let equal = !slow_json::has_duplicate_key(&pod) && slow_json::equal(&spec, &pod);
             assert_eq!(outcome.is_ok(), equal, "{outcome:?}: {other:?}, {contents:?}");
