@@ -101,7 +101,7 @@ def build() -> tuple[Path, Path]:
 
 
 def free_address() -> str:
-    """A loopback address that nobody listens on."""
+    """A loopback address without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"

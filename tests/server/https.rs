@@ -8,14 +8,12 @@ use std::{
 };
 
 use bytes::Bytes;
+use gmsa_cluster::{authorizer::Authorizer, resolver::Resolver, standalone::Standalone};
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
-    authorizer::Authorizer,
     config::Limits,
     metrics::Metrics,
-    resolver::Resolver,
     server::{Bound, Reviewer},
-    standalone::Standalone,
     tls::{self, KeyPair, Served, issue::Ca},
 };
 use http::{Method, Request, StatusCode};

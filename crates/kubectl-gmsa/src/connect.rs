@@ -22,7 +22,7 @@ pub(super) const CALL: Duration = Duration::from_secs(15);
 /// How long a pod may take to answer: the API server itself tries longer to reach one that is not there.
 const POD_CALL: Duration = Duration::from_secs(2);
 
-/// Which cluster, and as whom.
+/// Which cluster, and as which user.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct Connection {
@@ -140,7 +140,7 @@ impl Cluster {
         Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
     }
 
-    /// Reads what a pod serves in plain HTTP on one of its ports, by way of the API server.
+    /// Reads what a pod serves in plain HTTP on one of its ports, through the API server.
     pub(super) async fn read_from_pod(
         &self,
         namespace: &str,
@@ -176,6 +176,17 @@ impl Connection {
 
     /// Makes a client. Must be called within a tokio runtime.
     pub(super) async fn cluster(&self) -> anyhow::Result<Cluster> {
+        let config = self.config().await?;
+        let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        Ok(Cluster { api: Arc::new(ApiServer::new(config)?), namespace })
+    }
+
+    /// Makes a client that speaks HTTP/1.1 alone, whose connections can become web sockets.
+    pub(super) async fn http1_client(&self) -> anyhow::Result<kube::Client> {
+        Ok(kube::Client::try_from(self.config().await?)?)
+    }
+
+    async fn config(&self) -> anyhow::Result<kube::Config> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         let mut config = match &self.kubeconfig {
             Some(path) => {
@@ -190,8 +201,7 @@ impl Connection {
         if !self.impersonate_groups.is_empty() {
             config.auth_info.impersonate_groups = Some(self.impersonate_groups.clone());
         }
-        let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        Ok(Cluster { api: Arc::new(ApiServer::new(config)?), namespace })
+        Ok(config)
     }
 }
 

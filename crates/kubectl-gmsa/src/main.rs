@@ -1,4 +1,4 @@
-//! `kubectl gmsa`: sees the mistake before the pod does.
+//! `kubectl gmsa`: finds mistakes before they fail a pod.
 //!
 //! What always holds: what is typed is not what holds (clap's structs end here); nothing is written to a cluster without
 //! `--apply`, and no file is overwritten without `--force`; the exit code is 0 for clean, 1 for findings, 2 for what could
@@ -19,9 +19,11 @@ mod credspec;
 mod doctor;
 mod grant;
 mod input;
+mod outdated;
 mod output;
 mod progress;
 mod reference;
+mod verify;
 mod who_can;
 
 use connect::Connection;
@@ -54,8 +56,12 @@ enum Command {
     WhoCan(who_can::Options),
     /// List the credential specs that a service account may use, and why
     Can(can::Options),
+    /// List workloads whose pods carry contents that their credential spec no longer has, and restart them
+    Outdated(outdated::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
     Doctor(doctor::Options),
+    /// Ask a container whether it has its identity in the domain, and name the first cause where it does not
+    Verify(verify::Options),
     /// Print a completion script for a shell
     Completion(CompletionOptions),
     /// Print the manual page
@@ -83,7 +89,7 @@ enum Outcome {
     Clean,
     /// There are findings.
     Findings,
-    /// A part could not be looked at.
+    /// A part could not be checked.
     Incomplete,
 }
 
@@ -131,7 +137,9 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Grant(options) => grant::run(&options, &connection),
         Command::WhoCan(options) => who_can::run(&options, &connection),
         Command::Can(options) => can::run(&options, &connection),
+        Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
+        Command::Verify(options) => verify::run(&options, &connection),
         Command::Completion(options) => {
             let mut script = Vec::new();
             // The name of the program: kubectl completes a plugin by a program of its own.

@@ -26,6 +26,8 @@ mod doctor;
 mod hostile;
 #[path = "cli/live.rs"]
 mod live;
+#[path = "cli/outdated.rs"]
+mod outdated;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "../../../tests/support/mod.rs"]
@@ -35,6 +37,9 @@ mod support;
 mod terminal;
 #[path = "cli/windows.rs"]
 mod windows;
+
+#[path = "cli/verify.rs"]
+mod verify;
 
 /// The folder of the whole project.
 fn repository() -> PathBuf {
@@ -149,7 +154,7 @@ fn no_file_is_overwritten_without_force() {
     let refused = new(&[]);
     assert_eq!(
         (text(&refused.stderr), refused.status.code()),
-        ("error: spec.yaml is there already: --force overwrites it\n", Some(2))
+        ("error: spec.yaml exists: --force overwrites it\n", Some(2))
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     assert_eq!(new(&["--force"]).status.code(), Some(0));

@@ -11,10 +11,10 @@ use std::{process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::Context as _;
 use clap::Parser as _;
+use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
-    apiserver::ApiServer,
     command::{Outcome, certs, crd, install_test},
     config::{Args, Backend, Config, Run},
     metrics::Metrics,

@@ -219,6 +219,36 @@ rules! {
         NOT_CHECKED: "not-checked", Warning, "A part of the cluster could not be checked.",
             "Run the command as a user who may read it (`--as`, `--context`).";
     }
+    "Identity in a container" {
+        EXEC_REFUSED: "exec-refused", Error, "The API server does not run a command in the container.",
+            "Use a user who may create `pods/exec` in the namespace (`--as`, `--context`), and a node that the API server reaches.";
+        NO_ANSWER: "no-answer", Error, "A command in the container did not end in time: a firewall drops its packets, or a server does not answer.",
+            "Let the Pod network reach the domain controllers: TCP and UDP 53, 88 and 389, TCP 135, 445 and the dynamic ports. `--timeout` waits longer.";
+        NO_CREDENTIALS: "no-credentials", Error, "Windows gave the container no credential spec, or no logon session of the account.",
+            "Create the Pod anew. If that does not help, the log Microsoft-Windows-Containers-CCG/Admin of the node says why. See docs/troubleshooting.md.";
+        DOMAIN_DNS: "domain-dns", Error, "The container finds no domain controller in DNS.",
+            "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain), and let UDP 53 through.";
+        DOMAIN_DNS_TCP: "domain-dns-tcp", Error, "The container finds the domain controllers over UDP, but not over TCP.",
+            "Let TCP 53 through: Windows repeats long answers over TCP.";
+        NO_DOMAIN_CONTROLLER: "no-domain-controller", Error, "No domain controller answers the container.",
+            "Let the Pod network reach the domain controllers (TCP and UDP 88 and 389, TCP 135, 445 and the dynamic ports), without NAT.";
+        NO_SECURE_CHANNEL: "no-secure-channel", Error, "The container has not logged on to the domain.",
+            "Run `nltest /sc_reset:DOMAIN` in it. If that helps, its network came up after its logon; otherwise compare the credential spec with the domain: `kubectl gmsa credspec lint`, `kubectl gmsa account lint`.";
+        LOGON_DENIED: "logon-denied", Error, "The domain denies the logon of the account.",
+            "Run `Test-ADServiceAccount NAME` on the node: the node, or the user of the plugin, must be able to retrieve the password.";
+        ACCOUNT_UNKNOWN: "account-unknown", Error, "The domain does not know the account.",
+            "Correct `MachineAccountName` in the credential spec, or create the account.";
+        TRUST_FAILED: "trust-failed", Error, "The domain controller does not trust the container.",
+            "Compare `Sid`, `Guid` and `MachineAccountName` of the credential spec with the domain: `kubectl gmsa account lint --credspec`. Where several Pods with one account fail by turns, set `randomHostname` in the chart.";
+        CLOCK_SKEW: "clock-skew", Error, "The clocks of the node and of the domain controller differ too much for Kerberos.",
+            "Correct the clock of the node: `w32tm /query /status`, `w32tm /resync`. Kerberos allows 5 minutes.";
+        PRINCIPAL_UNKNOWN: "principal-unknown", Error, "The domain does not know the service that a ticket is asked for, or knows it twice.",
+            "Register the service principal name of the service, once only: `setspn -Q NAME`, `setspn -X`.";
+        TICKET_ENCRYPTION: "ticket-encryption", Error, "The account and the domain controller have no encryption type in common.",
+            "Set `-KerberosEncryptionType AES128,AES256` on the account, and compare with the policy of the domain controllers.";
+        UNKNOWN_STATUS: "unknown-status", Error, "A command in the container failed with a status that is not known here.",
+            "Run the command by hand: `kubectl exec`. `net helpmsg CODE` explains a decimal code.";
+    }
     "Certificates" {
         CA_BUNDLE: "ca-bundle", Error, "A webhook configuration has no usable `caBundle`.",
             "The CA injector of cert-manager, or the webhook itself, must write it. See docs/certificates.md.";

@@ -52,6 +52,10 @@ fn result(found: &Diagnostic, rule: Option<usize>) -> Value {
         left_out(found),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    // What comes from a cluster is in no file.
+    if file(found).is_empty() {
+        return json!({"ruleId": found.rule.id, "level": found.severity.as_str(), "message": {"text": text}});
+    }
     let mut location = json!({"artifactLocation": {"uri": uri(file(found))}});
     if let (Some(line), Some(location)) = (line(found), location.as_object_mut()) {
         location.insert("region".to_owned(), json!({"startLine": line}));
