@@ -1,8 +1,8 @@
 //! The webhook creates and renews its own CA and serving certificate, in a Secret that all replicas share.
 //!
 //! The Secret is the source of truth. The first replica fills it; each replica follows it, publishes its CAs into the webhook
-//! configurations, and renews what is due. Of two replicas that write, the `resourceVersion` lets one through, and the
-//! other reads the Secret again.
+//! configurations, and renews what is due. Of two replicas that write at the same time, the API
+//! server refuses one because of its `resourceVersion`, and that one reads the Secret again.
 //!
 //! What always holds: while the API server or the Secret is away, the current certificate stays in use; a certificate of
 //! another CA is served only when that CA has been in every `caBundle` for some time, unless there is nothing else to serve.
@@ -19,6 +19,7 @@ use std::{
 };
 
 use futures::TryStreamExt as _;
+use gmsa_cluster::apiserver::{ApiServer, backoff::jittered};
 use kube::core::WatchEvent;
 use rustls::pki_types::CertificateDer;
 use thiserror::Error;
@@ -26,7 +27,6 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::{Clock, Publication, Served, configurations::Configuration, issue::IssueError, object::ObjectError};
 use crate::{
-    apiserver::{ApiServer, backoff::jittered},
     metrics::{CertificateStep, Metrics},
     telemetry::{LogOnce, chain},
 };
@@ -86,12 +86,6 @@ enum RoundError {
     Secret(#[from] ObjectError),
     #[error("cannot create a certificate")]
     Issue(#[from] IssueError),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    Again,
-    Wait,
 }
 
 impl SelfManaged {
@@ -158,8 +152,8 @@ impl SelfManaged {
     async fn reconcile(&mut self) {
         for _ in 0..ROUNDS {
             match self.round((self.clock)()).await {
-                Ok(Next::Again) => {}
-                Ok(Next::Wait) => {
+                Ok(true) => {}
+                Ok(false) => {
                     if self.problem.resolve() {
                         tracing::info!("the certificates can be managed again");
                     }
@@ -179,7 +173,8 @@ impl SelfManaged {
     }
 
     /// Reads the Secret and all configurations, publishes the CAs, serves the certificate, and takes at most one step.
-    async fn round(&mut self, now: SystemTime) -> Result<Next, RoundError> {
+    /// Returns whether it took one: another may follow.
+    async fn round(&mut self, now: SystemTime) -> Result<bool, RoundError> {
         let name = self.settings.secret.clone();
         let found = secret::get(&self.api, &name).await?;
         let mut secret = found.ok_or_else(|| RoundError::NoSecret(name.clone()))?;
@@ -202,7 +197,7 @@ impl SelfManaged {
             let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
             observed.next_standing = next.and_then(|next| self.publication.standing(next.ca.cert_der(), now));
         }
-        let Some(step) = next_step(&contents, &observed, &self.settings.issuance) else { return Ok(Next::Wait) };
+        let Some(step) = next_step(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
         let damage = if let Contents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
         let certificates = apply(step, contents, &observed, &self.settings.issuance)?;
         certificates.write(secret.data.get_or_insert_default());
@@ -216,7 +211,7 @@ impl SelfManaged {
         } else {
             tracing::info!(secret = %name, ?step, %certificate, "wrote the Secret");
         }
-        Ok(Next::Again)
+        Ok(true)
     }
 
     /// Serves the certificate in the Secret, as soon as that is safe.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::*;
+use crate::tls::files::Files;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -23,7 +24,7 @@ fn the_authority_is_made_once_and_leaves_whenever_asked_for() {
     let folder = root.path().join("new/certs");
     let file = |name: &str| folder.join(name);
     let now = SystemTime::now();
-    let load = || files::load(&file("tls.crt"), &file("tls.key"), now).unwrap();
+    let load = || Files { cert: file("tls.crt"), key: file("tls.key") }.load(now).unwrap();
     let (first, _) = issue(&request(&folder), now).unwrap();
     let (authority, leaf) = (fs::read(file("ca.crt")).unwrap(), load());
     let (second, _) = issue(&request(&folder), now).unwrap();

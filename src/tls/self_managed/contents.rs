@@ -4,7 +4,7 @@
 //! has signed the serving certificate), and are read back as they were written; unknown members of `authorities.json` are
 //! skipped, so that what a newer version wrote can be read. Must not: quote what it reads, because there are keys in it.
 
-use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
+use std::{collections::BTreeMap, time::SystemTime};
 
 use k8s_openapi::ByteString;
 use rustls::pki_types::CertificateDer;
@@ -62,13 +62,13 @@ pub enum Damage {
     Copy,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Certificates {
     pub cas: Cas,
     pub leaf: Leaf,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Cas {
     /// Signs serving certificates.
     pub signing: SigningCa,
@@ -80,9 +80,9 @@ pub struct Cas {
     pub last_rotation: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct SigningCa {
-    pub ca: Arc<Ca>,
+    pub ca: Ca,
     /// When the last certificate that it signed expires, if it signed any.
     pub leaves_until: Option<SystemTime>,
 }
@@ -95,7 +95,7 @@ pub struct RetiredCa {
 }
 
 /// The serving certificate, as it is served and as it is stored.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Leaf {
     pub pair: KeyPair,
     pub pem: Issued,
@@ -244,7 +244,7 @@ impl Entry {
     fn signing(self) -> Result<SigningCa, Damage> {
         let key = self.key.as_deref().ok_or(Damage::Json)?;
         let ca = Ca::from_pem(&self.certificate, key).map_err(Damage::Ca)?;
-        Ok(SigningCa { ca: Arc::new(ca), leaves_until: self.leaves_until.map(SystemTime::from) })
+        Ok(SigningCa { ca, leaves_until: self.leaves_until.map(SystemTime::from) })
     }
 
     fn retired(self) -> Result<RetiredCa, Damage> {

@@ -11,10 +11,7 @@
 //!  retired ─(its last certificate has expired, no caBundle has it)─ Forget ─►
 //! ```
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use super::contents::{Cas, Certificates, Contents, Leaf, RetiredCa, SigningCa};
 use crate::tls::{
@@ -163,7 +160,7 @@ fn promote(cas: &mut Cas) {
 fn new_ca(now: SystemTime, policy: &IssuancePolicy) -> Result<SigningCa, IssueError> {
     let created = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let ca = Ca::generate(&format!("gmsa-webhook CA {created}"), now, policy.ca_lifetime)?;
-    Ok(SigningCa { ca: Arc::new(ca), leaves_until: None })
+    Ok(SigningCa { ca, leaves_until: None })
 }
 
 fn new_leaf(signing: &mut SigningCa, now: SystemTime, policy: &IssuancePolicy) -> Result<Leaf, IssueError> {

@@ -1,16 +1,14 @@
 //! Replicas that share a Secret, against the simulated API server; reviews are verified as an API server verifies them: by
-//! the bundle that stands in a configuration at that moment.
+//! the bundle that a configuration has at that moment.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use gmsa_webhook::{
-    apiserver::ApiServer,
-    tls::{
-        Publication,
-        issue::Ca,
-        self_managed::{ROTATE_ANNOTATION, Settings},
-    },
+use gmsa_cluster::apiserver::ApiServer;
+use gmsa_webhook::tls::{
+    Publication,
+    issue::Ca,
+    self_managed::{ROTATE_ANNOTATION, Settings},
 };
 use serde_json::json;
 
@@ -140,16 +138,16 @@ async fn a_damaged_secret_is_rebuilt_while_reviews_go_on() {
     let rebuilt = || replicas.iter().map(|replica| replica.count("rebuilt")).sum::<u64>();
 
     cluster.edit_secret(|secret| secret["data"]["tls.crt"] = json!(STANDARD.encode("oops")));
-    eventually("the leaf is made anew", || rebuilt() == 1).await;
+    eventually("a new leaf is issued", || rebuilt() == 1).await;
     assert_eq!(cluster.signing(), old, "a damaged leaf is no reason for another authority");
 
     cluster.edit_secret(|secret| _ = secret["data"].as_object_mut().unwrap().remove("authorities.json"));
-    eventually("all is made anew", || rebuilt() == 2).await;
+    eventually("all of it is issued again", || rebuilt() == 2).await;
     assert_ne!(cluster.signing(), old);
     eventually("the new leaf is served", || replicas.iter().all(|replica| replica.serial() == Some(leaf_in(&cluster))))
         .await;
 
-    // Emptied, which is how to begin anew on purpose.
+    // A user empties it to start again on purpose.
     cluster.edit_secret(|secret| _ = secret.as_object_mut().unwrap().remove("data"));
     eventually("it is filled again", || cluster.secret()["data"].is_object()).await;
     eventually("the new leaf is served", || replicas.iter().all(|replica| replica.serial() == Some(leaf_in(&cluster))))
@@ -168,7 +166,7 @@ async fn a_deleted_secret_is_reported_and_not_created() {
     eventually("it is counted", || replica.count("failed") > failed + 1).await;
     assert_eq!(cluster.api.count(Verb::Create, "/secrets"), 0);
     client.review(replica.webhook.address).await.unwrap();
-    // Somebody installs it again, empty: a new authority, which is served once everybody trusts it.
+    // A user installs it again, empty: a new authority, which is served once every configuration trusts it.
     cluster.api.apply(secret(&json!({})));
     eventually("the new one is served", || replica.serial() != serial).await;
     cluster.client(CONFIGURATIONS[1]).review(replica.webhook.address).await.unwrap();
@@ -187,7 +185,7 @@ async fn a_bundle_that_is_there_is_appended_to_and_kept_for_the_grace() {
     for plural in CONFIGURATIONS {
         assert_eq!(cluster.bundle(plural), both);
     }
-    // Somebody applies the manifests of the installation again, twice.
+    // A user applies the manifests of the installation again, twice.
     for bundle in ["", "\n"] {
         for plural in CONFIGURATIONS {
             cluster.api.apply(configuration(plural, bundle));
@@ -295,7 +293,7 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     cluster.api.apply(configuration(CONFIGURATIONS[0], ""));
     eventually("what was published before stays", || carry(&first)).await;
     std::fs::write(&file, &second).unwrap();
-    eventually("the new one stands beside the old one", || carry(&(first.clone() + &second))).await;
+    eventually("the new one is beside the old one", || carry(&(first.clone() + &second))).await;
     cluster.pass(10 * DAY).await;
     eventually("the old one goes", || carry(&second)).await;
     task.abort();

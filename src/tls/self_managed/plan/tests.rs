@@ -96,7 +96,7 @@ fn a_leaf_for_other_names_or_a_shorter_lifetime_is_renewed_at_once() {
 }
 
 #[test]
-fn a_new_authority_signs_only_after_it_has_stood_in_the_bundles() {
+fn a_new_authority_signs_only_after_it_has_been_in_the_bundles_for_some_time() {
     let due = start() + 1000 * DAY * 66 / 100;
     let content = after(Step::Reissue, filled(), &at(due));
     assert_eq!(next_step(&content, &at(due), &policy()), Some(Step::Announce));
@@ -288,7 +288,7 @@ enum Event {
     Wait(Duration),
     /// A replica looks at everything, and does what there is to do.
     Round { configurations_fail: bool },
-    /// Somebody asks for a rotation.
+    /// A user requests a rotation.
     Ask,
 }
 
