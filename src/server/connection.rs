@@ -104,9 +104,12 @@ where
         let closing = closing.clone();
         Box::pin(async move {
             let mut response = response.await;
-            let is_last = closing.is_cancelled() || !progress.body_read.load(Relaxed);
-            if let (Ok(response), true) = (&mut response, is_last) {
-                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            let mut is_last = closing.is_cancelled() || !progress.body_read.load(Relaxed);
+            if let Ok(response) = &mut response {
+                is_last |= response.headers().contains_key(header::CONNECTION);
+                if is_last {
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
             }
             progress.answer(is_last);
             response

@@ -162,7 +162,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         probes.await;
     });
     let closing = shutdown.closing();
-    let mut webhook = tokio::spawn(webhook.serve(closing, drain));
+    let mut webhook = tokio::spawn(webhook.leaving(shutdown.ending()).serve(closing, drain));
     tokio::select! {
         signal = signals.next() => tracing::info!(signal, "ending"),
         _ = tasks.join_next() => anyhow::bail!("a part of the server ended unexpectedly"),

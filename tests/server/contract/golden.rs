@@ -113,7 +113,13 @@ impl Program {
         Self {
             child,
             _folder: folder,
-            server: crate::https::Server { address, ca, closing, task: tokio::spawn(async { 0 }) },
+            server: crate::https::Server {
+                address,
+                ca,
+                ending: closing.clone(),
+                closing,
+                task: tokio::spawn(async { 0 }),
+            },
         }
     }
 }
