@@ -57,7 +57,13 @@ def run(binary: Path, seconds: float, most: int) -> str:
             answer = server.post("/mutate", content)
             if not answer["allowed"] or not answer.get("patch"):
                 raise floor.Failure(f"{what}: not the answer to be measured: {answer}")
-            sample = floor.measure(floor.Case(what, "/mutate", folder / "body", 0), server, seconds, connections=connections, timeout="60s")
+            case = floor.Case(what, "/mutate", folder / "body", 0)
+            try:
+                sample = floor.measure(case, server, seconds, connections=connections, timeout="60s")
+            except floor.Failure as failure:
+                # Where the machine cannot open so many connections in time, that is what the row says.
+                rows.append(f"| {what} | {str(failure).rpartition(': ')[2]} | | | | {server.resident_mib():.1f} |")
+                return
             rows.append(f"| {what} | {sample.rate:,.0f} | {sample.p50:.2f} | {sample.p99:.2f} | {sample.cpu:,.1f} | {server.resident_mib():.1f} |")
             figures.append({"what": what, "cpu": sample.cpu, "p99": sample.p99, "resident": server.resident_mib()})
             print(rows[-1], file=sys.stderr)

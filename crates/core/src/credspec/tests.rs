@@ -295,3 +295,12 @@ fn a_difference_says_what_is_wrong_without_either_text() {
         assert_eq!(difference.to_string(), text);
     }
 }
+
+#[test]
+fn numbers_in_lists_are_compared_by_value_too() {
+    let contents = contents(r#"{"a":[1,[2]]}"#);
+    assert_eq!(compare(r#"{"a": [1.0, [2e0]]}"#, &contents), Ok(()));
+    for other in [r#"{"a": [1.5, [2]]}"#, r#"{"a": [1, [2], 3]}"#, r#"{"a": [1]}"#] {
+        assert!(compare(other, &contents).is_err(), "{other}");
+    }
+}
