@@ -22,6 +22,7 @@ mod input;
 mod output;
 mod progress;
 mod reference;
+mod version;
 mod who_can;
 
 use connect::Connection;
@@ -56,6 +57,8 @@ enum Command {
     Can(can::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
     Doctor(doctor::Options),
+    /// Show the version of this program, and of the webhook in the cluster where it can be reached
+    Version(version::Options),
     /// Print a completion script for a shell
     Completion(CompletionOptions),
     /// Print the manual page
@@ -132,6 +135,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::WhoCan(options) => who_can::run(&options, &connection),
         Command::Can(options) => can::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
+        Command::Version(options) => version::run(&options, &connection),
         Command::Completion(options) => {
             let mut script = Vec::new();
             // The name of the program: kubectl completes a plugin by a program of its own.
