@@ -9,9 +9,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly IMAGE=${1:-localhost/gmsa-webhook} SOURCE=${2:-https://localhost/gmsa-webhook}
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-target=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-folder=$target/release-$version
+# shellcheck source=deploy/common.sh
+. deploy/common.sh
+folder=$target_folder/release-$version
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH IMAGE
 
@@ -27,7 +27,7 @@ webhook() {
   local arch
   for arch in amd64 arm64; do
     deploy/image.sh "$arch"
-    mv "$target/image/gmsa-webhook-$version-$arch.oci.tar" "$target/image/gmsa-webhook-$version-$arch.cdx.json" "$folder"
+    mv "$target_folder/image/gmsa-webhook-$version-$arch.oci.tar" "$target_folder/image/gmsa-webhook-$version-$arch.cdx.json" "$folder"
   done
 }
 
