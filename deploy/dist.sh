@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes all that a release holds, in one folder: images, the plugin's archives, chart, manifests, bills of materials, checksums. The same
-# commit and tools give the same bytes. Needs what deploy/image.sh needs, for both architectures, and mingw's C compiler, helm and zip;
-# no network but the package registries.
+# commit and tools give the same bytes. Needs what deploy/image.sh needs, for both architectures, the Rust targets of deploy/plugin.sh, mingw's
+# C compiler and helm; no network but the package registries.
 # usage: deploy/dist.sh [IMAGE [SOURCE]]
 #   IMAGE   repository that the image is published to [default: localhost/gmsa-webhook]
 #   SOURCE  address of the source repository [default: https://localhost/gmsa-webhook]
