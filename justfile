@@ -45,6 +45,23 @@ shellcheck:
 workflows:
     zizmor --offline --quiet .github/workflows
 
+# What faults cost pods that are being created, on a real control plane: `just chaos [FAULT] [--replicas N] [--write]`.
+chaos *ARGS:
+    cargo test --locked --profile dist --test e2e -- chaos {{ ARGS }}
+
+# An hour of mixed load on a real control plane, and what memory does meanwhile: `just soak [MINUTES] [--write]`.
+soak *ARGS:
+    cargo test --locked --profile dist --test e2e -- soak {{ ARGS }}
+
+# Fuzzing, with cargo-fuzz on a nightly toolchain: all targets or one, each for so many seconds; `just fuzz TARGET cmin` makes its corpus small.
+fuzz *ARGS:
+    fuzz/run.sh {{ ARGS }}
+
+# Changes the core in ways that a test must notice, by cargo-mutants: every mutant that lives is killed by a test or explained in docs/reliability.md.
+mutants *ARGS:
+    @cargo mutants --version >/dev/null 2>&1 || { echo "error: no cargo-mutants: cargo install cargo-mutants" >&2; exit 2; }
+    cargo mutants --package gmsa-core --timeout 60 {{ ARGS }} -- --lib
+
 # The plugin for Windows, its tests under Wine. It needs the Rust target, mingw's C compiler and wine64.
 windows *WORD:
     tests/windows.sh {{ WORD }}

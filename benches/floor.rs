@@ -27,10 +27,13 @@ use gmsa_webhook::{
         limits::{IDLE_TIMEOUT, MAX_BODY},
         listener::Listener,
     },
-    tls::{self, Served, self_signed},
+    tls::{self, Served, files::Files, issue::Ca},
 };
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
+
+/// Of a certificate for one run.
+const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Deserialize)]
 struct Review<'a> {
@@ -99,11 +102,11 @@ async fn main() -> anyhow::Result<()> {
     let (address, files) = arguments.split_first().context("usage: floor ADDR:PORT [CERTIFICATE KEY [PATCH]]")?;
     let address: SocketAddr = address.parse().with_context(|| format!("not an address and a port: {address}"))?;
     let now = SystemTime::now();
-    let (pair, _ca_file) = if let [cert, key, ..] = files {
-        (tls::files::load(Path::new(cert), Path::new(key), now)?, None)
+    let pair = if let [cert, key, ..] = files {
+        Files { cert: cert.into(), key: key.into() }.load(now)?
     } else {
-        let (pair, ca_file) = self_signed::make(&[address.ip().to_string()], &env::temp_dir(), now)?;
-        (pair, Some(ca_file))
+        let ca = Ca::generate("floor CA", now, LIFETIME)?;
+        ca.issue_pair(&[address.ip().to_string()], now, LIFETIME)?.1
     };
     let served = Served::new();
     served.publish(pair);

@@ -13,7 +13,8 @@ readonly IMAGE=${1:-localhost/gmsa-webhook} SOURCE=${2:-https://localhost/gmsa-w
 . deploy/common.sh
 folder=$target_folder/release-$version
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH IMAGE
+# The plugin points to the documentation at its source.
+export SOURCE_DATE_EPOCH IMAGE GMSA_SOURCE=$SOURCE
 
 # tar_gz ARCHIVE FOLDER NAME...: of the same files the same bytes, whatever their dates and owners.
 tar_gz() {

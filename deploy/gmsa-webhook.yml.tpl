@@ -114,7 +114,7 @@ rules:
   - apiGroups: [""]
     resources: [secrets]
     resourceNames: [${NAME}-tls]
-    verbs: [get, list, watch, update]
+    verbs: [get, watch, update]
 ---
 # when: self-managed
 apiVersion: rbac.authorization.k8s.io/v1

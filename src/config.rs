@@ -14,7 +14,6 @@ use crate::{
     tls::{
         configurations::Configuration,
         files::Files,
-        folder::IssueRequest,
         self_managed::{self, IssuancePolicy, SecretName},
     },
 };
@@ -176,10 +175,15 @@ pub enum CertificateLocation {
     Files { cert: PathBuf, key: Option<PathBuf>, ca: Option<PathBuf> },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Issue {
     pub folder: PathBuf,
-    pub request: IssueRequest,
+    /// The DNS names and IP addresses of the server.
+    pub names: Vec<String>,
+    /// The lifetime of a CA, where one must be created.
+    pub ca_lifetime: Duration,
+    /// The lifetime of the serving certificate, which never exceeds that of the CA.
+    pub leaf_lifetime: Duration,
 }
 
 impl Args {
@@ -195,11 +199,9 @@ impl Args {
             Some(Command::Certs(CertsCommand::Inspect(args))) => Ok(Run::Inspect(args.resolve())),
             Some(Command::Certs(CertsCommand::Issue(args))) => Ok(Run::Issue(Issue {
                 folder: args.folder,
-                request: IssueRequest {
-                    names: args.service.into_iter().flat_map(|ServiceNames(names)| names).chain(args.name).collect(),
-                    ca_lifetime: args.ca_lifetime,
-                    leaf_lifetime: args.leaf_lifetime,
-                },
+                names: args.service.into_iter().flat_map(|ServiceNames(names)| names).chain(args.name).collect(),
+                ca_lifetime: args.ca_lifetime,
+                leaf_lifetime: args.leaf_lifetime,
             })),
             None => Ok(Run::Serve(Box::new(self.serve.resolve()?))),
         }

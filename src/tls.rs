@@ -11,15 +11,11 @@ use rustls::{
     crypto::CryptoProvider,
     server::{NoServerSessionStorage, danger::ClientCertVerifier},
 };
-use time::OffsetDateTime;
 
 mod ca_bundle;
-pub mod ca_file;
 pub mod client_auth;
-mod clock;
 pub mod configurations;
 pub mod files;
-pub mod folder;
 pub mod inspect;
 pub mod issue;
 mod key_pair;
@@ -27,17 +23,18 @@ mod object;
 mod publication;
 mod reload;
 pub mod self_managed;
-pub mod self_signed;
 mod served;
 mod summary;
 
 pub use ca_bundle::{CaBundle, CaBundleError};
-pub use clock::Clock;
 pub use key_pair::{KeyPair, KeyPairError};
 pub use object::ObjectError;
 pub use publication::{CaPolicy, Publication, Published};
 pub use served::{Served, Status};
 pub use summary::{Summary, Timestamp};
+
+/// The time of day. Certificates live for months, and tests let years pass in seconds.
+pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// What a server offers: what API servers speak to webhooks.
 const ALPN: &[u8] = b"http/1.1";
@@ -75,12 +72,6 @@ pub fn server_config(
         config.send_tls13_tickets = 1;
     }
     Ok(Arc::new(config))
-}
-
-/// A certificate's time, in seconds since 1970.
-fn unix_time(seconds: i64) -> SystemTime {
-    // The years of a certificate have four digits, so no conversion can fail.
-    OffsetDateTime::from_unix_timestamp(seconds).map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
 }
 
 #[cfg(test)]

@@ -1,17 +1,24 @@
 //! `gmsa-webhook certs`: inspects serving certificates, and issues them for tests and for installations that keep their
 //! own CA. Keys are never printed.
 
-use std::{path::PathBuf, time::SystemTime};
+use std::{
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use super::Outcome;
 use crate::{
     apiserver::ApiServer,
     config::{CertificateLocation, Inspect, Issue},
     tls::{
-        configurations, files, folder,
-        inspect::{self, CheckResult, Input},
+        configurations, files,
+        inspect::{self, Input},
+        issue::Ca,
         self_managed::{self, CA_CERT, SecretName, TLS_CERT, TLS_KEY},
     },
 };
@@ -40,7 +47,8 @@ pub async fn inspect(request: Inspect, now: SystemTime) -> anyhow::Result<(Strin
         }
     }
     let inspection = inspect::inspect(&input, now);
-    let outcome = if inspection.result() == CheckResult::Passed { Outcome::Clean } else { Outcome::Findings };
+    let passed = inspection.checks.iter().all(|check| check.result.is_ok());
+    let outcome = if passed { Outcome::Clean } else { Outcome::Findings };
     Ok((inspection.to_string(), outcome))
 }
 
@@ -52,20 +60,55 @@ async fn from_secret(api: &ApiServer, name: &SecretName) -> anyhow::Result<Input
     Ok(Input { cert, key: value(TLS_KEY), ca: value(CA_CERT), configurations: Vec::new() })
 }
 
-/// Issues a serving certificate into a folder, with the CA in the folder or a new one.
+/// Issues `tls.crt` and `tls.key` into a folder, by the CA in `ca.crt` and `ca.key`, which is created where there is none. A
+/// CA that is in the folder is used again, so that clients that trust it go on trusting it.
 ///
 /// # Errors
-/// Where the CA in the folder cannot be used, or a file cannot be written.
+/// Where the CA in the folder cannot be used, a name is not valid in a certificate, or the folder cannot be written.
 pub fn issue(request: &Issue, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
-    let made = folder::issue(&request.folder, &request.request, now)?;
-    let ca = if made.new_ca { "a new certificate authority" } else { "the existing certificate authority" };
+    let Issue { folder, names, ca_lifetime, leaf_lifetime } = request;
+    let [ca_cert, ca_key, tls_cert, tls_key] = ["ca.crt", "ca.key", "tls.crt", "tls.key"].map(|name| folder.join(name));
+    let failed = || format!("cannot issue a certificate with {}", ca_cert.display());
+    fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
+    let is_new = !ca_cert.exists() && !ca_key.exists();
+    let ca = if is_new {
+        let ca = Ca::generate("gmsa-webhook CA", now, *ca_lifetime).with_context(failed)?;
+        write(&ca_key, &ca.key_pem(), 0o600)?;
+        write(&ca_cert, ca.cert_pem(), 0o644)?;
+        ca
+    } else {
+        let [cert, key] = [files::read(&ca_cert)?, files::read(&ca_key)?];
+        Ca::from_pem(&String::from_utf8_lossy(&cert), &String::from_utf8_lossy(&key)).with_context(failed)?
+    };
+    if ca.not_after() <= now {
+        bail!("{} expired: move it and its key away to have a new certificate authority created", ca_cert.display());
+    }
+    let (leaf, pair) = ca.issue_pair(names, now, *leaf_lifetime).with_context(failed)?;
+    write(&tls_key, &leaf.key, 0o600)?;
+    write(&tls_cert, &leaf.cert, 0o644)?;
+    let origin = if is_new { "a new certificate authority" } else { "the existing certificate authority" };
     let report = format!(
-        "certificate: {}\nsigned by {ca}: {}\nfor the caBundle: {}\nfor the server: {} and {}\n",
-        made.leaf,
-        made.ca_key.display(),
-        made.ca_cert.display(),
-        made.tls_cert.display(),
-        made.tls_key.display(),
+        "certificate: {}\nsigned by {origin}: {}\nfor the caBundle: {}\nfor the server: {} and {}\n",
+        pair.summary(),
+        ca_key.display(),
+        ca_cert.display(),
+        tls_cert.display(),
+        tls_key.display(),
     );
     Ok((report, Outcome::Clean))
 }
+
+/// Writes a new file and renames it, so that a reader gets all of the old file or all of the new one.
+fn write(path: &Path, content: &str, mode: u32) -> anyhow::Result<()> {
+    let write = || {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let beside = tempfile::Builder::new().permissions(Permissions::from_mode(mode)).tempfile_in(folder)?;
+        fs::write(&beside, content)?;
+        beside.persist(path)?;
+        io::Result::Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;

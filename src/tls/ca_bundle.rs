@@ -5,16 +5,13 @@
 
 use std::fmt;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use pem::{EncodeConfig, LineEnding, Pem};
 use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject},
 };
 use thiserror::Error;
 use x509_parser::prelude::{FromDer, X509Certificate};
-
-/// Characters of base64 on a line of PEM (RFC 7468).
-const LINE: usize = 64;
 
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum CaBundleError {
@@ -53,16 +50,8 @@ impl CaBundle {
 
     #[must_use]
     pub fn to_pem(&self) -> String {
-        let mut pem = String::new();
-        for cert in &self.0 {
-            pem.push_str("-----BEGIN CERTIFICATE-----\n");
-            for line in STANDARD.encode(cert).as_bytes().chunks(LINE) {
-                pem.extend(line.iter().copied().map(char::from));
-                pem.push('\n');
-            }
-            pem.push_str("-----END CERTIFICATE-----\n");
-        }
-        pem
+        let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
+        self.0.iter().map(|cert| pem::encode_config(&Pem::new("CERTIFICATE", cert.as_ref()), config)).collect()
     }
 
     /// As trust anchors.
@@ -138,7 +127,7 @@ mod tests {
         let long = [7_u8; 100];
         let bundle: CaBundle = [cert(b"one"), CertificateDer::from(long.to_vec())].into_iter().collect();
         let pem = bundle.to_pem();
-        assert!(pem.lines().all(|line| line.len() <= LINE), "{pem}");
+        assert!(pem.lines().all(|line| line.len() <= 64), "{pem}");
         assert_eq!(CaBundle::salvage(pem.as_bytes()), bundle);
     }
 

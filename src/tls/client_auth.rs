@@ -15,7 +15,6 @@ use arc_swap::ArcSwap;
 use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme,
     client::danger::HandshakeSignatureValid,
-    crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, UnixTime},
     server::{
         VerifierBuilderError, WebPkiClientVerifier,
@@ -38,7 +37,6 @@ use super::{
 pub struct ClientAuth {
     file: PathBuf,
     names: Vec<String>,
-    algorithms: WebPkiSupportedAlgorithms,
     trusted: ArcSwap<Trusted>,
 }
 
@@ -65,9 +63,8 @@ impl ClientAuth {
     /// # Errors
     /// Where the file cannot be read or holds no CA.
     pub fn load(file: PathBuf, names: Vec<String>) -> Result<Arc<Self>, ClientAuthError> {
-        let algorithms = crypto_provider().signature_verification_algorithms;
         let trusted = ArcSwap::from_pointee(Trusted::load(&file)?);
-        Ok(Arc::new(Self { file, names, algorithms, trusted }))
+        Ok(Arc::new(Self { file, names, trusted }))
     }
 
     /// Loads the file again after each change.
@@ -121,7 +118,7 @@ impl ClientCertVerifier for ClientAuth {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, cert, dss, &self.algorithms)
+        self.trusted.load().verifier.verify_tls12_signature(message, cert, dss)
     }
 
     fn verify_tls13_signature(
@@ -130,11 +127,11 @@ impl ClientCertVerifier for ClientAuth {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, cert, dss, &self.algorithms)
+        self.trusted.load().verifier.verify_tls13_signature(message, cert, dss)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
+        self.trusted.load().verifier.supported_verify_schemes()
     }
 }
 

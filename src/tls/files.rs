@@ -41,30 +41,28 @@ pub enum FileError {
     InvalidCas { path: PathBuf, source: CaBundleError },
 }
 
-/// Reads a certificate chain and its key, and checks that they can be served at `now`.
-///
-/// # Errors
-/// Which file cannot be read, or why the two cannot be served.
-pub fn load(cert: &Path, key: &Path, now: SystemTime) -> Result<KeyPair, FileError> {
-    // Files that are replaced between two reads may not fit together.
-    retry(|| {
-        KeyPair::from_pem(&read(cert)?, &read(key)?, now).map_err(|source| FileError::InvalidPair {
-            files: Files { cert: cert.to_owned(), key: key.to_owned() },
-            source,
-        })
-    })
-}
-
 /// Reads the certificates of CAs.
 pub(super) fn load_cas(path: &Path) -> Result<CaBundle, FileError> {
     CaBundle::from_pem(&read(path)?).map_err(|source| FileError::InvalidCas { path: path.to_owned(), source })
 }
 
 impl Files {
+    /// Reads the pair, and checks that it can be served at `now`.
+    ///
+    /// # Errors
+    /// Which file cannot be read, or why the two cannot be served.
+    pub fn load(&self, now: SystemTime) -> Result<KeyPair, FileError> {
+        // Files that are replaced between two reads may not fit together.
+        retry(|| {
+            KeyPair::from_pem(&read(&self.cert)?, &read(&self.key)?, now)
+                .map_err(|source| FileError::InvalidPair { files: self.clone(), source })
+        })
+    }
+
     /// Serves what the files hold, now and after each change.
     pub async fn keep_served(self, served: Served, interval: Duration, clock: Clock) -> Infallible {
         let files = self.clone();
-        let load = move || load(&files.cert, &files.key, clock.now());
+        let load = move || files.load(clock());
         let mut pairs = Reload::new(&[&self.cert, &self.key], interval, load);
         loop {
             served.offer(pairs.next().await);

@@ -5,6 +5,10 @@
 
 use std::{fmt, time::SystemTime};
 
+use gmsa_core::diagnostic::{
+    Check, Diagnostic, Severity,
+    rules::{self, Rule},
+};
 use rustls::{
     client::{verify_server_cert_signed_by_trust_anchor, verify_server_name},
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
@@ -13,13 +17,15 @@ use rustls::{
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
-    CaBundle, KeyPair, Summary, Timestamp,
-    configurations::{Configuration, Found, FoundWebhook},
+    CaBundle, KeyPair, KeyPairError, Summary, Timestamp,
+    configurations::{Configuration, Found},
     crypto_provider,
 };
 
 /// A certificate with less than this part of its lifetime left expires soon.
 const EXPIRES_SOON: u32 = 5;
+/// What every check is about.
+const ABOUT: &str = "certificate";
 
 /// What is inspected. The private key is never printed.
 #[derive(Clone, Default)]
@@ -34,41 +40,11 @@ pub struct Input {
     pub configurations: Vec<(Configuration, Option<Found>)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CheckResult {
-    Passed,
-    ExpiresSoon,
-    Failed,
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
     /// The certificates of the chain.
     pub chain: Vec<Summary>,
-    /// The checks, each with one line about its result.
-    pub checks: Vec<(CheckResult, String)>,
-}
-
-impl Inspection {
-    /// The worst result.
-    #[must_use]
-    pub fn result(&self) -> CheckResult {
-        self.checks.iter().map(|(result, _)| *result).max().unwrap_or(CheckResult::Passed)
-    }
-
-    fn add(&mut self, result: CheckResult, text: impl Into<String>) {
-        self.checks.push((result, text.into()));
-    }
-
-    /// Adds whether the clients in question accept the certificate.
-    fn add_accepted(&mut self, clients: &str, host: &str, accepted: Result<(), String>) {
-        match accepted {
-            Ok(()) => self.add(CheckResult::Passed, format!("{clients} accepts the certificate{host}")),
-            Err(reason) => {
-                self.add(CheckResult::Failed, format!("{clients} does not accept the certificate{host}: {reason}"));
-            }
-        }
-    }
+    pub checks: Vec<Check>,
 }
 
 impl fmt::Display for Inspection {
@@ -76,75 +52,101 @@ impl fmt::Display for Inspection {
         for (number, certificate) in self.chain.iter().enumerate() {
             writeln!(f, "certificate {}: {certificate}", number + 1)?;
         }
-        for (result, text) in &self.checks {
-            let word = match result {
-                CheckResult::Passed => "ok",
-                CheckResult::ExpiresSoon => "warn",
-                CheckResult::Failed => "FAIL",
-            };
-            writeln!(f, "{word:<5} {text}")?;
+        for Check { result, .. } in &self.checks {
+            match result {
+                Ok(text) => writeln!(f, "ok    {text}")?,
+                Err(found) => {
+                    let word = if found.severity < Severity::Error { "warn" } else { "FAIL" };
+                    writeln!(f, "{word}  {} ({})", found.message, found.rule.id)?;
+                }
+            }
         }
         Ok(())
     }
+}
+
+fn pass(text: impl Into<String>) -> Check {
+    Check::pass(ABOUT, text)
+}
+
+fn found(rule: &'static Rule, message: impl Into<String>) -> Check {
+    Check::found(ABOUT, Diagnostic::new(rule, message))
 }
 
 /// Checks the input at `now`.
 #[must_use]
 pub fn inspect(input: &Input, now: SystemTime) -> Inspection {
     let mut inspection = Inspection::default();
-    let chain: Vec<_> = CertificateDer::pem_slice_iter(&input.cert).flatten().collect();
-    for der in &chain {
+    let Inspection { chain, checks } = &mut inspection;
+    let ders: Vec<_> = CertificateDer::pem_slice_iter(&input.cert).flatten().collect();
+    for der in &ders {
         match X509Certificate::from_der(der) {
-            Ok((_, cert)) => inspection.chain.push(Summary::of(&cert)),
-            Err(_) => inspection.add(CheckResult::Failed, "a certificate of the chain is not an X.509 certificate"),
+            Ok((_, cert)) => chain.push(Summary::of(&cert)),
+            Err(_) => checks
+                .push(found(&rules::CERTIFICATE_UNUSABLE, "a certificate of the chain is not an X.509 certificate")),
         }
     }
-    let (Some((leaf, intermediates)), Some(summary)) = (chain.split_first(), inspection.chain.first().cloned()) else {
-        inspection.add(CheckResult::Failed, "there is no serving certificate");
+    let (Some((leaf, intermediates)), Some(summary)) = (ders.split_first(), chain.first()) else {
+        checks.push(found(&rules::CERTIFICATE_UNUSABLE, "there is no serving certificate"));
         return inspection;
     };
-    check_dates(&mut inspection, &summary, now);
+    checks.push(check_dates(summary, now));
     if summary.names.is_empty() {
-        let text = "the certificate has no DNS name and no IP address among its subject alternative names";
-        inspection.add(CheckResult::Failed, text);
+        checks.push(found(&rules::CERTIFICATE_UNUSABLE, KeyPairError::NoNames.to_string()));
     }
     if let Some(key) = &input.key {
-        match KeyPair::at_any_time(&input.cert, key) {
-            Ok(_) => inspection.add(CheckResult::Passed, "the private key is the key of the certificate"),
-            Err(error) => inspection.add(CheckResult::Failed, error.to_string()),
-        }
+        checks.push(match KeyPair::at_any_time(&input.cert, key) {
+            Ok(_) => pass("the private key is the key of the certificate"),
+            Err(error) => found(&rules::PRIVATE_KEY, error.to_string()),
+        });
     }
-    let accepted = |bundle: &CaBundle, host: Option<&str>| verify(leaf, intermediates, now, bundle, host);
+    let check_trust = |clients: &str, bundle: &CaBundle, host: Option<&str>, suffix: &str| match verify(
+        leaf,
+        intermediates,
+        now,
+        bundle,
+        host,
+    ) {
+        Ok(()) => pass(format!("{clients} accepts the certificate{suffix}")),
+        Err(reason) => found(
+            &rules::CERTIFICATE_NOT_TRUSTED,
+            format!("{clients} does not accept the certificate{suffix}: {reason}"),
+        ),
+    };
     if let Some(ca) = &input.ca {
-        inspection.add_accepted("the certificate authority", "", accepted(&CaBundle::salvage(ca), None));
+        checks.push(check_trust("the certificate authority", &CaBundle::salvage(ca), None, ""));
     }
-    for (configuration, found) in &input.configurations {
-        let Some(found) = found else {
-            inspection.add(CheckResult::Failed, format!("{configuration} does not exist"));
+    for (configuration, existing) in &input.configurations {
+        let Some(existing) = existing else {
+            checks.push(found(&rules::WEBHOOK_MISSING, format!("{configuration} does not exist")));
             continue;
         };
-        for FoundWebhook { name, host, bundle } in &found.webhooks {
-            let clients = format!("{configuration}, webhook {name},");
-            let host_text = format!(" for {}", host.as_deref().unwrap_or("an unknown host"));
-            inspection.add_accepted(&clients, &host_text, accepted(bundle, host.as_deref()));
+        for webhook in existing.webhooks() {
+            let (clients, host) = (format!("{configuration}, webhook {},", webhook.name), webhook.host());
+            let suffix = format!(" for {}", host.as_deref().unwrap_or("an unknown host"));
+            checks.push(check_trust(&clients, &webhook.bundle(), host.as_deref(), &suffix));
         }
     }
     inspection
 }
 
-fn check_dates(inspection: &mut Inspection, leaf: &Summary, now: SystemTime) {
+fn check_dates(leaf: &Summary, now: SystemTime) -> Check {
     let (from, to) = (leaf.not_before, leaf.not_after);
     let lifetime = to.duration_since(from).unwrap_or_default();
     let left = to.duration_since(now).unwrap_or_default();
     if left.is_zero() {
-        inspection.add(CheckResult::Failed, format!("the certificate expired at {}", Timestamp(to)));
-    } else if from > now {
-        inspection.add(CheckResult::Failed, format!("the certificate is not valid before {}", Timestamp(from)));
-    } else {
-        let result = if left < lifetime / EXPIRES_SOON { CheckResult::ExpiresSoon } else { CheckResult::Passed };
-        let days = left.as_secs() / (24 * 3600);
-        inspection.add(result, format!("the certificate expires at {} ({days} d left)", Timestamp(to)));
+        return found(&rules::CERTIFICATE_EXPIRY, format!("the certificate expired at {}", Timestamp(to)));
     }
+    if from > now {
+        let message = format!("the certificate is not valid before {}", Timestamp(from));
+        return found(&rules::CERTIFICATE_UNUSABLE, message);
+    }
+    let text = format!("the certificate expires at {} ({} d left)", Timestamp(to), left.as_secs() / (24 * 3600));
+    if left < lifetime / EXPIRES_SOON {
+        let soon = Diagnostic::new(&rules::CERTIFICATE_EXPIRY, text).with_severity(Severity::Warning);
+        return Check::found(ABOUT, soon);
+    }
+    pass(text)
 }
 
 /// Whether a client that trusts `bundle` and expects `host` accepts the chain at `now`.

@@ -1,7 +1,8 @@
 //! A certificate chain with its private key, validated as a whole.
 //!
 //! What always holds: a [`KeyPair`] parses, its key is the key of its first certificate, it names at
-//! least one host, and, unless read without its dates, it was valid when it was checked. Must not: put a byte of the key into an error or a debug text.
+//! least one host, and, unless read without its dates, it was valid when it was checked. Must not: put a byte of the key
+//! into an error or a debug text.
 
 use std::{
     fmt,
@@ -57,9 +58,9 @@ pub enum KeyPairError {
     #[error("the private key is the key of certificate {0} of the chain: that one must come first")]
     Order(usize),
     #[error("the certificate expired at {0}")]
-    Expired(String),
+    Expired(Timestamp),
     #[error("the certificate is not valid before {0}")]
-    NotYetValid(String),
+    NotYetValid(Timestamp),
     #[error("the certificate has no DNS name and no IP address among its subject alternative names")]
     NoNames,
 }
@@ -97,10 +98,10 @@ impl KeyPair {
     pub(super) fn check_time(&self, now: SystemTime) -> Result<(), KeyPairError> {
         let Summary { not_before, not_after, .. } = self.summary;
         if not_after <= now {
-            return Err(KeyPairError::Expired(Timestamp(not_after).to_string()));
+            return Err(KeyPairError::Expired(Timestamp(not_after)));
         }
         if not_before > now + CLOCK_SKEW {
-            return Err(KeyPairError::NotYetValid(Timestamp(not_before).to_string()));
+            return Err(KeyPairError::NotYetValid(Timestamp(not_before)));
         }
         Ok(())
     }
@@ -108,22 +109,6 @@ impl KeyPair {
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
-    }
-
-    #[must_use]
-    pub fn names(&self) -> &[String] {
-        &self.summary.names
-    }
-
-    #[must_use]
-    pub fn not_after(&self) -> SystemTime {
-        self.summary.not_after
-    }
-
-    /// The serial number, in lower-case hexadecimal digits.
-    #[must_use]
-    pub fn serial(&self) -> &str {
-        &self.summary.serial
     }
 
     /// The chain, the server's own certificate first.

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
-use http::{Request, request::Builder};
+use http::{Request, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use thiserror::Error;
 use tokio::time::Instant;
 
@@ -13,16 +14,20 @@ use crate::apiserver::{ApiServer, CallError};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) const FIELD_MANAGER: &str = "gmsa-webhook";
-
 #[derive(Debug, Error)]
 pub enum ObjectError {
     #[error("cannot {verb} {object}")]
     Call { verb: &'static str, object: String, source: CallError },
     #[error("the API server returned something that is not {0}")]
     Unexpected(String),
-    #[error("{0} was changed by another writer at the same time")]
-    Conflict(String),
+}
+
+impl ObjectError {
+    /// Whether the object has changed since it was read. A failed `test` of a JSON Patch is answered with 409 or 422.
+    pub(super) fn is_conflict(&self) -> bool {
+        let Self::Call { verb, source, .. } = self else { return false };
+        matches!((*verb, source.code()), (_, Some(409)) | ("patch", Some(422)))
+    }
 }
 
 /// Reads the object at `path`; `None` where it does not exist.
@@ -31,39 +36,46 @@ pub(super) async fn get<T: DeserializeOwned>(
     path: &str,
     object: String,
 ) -> Result<Option<T>, ObjectError> {
-    match call(api, "get", object, Request::get(path), Vec::new()).await {
+    match call(api, "get", object, Request::get(path).body(Vec::new())).await {
         Err(ObjectError::Call { source, .. }) if source.code() == Some(404) => Ok(None),
         result => result.map(Some),
     }
 }
 
-/// Writes an object and returns it as it is then. `conflict` are the HTTP status codes that mean that it has changed
-/// since it was read.
-pub(super) async fn write<T: DeserializeOwned>(
+/// Replaces the object at `path`, and returns it as it is then.
+pub(super) async fn update<T: DeserializeOwned>(
     api: &ApiServer,
-    verb: &'static str,
+    path: &str,
     object: String,
-    request: Builder,
-    body: Vec<u8>,
-    conflict: &[u16],
+    body: &Value,
 ) -> Result<T, ObjectError> {
-    match call(api, verb, object, request, body).await {
-        Err(ObjectError::Call { object, source, .. }) if source.code().is_some_and(|code| conflict.contains(&code)) => {
-            Err(ObjectError::Conflict(object))
-        }
-        result => result,
-    }
+    let request = Request::put(written(path)).header(CONTENT_TYPE, "application/json");
+    call(api, "update", object, request.body(body.to_string().into_bytes())).await
+}
+
+/// Applies a JSON Patch to the object at `path`, and returns it as it is then.
+pub(super) async fn patch<T: DeserializeOwned>(
+    api: &ApiServer,
+    path: &str,
+    object: String,
+    operations: &Value,
+) -> Result<T, ObjectError> {
+    let request = Request::patch(written(path)).header(CONTENT_TYPE, "application/json-patch+json");
+    call(api, "patch", object, request.body(operations.to_string().into_bytes())).await
+}
+
+fn written(path: &str) -> String {
+    format!("{path}?fieldManager=gmsa-webhook")
 }
 
 async fn call<T: DeserializeOwned>(
     api: &ApiServer,
     verb: &'static str,
     object: String,
-    request: Builder,
-    body: Vec<u8>,
+    request: http::Result<Request<Vec<u8>>>,
 ) -> Result<T, ObjectError> {
     // The paths consist of checked names: they always make a request.
-    let Ok(request) = request.body(body) else { return Err(ObjectError::Unexpected(object)) };
+    let Ok(request) = request else { return Err(ObjectError::Unexpected(object)) };
     match api.call(request, Instant::now() + CALL_TIMEOUT).await {
         Ok(answer) => serde_json::from_slice(&answer).map_err(|_| ObjectError::Unexpected(object)),
         Err(source) => Err(ObjectError::Call { verb, object, source }),

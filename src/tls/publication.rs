@@ -7,6 +7,8 @@
 
 use std::{
     collections::HashMap,
+    convert::Infallible,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -15,10 +17,12 @@ use rustls::pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
-    CaBundle,
+    CaBundle, Clock,
     configurations::{Configuration, Found, read, write},
+    files::load_cas,
     key_pair::CLOCK_SKEW,
     object::ObjectError,
+    reload::Reload,
 };
 use crate::{
     apiserver::ApiServer,
@@ -65,6 +69,26 @@ impl Publication {
         Self { api, targets, history: BundleHistory::new(foreign_grace) }
     }
 
+    /// Publishes the CAs in a file, for a serving certificate from a Secret that another tool fills: after each change of
+    /// the file, and every `interval` in any case, because others may write the configurations too. While the file is
+    /// invalid, the CAs that it held before are published.
+    ///
+    /// A tool that replaces a CA must add the new one beside the old one first: `caBundle` and serving certificate do not
+    /// change at the same time.
+    pub async fn follow(mut self, file: PathBuf, interval: Duration, clock: Clock) -> Infallible {
+        let path = file.clone();
+        let mut bundles = Reload::new(&[&file], interval, move || load_cas(&path));
+        let mut policy = None;
+        loop {
+            if let Some(desired) = bundles.next_valid().await {
+                policy = Some(CaPolicy { desired, ..CaPolicy::default() });
+            }
+            if let Some(policy) = &policy {
+                self.publish(policy, clock()).await;
+            }
+        }
+    }
+
     /// Reads every configuration, and writes those that differ from the policy.
     pub async fn publish(&mut self, policy: &CaPolicy, now: SystemTime) -> Published {
         let mut published = Published::default();
@@ -92,7 +116,7 @@ impl Publication {
             published.complete = all_found.len() == self.targets.len();
             let bundles: Vec<_> = all_found.iter().flat_map(Found::bundles).collect();
             self.history.observe(&bundles, policy, now);
-            published.present = Some(bundles.into_iter().flat_map(CaBundle::iter).cloned().collect());
+            published.present = Some(bundles.iter().flat_map(CaBundle::iter).cloned().collect());
         }
         published
     }
@@ -115,7 +139,7 @@ async fn reconcile(
     let mut attempt = 1;
     loop {
         let Some(found) = read(api, configuration).await? else { return Ok(None) };
-        let revised: Vec<_> = found.bundles().map(|bundle| history.revise(bundle, policy, now)).collect();
+        let revised: Vec<_> = found.bundles().map(|bundle| history.revise(&bundle, policy, now)).collect();
         if revised.iter().all(Option::is_none) {
             return Ok(Some((found, false)));
         }
@@ -124,7 +148,7 @@ async fn reconcile(
                 tracing::info!(%configuration, "wrote the certificate authorities into the webhook configuration");
                 return Ok(Some((found, true)));
             }
-            Err(ObjectError::Conflict(_)) if attempt < ATTEMPTS => attempt += 1,
+            Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
             Err(error) => return Err(error),
         }
     }
@@ -160,7 +184,7 @@ impl BundleHistory {
     }
 
     /// Records what is in all bundles now.
-    fn observe(&mut self, bundles: &[&CaBundle], policy: &CaPolicy, now: SystemTime) {
+    fn observe(&mut self, bundles: &[CaBundle], policy: &CaPolicy, now: SystemTime) {
         self.foreign.retain(|ca, _| bundles.iter().any(|bundle| bundle.contains(ca)));
         let in_all = |ca: &CertificateDer<'static>| bundles.iter().all(|bundle| bundle.contains(ca));
         self.standing.retain(|ca, _| in_all(ca));
@@ -182,7 +206,7 @@ fn elapsed(since: SystemTime, now: SystemTime) -> Duration {
 /// A certificate that cannot be read has not expired: it is foreign.
 fn has_expired(cert: &CertificateDer<'_>, now: SystemTime) -> bool {
     let Ok((_, cert)) = X509Certificate::from_der(cert) else { return false };
-    super::unix_time(cert.validity().not_after.timestamp()) + CLOCK_SKEW <= now
+    SystemTime::from(cert.validity().not_after.to_datetime()) + CLOCK_SKEW <= now
 }
 
 #[cfg(test)]

@@ -1,24 +1,25 @@
 //! The webhook creates and renews its own CA and serving certificate, in a Secret that all replicas share.
 //!
 //! The Secret is the source of truth. The first replica fills it; each replica follows it, publishes its CAs into the webhook
-//! configurations, and renews what is due. Of two replicas that write, the `resourceVersion` lets one through, and the
-//! other reads the Secret again.
+//! configurations, and renews what is due. Of two replicas that write at the same time, the API
+//! server refuses one because of its `resourceVersion`, and that one reads the Secret again.
 //!
 //! What always holds: while the API server or the Secret is away, the current certificate stays in use; a certificate of
 //! another CA is served only when that CA has been in every `caBundle` for some time, unless there is nothing else to serve.
 
-mod contents;
+pub mod contents;
 mod plan;
 mod secret;
 
 use std::{
     convert::Infallible,
-    pin::pin,
+    future::pending,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
-use futures::StreamExt as _;
+use futures::TryStreamExt as _;
+use kube::core::WatchEvent;
 use rustls::pki_types::CertificateDer;
 use thiserror::Error;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
@@ -34,7 +35,7 @@ pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
 use contents::{Certificates, Contents, read};
 pub use plan::IssuancePolicy;
 use plan::{Observed, Step, apply, next_step};
-pub use secret::{NotASecretName, ROTATE_ANNOTATION, SecretName, get};
+pub use secret::{ROTATE_ANNOTATION, SecretName, get};
 
 /// How many rounds may follow each other without a pause.
 const ROUNDS: usize = 8;
@@ -72,6 +73,9 @@ pub struct SelfManaged {
     metrics: Metrics,
     ready: Box<dyn Fn() + Send + Sync>,
     problem: LogOnce,
+    /// The version of the Secret that was read last.
+    version: Option<String>,
+    watch: Option<secret::Events>,
 }
 
 #[derive(Debug, Error)]
@@ -82,12 +86,6 @@ enum RoundError {
     Secret(#[from] ObjectError),
     #[error("cannot create a certificate")]
     Issue(#[from] IssueError),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    Again,
-    Wait,
 }
 
 impl SelfManaged {
@@ -106,45 +104,62 @@ impl SelfManaged {
             metrics.certificate_step(*step, 0);
         }
         let publication = Publication::new(Arc::clone(&api), settings.configurations.clone(), settings.foreign_grace);
-        let (issuer, ready, problem) = (None, Box::new(ready), LogOnce::default());
-        Self { api, settings, publication, served, issuer, clock, metrics, ready, problem }
+        let (ready, problem) = (Box::new(ready), LogOnce::default());
+        let (issuer, version, watch) = (None, None, None);
+        Self { api, settings, publication, served, issuer, clock, metrics, ready, problem, version, watch }
     }
 
     /// Manages the certificates until the process ends.
     pub async fn run(mut self) -> Infallible {
-        let mut changes = pin!(secret::changes(&self.api, &self.settings.secret));
         let mut watch_problem = LogOnce::default();
         loop {
             self.reconcile().await;
             let due = Instant::now() + jittered(self.settings.check_interval);
-            match timeout_at(due, changes.next()).await {
-                Err(_) => {}
-                Ok(Some(Ok(()))) => _ = watch_problem.resolve(),
-                // The watch starts again on its own and does not end.
-                Ok(None) => sleep_until(due).await,
-                Ok(Some(Err(error))) => {
-                    let reason = chain(&error);
-                    if watch_problem.is_new(&reason) {
-                        let secret = &self.settings.secret;
-                        tracing::warn!(%secret, reason, "cannot watch the Secret: it is read on a timer only");
-                    }
-                    sleep_until(due).await;
-                }
+            let Ok(changed) = timeout_at(due, self.changed()).await else { continue };
+            let Err(error) = changed else {
+                watch_problem.resolve();
+                continue;
+            };
+            self.watch = None;
+            let reason = chain(&error);
+            if watch_problem.is_new(&reason) {
+                let secret = &self.settings.secret;
+                tracing::warn!(%secret, reason, "cannot watch the Secret: it is read on a timer only");
+            }
+            sleep_until(due).await;
+        }
+    }
+
+    /// Returns when the Secret is not the one that was read last.
+    async fn changed(&mut self) -> kube::Result<()> {
+        let watch = match &mut self.watch {
+            Some(watch) => watch,
+            None => self.watch.insert(secret::watch(&self.api, &self.settings.secret).await?),
+        };
+        while let Some(event) = watch.try_next().await? {
+            match event {
+                WatchEvent::Error(status) => return Err(kube::Error::Api(status)),
+                WatchEvent::Added(found) | WatchEvent::Modified(found)
+                    if found.metadata.resource_version == self.version => {}
+                _ => return Ok(()),
             }
         }
+        // The API server ends each watch after some minutes. The next one begins after the next round.
+        self.watch = None;
+        pending().await
     }
 
     async fn reconcile(&mut self) {
         for _ in 0..ROUNDS {
-            match self.round(self.clock.now()).await {
-                Ok(Next::Again) => {}
-                Ok(Next::Wait) => {
+            match self.round((self.clock)()).await {
+                Ok(true) => {}
+                Ok(false) => {
                     if self.problem.resolve() {
                         tracing::info!("the certificates can be managed again");
                     }
                     return;
                 }
-                Err(RoundError::Secret(ObjectError::Conflict(_))) => sleep(jittered(CONFLICT_PAUSE)).await,
+                Err(RoundError::Secret(error)) if error.is_conflict() => sleep(jittered(CONFLICT_PAUSE)).await,
                 Err(error) => {
                     self.metrics.certificate_step(CertificateStep::Failed, 1);
                     let reason = chain(&error);
@@ -158,10 +173,12 @@ impl SelfManaged {
     }
 
     /// Reads the Secret and all configurations, publishes the CAs, serves the certificate, and takes at most one step.
-    async fn round(&mut self, now: SystemTime) -> Result<Next, RoundError> {
+    /// Returns whether it took one: another may follow.
+    async fn round(&mut self, now: SystemTime) -> Result<bool, RoundError> {
         let name = self.settings.secret.clone();
         let found = secret::get(&self.api, &name).await?;
         let mut secret = found.ok_or_else(|| RoundError::NoSecret(name.clone()))?;
+        self.version.clone_from(&secret.metadata.resource_version);
         let contents = read(secret.data.get_or_insert_default());
         let annotations = secret.metadata.annotations.as_ref();
         let rotation = annotations.and_then(|all| all.get(ROTATE_ANNOTATION)).cloned().unwrap_or_default();
@@ -180,7 +197,7 @@ impl SelfManaged {
             let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
             observed.next_standing = next.and_then(|next| self.publication.standing(next.ca.cert_der(), now));
         }
-        let Some(step) = next_step(&contents, &observed, &self.settings.issuance) else { return Ok(Next::Wait) };
+        let Some(step) = next_step(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
         let damage = if let Contents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
         let certificates = apply(step, contents, &observed, &self.settings.issuance)?;
         certificates.write(secret.data.get_or_insert_default());
@@ -194,7 +211,7 @@ impl SelfManaged {
         } else {
             tracing::info!(secret = %name, ?step, %certificate, "wrote the Secret");
         }
-        Ok(Next::Again)
+        Ok(true)
     }
 
     /// Serves the certificate in the Secret, as soon as that is safe.

@@ -5,7 +5,6 @@
 
 use std::{
     error::Error,
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -25,26 +24,19 @@ use crate::{
 #[derive(Clone, Default, Debug)]
 pub struct Served(Arc<Slot>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Slot {
     pair: ArcSwapOption<KeyPair>,
-    history: Mutex<History>,
+    status: Mutex<Status>,
 }
 
-#[derive(Default)]
-struct History {
-    published: u64,
-    refused: u64,
-    refusal: LogOnce,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+/// What has been offered so far.
+#[derive(Clone, Debug, Default)]
 pub struct Status {
-    pub current: Option<Summary>,
     pub published: u64,
     pub refused: u64,
-    /// Why the certificate that was offered last is refused; `None` where it is served.
-    pub refusal: Option<String>,
+    /// Why the certificate that was offered last is refused, where it is.
+    pub refusal: LogOnce,
 }
 
 impl Served {
@@ -57,24 +49,24 @@ impl Served {
     /// Every handshake from now on gets this certificate. Open connections stay as they are.
     pub fn publish(&self, pair: KeyPair) {
         self.0.pair.store(Some(Arc::new(pair)));
-        let mut history = self.history();
-        history.published += 1;
-        history.refusal.resolve();
+        let mut status = self.lock();
+        status.published += 1;
+        status.refusal.resolve();
     }
 
     /// Publishes a pair if it is new, or refuses it: then the current one stays.
     pub fn offer(&self, offered: Result<KeyPair, impl Error>) {
         match offered {
-            Ok(pair) if self.serves(&pair) => _ = self.history().refusal.resolve(),
+            Ok(pair) if self.serves(&pair) => _ = self.lock().refusal.resolve(),
             Ok(pair) => {
                 tracing::info!(certificate = %pair.summary(), "serving a new certificate");
                 self.publish(pair);
             }
             Err(error) => {
                 let reason = chain(&error);
-                let mut history = self.history();
-                if history.refusal.is_new(&reason) {
-                    history.refused += 1;
+                let mut status = self.lock();
+                if status.refusal.is_new(&reason) {
+                    status.refused += 1;
                     let current = self.current().map_or_else(|| "none".to_owned(), |current| current.to_string());
                     tracing::error!(reason, current, "cannot serve the new certificate; the current one stays in use");
                 }
@@ -89,19 +81,14 @@ impl Served {
 
     #[must_use]
     pub fn status(&self) -> Status {
-        let history = self.history();
-        Status {
-            current: self.current(),
-            published: history.published,
-            refused: history.refused,
-            refusal: history.refusal.reason().map(str::to_owned),
-        }
+        self.lock().clone()
     }
 
     /// Brings the metrics of the serving certificate up to date.
     pub fn record(&self, metrics: &Metrics) {
-        let Status { current, published, refused, refusal } = self.status();
-        metrics.certificate(current.map(|current| current.not_after), published, refused, refusal.is_some());
+        let Status { published, refused, refusal } = self.status();
+        let not_after = self.current().map(|current| current.not_after);
+        metrics.certificate(not_after, published, refused, refusal.reason().is_some());
     }
 
     /// Whether this is the pair that is served.
@@ -113,14 +100,8 @@ impl Served {
         self.0.clone()
     }
 
-    fn history(&self) -> MutexGuard<'_, History> {
-        self.0.history.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slot").field("pair", &self.pair.load()).finish_non_exhaustive()
+    fn lock(&self) -> MutexGuard<'_, Status> {
+        self.0.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -29,8 +29,8 @@ impl Summary {
             serial: serial(cert),
             subject: cert.subject().to_string(),
             issuer: cert.issuer().to_string(),
-            not_before: super::unix_time(cert.validity().not_before.timestamp()),
-            not_after: super::unix_time(cert.validity().not_after.timestamp()),
+            not_before: cert.validity().not_before.to_datetime().into(),
+            not_after: cert.validity().not_after.to_datetime().into(),
         }
     }
 }

@@ -32,12 +32,12 @@ use crate::{
 };
 
 /// The namespace of the pods, the name of the Service, of both configurations, of the account and its roles.
-const NAME: &str = "managed";
+pub const NAME: &str = "managed";
 /// The path of both configurations' collections, and their names.
 const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
 const CONFIGURATIONS: [&str; 2] = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 /// The path of the Secret with the certificates.
-const SECRET: &str = "/api/v1/namespaces/gmsa-webhook/secrets/managed-tls";
+pub const SECRET: &str = "/api/v1/namespaces/gmsa-webhook/secrets/managed-tls";
 
 /// What a Service does: it passes connections on to one of the replicas that are up.
 struct Relay {
@@ -92,7 +92,7 @@ impl Drop for Relay {
 
 /// Installs a Service, an empty Secret, two configurations without a bundle, and an account with the rights that the chart
 /// gives. Gives back the account's credentials.
-async fn install(control_plane: &ControlPlane, port: u16) -> Value {
+pub async fn install(control_plane: &ControlPlane, port: u16) -> Value {
     let client = &control_plane.client;
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "managed-tls"}, "type": "Opaque"});
     client.create(&format!("/api/v1/namespaces/{SERVICE}/secrets"), &secret).await.unwrap();
@@ -105,7 +105,7 @@ async fn install(control_plane: &ControlPlane, port: u16) -> Value {
         |kind: &str, name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
     let allowed = json!([{
         "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["managed-tls"],
-        "verbs": ["get", "list", "watch", "update"],
+        "verbs": ["get", "watch", "update"],
     }]);
     let role = json!({"metadata": {"name": NAME}, "rules": allowed});
     client.create(&roles, &role).await.unwrap();
@@ -152,16 +152,20 @@ async fn unregister(client: &Client, name: &str) {
     }
 }
 
-/// A replica, which the Service passes connections on to when it is ready.
-async fn replica(folder: &Path, credentials: &Value, relay: &Relay, name: &str) -> Webhook {
-    let flags = [
+/// The flags of a replica that makes its own certificates.
+pub fn flags() -> Vec<String> {
+    vec![
         format!("--self-managed-secret={SERVICE}/managed-tls"),
         format!("--self-managed-service={NAME}.{SERVICE}"),
         format!("--webhook-configuration=mutating/{NAME}"),
         format!("--webhook-configuration=validating/{NAME}"),
         "--bundle-standing=2s".to_owned(),
-        "--shutdown-delay=500ms".to_owned(),
-    ];
+    ]
+}
+
+/// A replica, which the Service passes connections on to when it is ready.
+async fn replica(folder: &Path, credentials: &Value, relay: &Relay, name: &str) -> Webhook {
+    let flags = [flags(), vec!["--shutdown-delay=500ms".to_owned()]].concat();
     let webhook = Webhook::start_with(folder, name, credentials, &flags, 0).await;
     relay.add(webhook.address);
     webhook
@@ -217,7 +221,7 @@ impl Load {
     }
 }
 
-async fn create(client: &Client, namespace: &str) -> Result<(), String> {
+pub async fn create(client: &Client, namespace: &str) -> Result<(), String> {
     let wanted = pod("tried", USER, &json!({"securityContext": gmsa("web")}));
     let path = format!("/api/v1/namespaces/{namespace}/pods?dryRun=All");
     let created = client.create(&path, &wanted).await.map_err(|refusal| refusal.message)?;
@@ -230,22 +234,22 @@ fn value(secret: &Value, key: &str) -> Option<String> {
 }
 
 /// The authority that signs, where there is one and no other is about to.
-async fn signing(client: &Client) -> Option<String> {
+pub async fn signing(client: &Client) -> Option<String> {
     let authorities = value(&client.get(SECRET).await.ok()?, "authorities.json")?;
-    let authorities: Value = serde_json::from_str(&authorities).unwrap();
+    let authorities: Value = serde_json::from_str(&authorities).ok()?;
     let settled = authorities["next"].is_null();
     settled.then(|| authorities["signing"]["certificate"].as_str().unwrap().to_owned())
 }
 
 /// Asks for a new authority, and gives back the one that signs until then.
-async fn ask(client: &Client, value: &str) -> String {
+pub async fn ask(client: &Client, value: &str) -> String {
     let before = signing(client).await.unwrap();
     let asked = json!({"metadata": {"annotations": {ROTATE_ANNOTATION: value}}});
     client.merge(SECRET, &asked).await.unwrap();
     before
 }
 
-async fn until_another_signs(client: &Client, before: &str) {
+pub async fn until_another_signs(client: &Client, before: &str) {
     until("a new authority signs", async || signing(client).await.filter(|now| now != before)).await;
 }
 

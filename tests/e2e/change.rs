@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Contents that differ by a number, and how they stand in pods.
-fn edition(number: u8) -> (Value, String) {
+pub fn edition(number: u32) -> (Value, String) {
     let contents =
         json!({"CmsPlugins": ["ActiveDirectory"], "DomainJoinConfig": {"NetBiosName": format!("N{number}")}});
     (contents, format!(r#"{{"CmsPlugins":["ActiveDirectory"],"DomainJoinConfig":{{"NetBiosName":"N{number}"}}}}"#))

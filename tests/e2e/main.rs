@@ -34,11 +34,14 @@ use world::World;
 
 #[path = "../support/control_plane/mod.rs"]
 mod control_plane;
+#[path = "../../benches/page/mod.rs"]
+mod page;
 mod world;
 
 mod access;
 mod certificates;
 mod change;
+mod chaos;
 mod contents;
 mod ephemeral;
 mod expansion;
@@ -48,6 +51,7 @@ mod outage;
 mod pods;
 mod quiet;
 mod roles;
+mod soak;
 mod update;
 mod workload;
 
@@ -109,22 +113,30 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let word = env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let word = arguments.iter().find(|argument| !argument.starts_with('-')).cloned().unwrap_or_default();
     // It outlives what is started in it, so that the logs can be read.
     let folder = tempfile::Builder::new().prefix("gmsa-e2e-").tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt()).unwrap();
         let mut terminate = signal(SignalKind::terminate()).unwrap();
-        tokio::select! {
-            passed = timeout(WHOLE_RUN, run(binaries, folder.path(), &word)) => match passed {
-                Ok(true) => ExitCode::SUCCESS,
-                Ok(false) => ExitCode::FAILURE,
-                Err(_) => {
-                    println!("not done after {} s\n{}", WHOLE_RUN.as_secs(), tails(folder.path()));
-                    ExitCode::FAILURE
+        let folder = folder.path();
+        let all = async {
+            match word.as_str() {
+                "chaos" => chaos::run(binaries, folder, &arguments).await,
+                "soak" => soak::run(binaries, folder, &arguments).await,
+                _ if timeout(WHOLE_RUN, run(binaries, folder, &word)).await.expect("not done in time") => {
+                    ExitCode::SUCCESS
                 }
-            },
+                _ => ExitCode::FAILURE,
+            }
+        };
+        tokio::select! {
+            code = AssertUnwindSafe(all).catch_unwind() => code.unwrap_or_else(|_| {
+                println!("{}", tails(folder));
+                ExitCode::FAILURE
+            }),
             _ = interrupt.recv() => ExitCode::from(2),
             _ = terminate.recv() => ExitCode::from(2),
         }

@@ -54,23 +54,8 @@ pub struct World {
 impl World {
     /// Starts it all, in `folder`, and waits until the API server asks the webhook.
     pub async fn start(binaries: Binaries, folder: &Path) -> Self {
-        let control_plane = ControlPlane::start(binaries, folder).await;
-        let client = &control_plane.client;
-        let version = client.get("/version").await.unwrap()["gitVersion"].as_str().unwrap().to_owned();
-        install(client).await;
-        namespace(client, NAMESPACE, &json!({})).await;
-        service_account(client, NAMESPACE, USER).await;
-        service_account(client, NAMESPACE, VISITOR).await;
-        grant(client, NAMESPACE, USER, &["web", "sql", "fresh", "changing", "surviving"]).await;
-        let mut web: Value = serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap();
-        web["metadata"]["name"] = json!("web");
-        client.create(SPECS, &web).await.unwrap();
-        let sql = json!({
-            "CmsPlugins": ["ActiveDirectory"],
-            "ActiveDirectoryConfig": {"HostAccountConfig": {"PluginInput": "a<b>c&d"}},
-        });
-        client.create(SPECS, &credential_spec("sql", &sql)).await.unwrap();
-
+        let control_plane = cluster(binaries, folder).await;
+        let version = control_plane.version().await;
         let ca = Ca::generate("gmsa-webhook", SystemTime::now(), LIFETIME).unwrap();
         let certificate = ca.issue(&[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
@@ -124,6 +109,26 @@ impl World {
             .await;
         }
     }
+}
+
+/// A control plane with both credential specs and both service accounts, without the webhook.
+pub async fn cluster(binaries: Binaries, folder: &Path) -> ControlPlane {
+    let control_plane = ControlPlane::start(binaries, folder).await;
+    let client = &control_plane.client;
+    install(client).await;
+    namespace(client, NAMESPACE, &json!({})).await;
+    service_account(client, NAMESPACE, USER).await;
+    service_account(client, NAMESPACE, VISITOR).await;
+    grant(client, NAMESPACE, USER, &["web", "sql", "fresh", "changing", "surviving"]).await;
+    let mut web: Value = serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap();
+    web["metadata"]["name"] = json!("web");
+    client.create(SPECS, &web).await.unwrap();
+    let sql = json!({
+        "CmsPlugins": ["ActiveDirectory"],
+        "ActiveDirectoryConfig": {"HostAccountConfig": {"PluginInput": "a<b>c&d"}},
+    });
+    client.create(SPECS, &credential_spec("sql", &sql)).await.unwrap();
+    control_plane
 }
 
 /// A credential spec.

@@ -29,6 +29,7 @@ mod helm;
 mod installed;
 mod nodes;
 mod objects;
+mod path;
 mod plane;
 mod pods;
 mod release;

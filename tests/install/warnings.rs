@@ -48,14 +48,14 @@ spec:
           - {name: init, image: i, securityContext: {windowsOptions: {gmsaCredentialSpecName: later}}}
 "#;
 
-const WORKLOAD_WARNINGS: &str = r#"Warning: container "side" has GMSA cred spec contents without its name: the pods will be refused
-Warning: service account "web" may not use GMSA cred spec "webapp1": the pods will be refused
-Warning: the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows
-Warning: container "iis" runs as "ContainerUser": only SYSTEM and NETWORK SERVICE act as the gMSA
-Warning: GMSA cred spec "no-such-spec" does not exist: the pods will be refused
-Warning: service account "default" may not use GMSA cred spec "no-such-spec": the pods will be refused
-Warning: GMSA cred spec "later" does not exist: the pods will be refused
-Warning: service account "default" may not use GMSA cred spec "later": the pods will be refused
+const WORKLOAD_WARNINGS: &str = r#"Warning: container "side" has GMSA cred spec contents without its name: the pods will be refused [contents-without-name]
+Warning: service account "web" may not use GMSA cred spec "webapp1": the pods will be refused [not-authorized]
+Warning: the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]
+Warning: container "iis" runs as "ContainerUser": only SYSTEM and NETWORK SERVICE act as the gMSA [run-as-user]
+Warning: GMSA cred spec "no-such-spec" does not exist: the pods will be refused [spec-missing]
+Warning: service account "default" may not use GMSA cred spec "no-such-spec": the pods will be refused [not-authorized]
+Warning: GMSA cred spec "later" does not exist: the pods will be refused [spec-missing]
+Warning: service account "default" may not use GMSA cred spec "later": the pods will be refused [not-authorized]
 "#;
 
 const WORKLOADS_MADE: &str = "deployment.apps/web\njob.batch/once\ncronjob.batch/nightly\n";
@@ -69,8 +69,8 @@ fn mistaken() -> String {
 }
 
 const SPEC_WARNINGS: &str = "\
-Warning: DomainJoinConfig.DnsName: \"corp\" has no dot: it looks like the NetBIOS name
-Warning: DomainJoinConfig.DnsTreeName: \"exa mple.com\" is not a DNS name
+Warning: DomainJoinConfig.DnsName: \"corp\" has no dot: it looks like the NetBIOS name [dns-name]
+Warning: DomainJoinConfig.DnsTreeName: \"exa mple.com\" is not a DNS name [dns-tree-name]
 ";
 
 fn apply(plane: &Plane, objects: &str) -> Output {
@@ -152,8 +152,8 @@ spec:
     });
     let output = apply(plane, pod);
     let advice = "\
-Warning: the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows
-Warning: container \"iis\" runs as \"ContainerAdministrator\": only SYSTEM and NETWORK SERVICE act as the gMSA
+Warning: the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]
+Warning: container \"iis\" runs as \"ContainerAdministrator\": only SYSTEM and NETWORK SERVICE act as the gMSA [run-as-user]
 ";
     assert_eq!(told(&output), ("pod/web\n", advice, true));
 }
@@ -165,7 +165,7 @@ fn strict(release: &Release<'_>) {
     wiring(release, &json!([["workloads", "Ignore", 2], ["credentialspecs", "Fail", 2]]));
     let _replica = release.start_replica();
     let refused = mistaken().replace("name: mistaken", "name: refused");
-    plane.until("the API server asks anew", || {
+    plane.until("the API server asks the new replica", || {
         !plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &refused).status.success()
     });
     let output = apply(plane, &refused);
@@ -181,8 +181,8 @@ fn strict(release: &Release<'_>) {
         .replace("name: webapp1", "name: one-scope")
         .replace("      - {Name: WebApp1, Scope: CORP}\n", "");
     let output = apply(plane, &one_scope);
-    let warning = "Warning: ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the domain's NetBIOS name \
-                   \"CORP\"\n";
+    let warning = "Warning: ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the NetBIOS name \
+                   \"CORP\" [accounts]\n";
     assert_eq!(told(&output), ("gmsacredentialspec.windows.k8s.io/one-scope\n", warning, true));
 }
 

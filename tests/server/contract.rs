@@ -3,6 +3,8 @@
 #[path = "../support/hostile.rs"]
 mod hostile;
 mod oracle;
+#[path = "../support/slow_json.rs"]
+mod slow_json;
 
 mod exhaustive;
 mod golden;

@@ -1,5 +1,5 @@
-//! Certificates and handshakes over real TLS: files that change, a Secret that all replicas share, and clients that mean no
-//! good. What is asserted is what a client sees.
+//! Certificates and handshakes over real TLS: files that change, a Secret that all replicas share, and hostile clients. The
+//! tests assert what a client sees.
 
 mod client;
 mod cluster;

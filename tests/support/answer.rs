@@ -71,7 +71,22 @@ fn verb(method: &Method, uri: &Uri, target: Option<&Target>) -> Verb {
     }
 }
 
+/// Records a request for another protocol, and takes the fault that is scripted for it.
+fn upgrade(world: &World, request: &Request<Incoming>) -> Option<Fault> {
+    let path = request.uri().to_string();
+    world.requests.lock().unwrap().push(Recorded { verb: Verb::Get, path: path.clone(), body: Value::Null });
+    world.changed();
+    world.script.lock().unwrap().next(Verb::Get, &path)
+}
+
 pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let by = world.upgrade.lock().unwrap().clone().filter(|_| request.headers().contains_key(header::UPGRADE));
+    if let Some(by) = by {
+        return Ok(match upgrade(&world, &request) {
+            Some(Fault::Refuse { code, reason, message, .. }) => status(code, reason, message, Value::Null),
+            _ => by(request),
+        });
+    }
     let (head, body) = request.into_parts();
     let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();

@@ -8,9 +8,19 @@ use gmsa_core::{
         Enforcement, Facts, Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Plan, Review, Source, SpecFact, UseFact,
         Webhook,
     },
-    credspec::{Contents, compare::compare},
+    credspec::{
+        Contents,
+        compare::{Difference, compare},
+        generate::{Domain, Draft},
+        lint,
+    },
 };
 use serde_json::{Map, Value};
+
+use super::{
+    oracle,
+    slow_json::{self, Read},
+};
 
 /// A request body: whatever it is, and whatever is found out for it, there is one whole answer, within its bounds.
 pub fn review(body: &[u8]) {
@@ -38,6 +48,7 @@ pub fn review(body: &[u8]) {
             assert!(patch.as_bytes().len() <= MAX_PATCH_BYTES);
             let operations: Vec<Value> = serde_json::from_slice(patch.as_bytes()).unwrap();
             assert!(!operations.is_empty());
+            expanded(body, &operations, enforcement);
         }
         let answer: Value = serde_json::from_slice(&review.answer(&decision)).unwrap();
         assert_eq!(answer["response"]["uid"], review.uid);
@@ -48,6 +59,48 @@ pub fn review(body: &[u8]) {
         if judges_pods && !(needs.specs.is_empty() && needs.uses.is_empty()) {
             assert!(!plan.decide(&Facts::default()).is_allowed());
         }
+    }
+}
+
+/// Applied to the pod, a patch fills in contents where there is a name and none, gives a host name where there is none, and
+/// does nothing else.
+fn expanded(body: &[u8], operations: &[Value], enforcement: Enforcement) {
+    // Unknown fields may hold what this reader does not take.
+    let Ok(review) = serde_json::from_slice::<Value>(body) else { return };
+    let request = &review["request"];
+    let mut pod = without_nulls(&request["object"]);
+    let mut patched = pod.clone();
+    let patch: json_patch::Patch = serde_json::from_value(Value::from(operations)).unwrap();
+    json_patch::patch(&mut patched, &patch).unwrap();
+    for (before, after) in oracle::slots(&pod).into_iter().zip(oracle::slots(&patched)) {
+        let filled = before.contents.is_none() && after.contents.is_some();
+        if filled {
+            assert_eq!(after.contents.as_deref(), Some("{}"));
+            let options = patched.pointer_mut(&format!("{}/windowsOptions", before.pointer)).unwrap();
+            options.as_object_mut().unwrap().remove("gmsaCredentialSpec");
+        }
+        let must_be = request["operation"] == "CREATE" && enforcement == Enforcement::Enforce;
+        assert!(!filled || before.name.is_some());
+        assert!(!must_be || before.name.is_none() || after.contents.is_some(), "{before:?}");
+    }
+    for pod in [&mut pod, &mut patched] {
+        let spec = pod["spec"].as_object_mut().unwrap();
+        if spec.get("hostname").is_some_and(|name| name == "host" || name == "") {
+            spec.remove("hostname");
+        }
+    }
+    assert_eq!(patched, pod);
+}
+
+/// For Kubernetes a field that is null is not there.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let kept = map.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(key, value)| (key.clone(), without_nulls(value))).collect())
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        value => value.clone(),
     }
 }
 
@@ -68,13 +121,20 @@ fn use_fact(choice: usize) -> UseFact {
     }
 }
 
-/// Two texts: each is compared with the other's contents, and both say the same.
+/// Two texts: each is compared with the other's contents as a slow reader compares them, and both say the same.
 pub fn compared(one: &str, other: &str) {
     let contents = |text: &str| serde_json::from_str::<Map<String, Value>>(text).ok().map(|map| Contents::of(&map));
     let (one_contents, other_contents) = (contents(one), contents(other));
     if let Some(contents) = &one_contents {
-        let _ = compare(other, contents);
+        let outcome = compare(other, contents);
         compare(contents.text(), contents).unwrap();
+        // Not where a key stands twice in the credential spec: there the last one counts.
+        if let (Read::Json(spec), Read::Json(pod)) = (slow_json::read(contents.text()), slow_json::read(other)) {
+            let equal = !slow_json::has_duplicate_key(&pod) && slow_json::equal(&spec, &pod);
+            assert_eq!(outcome.is_ok(), equal, "{outcome:?}: {other:?}, {contents:?}");
+        } else if let Read::NotJson = slow_json::read(other) {
+            assert_eq!(outcome, Err(Difference::NotJson), "{other:?}");
+        }
     }
     // Printed, no text holds a key twice.
     if let (Some(one), Some(other)) = (one_contents, other_contents) {
@@ -93,6 +153,34 @@ pub fn contents(credspec: &[u8]) {
     assert!(
         !contents.text().contains(|c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\x1f'))
     );
+    // It is what a second writer writes.
+    if let Ok(Read::Json(tree)) = std::str::from_utf8(credspec).map(slow_json::read)
+        && !slow_json::has_duplicate_key(&tree)
+    {
+        assert_eq!(slow_json::after_printed(contents.text(), &tree), Some(""), "{contents:?}");
+    }
     // White space and the order of keys are all that pretty printing changes.
     compare(&serde_json::to_string_pretty(&map).unwrap(), &contents).unwrap();
+}
+
+/// Any JSON: the linter finds a bounded number of things in it, none longer than a screen, and what was read from a
+/// directory or from Docker makes a manifest that reads back as the object that it was made from.
+pub fn linted(json: &str) {
+    if let Ok(value) = serde_json::from_str::<Value>(json) {
+        let findings = lint::object(&value);
+        assert!(findings.len() <= 64);
+        assert!(findings.iter().all(|finding| finding.to_string().len() < 4096), "{findings:?}");
+    }
+    let suggested = lint::suggest_name(json);
+    assert!(gmsa_core::credspec::is_dns_subdomain(&suggested), "{suggested:?}");
+    let from_directory = Domain::from_directory(json).ok();
+    let drafts = [
+        from_directory
+            .map(|domain| Draft::new("web".to_owned(), "WebApp1".to_owned(), domain, &[json.to_owned()], None)),
+        Draft::from_docker(None, json).ok(),
+    ];
+    for draft in drafts.into_iter().flatten() {
+        assert!(lint::object(&draft.object()).len() <= 64);
+        assert_eq!(serde_saphyr::from_str::<Value>(&draft.yaml()).unwrap(), draft.object(), "{}", draft.yaml());
+    }
 }

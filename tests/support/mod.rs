@@ -24,8 +24,9 @@ use std::{
     time::Duration,
 };
 
+use axum::body::Body;
 use gmsa_cluster::authorizer::Authorizer;
-use http::Request;
+use http::{Request, Response};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
@@ -75,8 +76,12 @@ pub struct Recorded {
     pub body: Value,
 }
 
+/// Answers a request that asks to become a connection of another protocol, as `exec` does.
+pub type Upgrade = Arc<dyn Fn(Request<Incoming>) -> Response<Body> + Send + Sync>;
+
 /// All that the server's connections share.
 struct World {
+    upgrade: Mutex<Option<Upgrade>>,
     store: Mutex<store::Store>,
     script: Mutex<faults::Script>,
     requests: Mutex<Vec<Recorded>>,
@@ -132,6 +137,7 @@ impl SimulatedApi {
 
     async fn start_with(tls: Option<tls::Tls>) -> Self {
         let world = World {
+            upgrade: Mutex::default(),
             store: Mutex::default(),
             script: Mutex::default(),
             requests: Mutex::default(),
@@ -170,7 +176,8 @@ impl SimulatedApi {
                         let http = auto::Builder::new(TokioExecutor::new());
                         let _ = http.serve_connection(TokioIo::new(stream), answer).await;
                     } else {
-                        let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                        let _ =
+                            http1::Builder::new().serve_connection(TokioIo::new(stream), answer).with_upgrades().await;
                     }
                 });
             }
@@ -288,6 +295,11 @@ impl SimulatedApi {
     /// Answers access reviews by what `authorizer` says.
     pub fn authorize_by(&self, authorizer: impl Authorizer) {
         *self.world.access.lock().unwrap() = Arc::new(authorizer);
+    }
+
+    /// Answers requests for another protocol, unless a fault is scripted for them.
+    pub fn upgrade_by(&self, answer: impl Fn(Request<Incoming>) -> Response<Body> + Send + Sync + 'static) {
+        *self.world.upgrade.lock().unwrap() = Some(Arc::new(answer));
     }
 
     /// Does `fault` to the next `times` requests with this verb whose path and query contain `path`, and to no others.

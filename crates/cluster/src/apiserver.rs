@@ -33,7 +33,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The most characters of the API server's own words in a cause.
 const MAX_CAUSE: usize = 512;
 
-/// A client of the API server.
 pub struct ApiServer {
     client: kube::Client,
     access_reviews: Turns,
@@ -47,12 +46,7 @@ pub struct ApiServer {
 pub enum ConnectError {
     /// Neither in-cluster credentials nor a kubeconfig could be read.
     #[error("no credentials for a cluster: not in a pod ({in_cluster}), and no kubeconfig ({kubeconfig})")]
-    NoCredentials {
-        /// What is wrong with the in-cluster credentials.
-        in_cluster: kube::config::InClusterError,
-        /// What is wrong with the kubeconfig.
-        kubeconfig: kube::config::KubeconfigError,
-    },
+    NoCredentials { in_cluster: kube::config::InClusterError, kubeconfig: kube::config::KubeconfigError },
     /// The credentials do not make a client.
     #[error("the credentials for the cluster cannot be used")]
     Unusable(#[source] Box<ClientError>),
@@ -64,7 +58,7 @@ pub enum CallError {
     /// Other calls took all the time there was.
     #[error("{} other calls to the API server were under way for {}", .0.limit(), Seconds(*.1))]
     NoTurn(CallKind, Duration),
-    /// So many calls wait that this one is not made.
+    /// The queue is full, so the call is not made.
     #[error("too many other calls to the API server are waiting, of which {} are made at once: try again", .0.limit())]
     Crowded(CallKind),
     /// The API server took all the time there was.
@@ -73,7 +67,6 @@ pub enum CallError {
     /// The API server refused, or a proxy before it did.
     #[error("the API server answered {}", refusal(*.code, .status.as_deref()))]
     Refused {
-        /// The HTTP status code.
         code: StatusCode,
         /// What the API server said, where it was the API server.
         status: Option<Box<Status>>,

@@ -18,9 +18,7 @@ pub mod rbac;
 /// Whether a subject may use a credential spec, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether it may.
     pub fact: UseFact,
-    /// Who says so.
     pub source: Source,
 }
 

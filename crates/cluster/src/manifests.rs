@@ -21,12 +21,9 @@ pub use field::Field;
 pub use folder::{Bounds, MAX_DEPTH, load};
 pub use text::parse;
 
-/// What was read.
 #[derive(Clone, Debug, Default)]
 pub struct Manifests {
-    /// The Kubernetes objects.
     pub documents: Vec<Document>,
-    /// What could not be read.
     pub problems: Diagnostics,
     /// Documents with neither `apiVersion` nor `kind`, which are not meant for Kubernetes.
     pub foreign: Diagnostics,
@@ -58,16 +55,6 @@ impl Manifests {
         self.foreign = Diagnostics::default();
         self
     }
-
-    /// The documents, for a caller that cannot go on with a part of them.
-    ///
-    /// # Errors
-    /// Everything that is wrong, foreign documents included.
-    pub fn complete(self) -> Result<Vec<Document>, Error> {
-        let Self { documents, problems, .. } = self.strict();
-        Error::unless_none(problems)?;
-        Ok(documents)
-    }
 }
 
 /// The most problems that the message of an [`Error`] lists.
@@ -88,7 +75,6 @@ impl Error {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
 
-    /// Everything that is wrong.
     #[must_use]
     pub fn problems(&self) -> &[Diagnostic] {
         self.problems.as_slice()
@@ -128,13 +114,12 @@ impl Document {
         &self.location
     }
 
-    /// The file that holds it.
     #[must_use]
     pub fn file(&self) -> &Arc<str> {
         &self.location.file
     }
 
-    /// Its `apiVersion`, such as `windows.k8s.io/v1`.
+    /// Such as `windows.k8s.io/v1`.
     #[must_use]
     pub fn api_version(&self) -> &str {
         &self.api_version
@@ -146,7 +131,6 @@ impl Document {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// Its `kind`.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.kind

@@ -26,9 +26,7 @@ pub enum Freshness {
 /// What is known about a credential spec, and from where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// What is known.
     pub fact: SpecFact,
-    /// Where it comes from.
     pub source: Source,
 }
 

@@ -13,9 +13,7 @@ use crate::{
 /// The credential specs, roles and bindings of some manifests.
 #[derive(Debug, Default)]
 pub struct Standalone {
-    /// Finds credential specs.
     pub specs: CredentialSpecs,
-    /// Says who may use them.
     pub rbac: Rbac,
 }
 

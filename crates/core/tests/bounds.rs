@@ -227,6 +227,24 @@ fn the_largest_answer_is_written_in_bounded_memory() {
     }
 }
 
+#[test]
+fn a_credential_spec_is_parsed_once_however_many_slots_of_a_workload_name_it() {
+    let credspec = serde_json::json!({"k": vec![0; 30_000]});
+    let contents = SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap())));
+    let cost = |slots: usize| {
+        let slot = r#"{"securityContext":{"windowsOptions":{"gmsaCredentialSpecName":"s","gmsaCredentialSpec":"{}"}}}"#;
+        let containers = format!("[{}]", vec![slot; slots].join(","));
+        let body = review(Webhook::ValidateWorkload, WEBHOOKS[2].1, r#"{"spec":{"containers":$}}"#, &containers);
+        let review = Review::parse(body.as_bytes(), Webhook::ValidateWorkload).unwrap();
+        let plan = Plan::new(Webhook::ValidateWorkload, &review);
+        let specs = plan.needs().specs.into_iter().map(|name| (name, contents.clone(), Source::Cache)).collect();
+        let facts = Facts { specs, ..Facts::default() };
+        measure(|| drop(plan.decide(&facts))).bytes_total
+    };
+    let (one, many) = (cost(1), cost(999));
+    assert!(many < 2 * one, "{one} {many}");
+}
+
 /// Parses, plans, decides and answers, with hostile facts.
 fn answer(body: &str, webhook: Webhook) {
     let Ok(review) = Review::parse(body.as_bytes(), webhook) else { return };

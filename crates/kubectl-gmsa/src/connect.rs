@@ -176,6 +176,17 @@ impl Connection {
 
     /// Makes a client. Must be called within a tokio runtime.
     pub(super) async fn cluster(&self) -> anyhow::Result<Cluster> {
+        let config = self.config().await?;
+        let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        Ok(Cluster { api: Arc::new(ApiServer::new(config)?), namespace })
+    }
+
+    /// Makes a client that speaks HTTP/1.1 alone, whose connections can become web sockets.
+    pub(super) async fn http1_client(&self) -> anyhow::Result<kube::Client> {
+        Ok(kube::Client::try_from(self.config().await?)?)
+    }
+
+    async fn config(&self) -> anyhow::Result<kube::Config> {
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         let mut config = match &self.kubeconfig {
             Some(path) => {
@@ -190,8 +201,7 @@ impl Connection {
         if !self.impersonate_groups.is_empty() {
             config.auth_info.impersonate_groups = Some(self.impersonate_groups.clone());
         }
-        let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        Ok(Cluster { api: Arc::new(ApiServer::new(config)?), namespace })
+        Ok(config)
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) mod install;
 mod nodes;
 mod one_pod;
 pub(super) mod service;
-mod usage;
+pub(super) mod usage;
 
 /// How long `--wait` pauses between two rounds of checks.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -52,9 +52,9 @@ pub struct Options {
 
 /// The checks, and the commands to run for what only a pod itself can show.
 #[derive(Default)]
-struct Examination {
-    checks: Vec<Check>,
-    commands: Vec<String>,
+pub(super) struct Examination {
+    pub checks: Vec<Check>,
+    pub commands: Vec<String>,
 }
 
 /// Checks everything, or one pod.
@@ -142,7 +142,7 @@ impl<'c> From<&'c Check> for Shown<'c> {
     }
 }
 
-fn json(found: &Examination) -> anyhow::Result<String> {
+pub(super) fn json(found: &Examination) -> anyhow::Result<String> {
     let mut checks: Vec<Shown<'_>> = found.checks.iter().map(Shown::from).collect();
     if let Some(last) = checks.last_mut() {
         last.commands = &found.commands;
@@ -150,7 +150,7 @@ fn json(found: &Examination) -> anyhow::Result<String> {
     Ok(printable::json(&(serde_json::to_string_pretty(&checks)? + "\n")))
 }
 
-fn table(found: &Examination, style: Style) -> String {
+pub(super) fn table(found: &Examination, style: Style) -> String {
     let width = found.checks.iter().map(|check| check.about.chars().count()).max().unwrap_or_default();
     let row = |check: &Check| {
         let status = status(check);
@@ -180,7 +180,7 @@ fn text(check: &Check) -> String {
 }
 
 /// Up to five of many names.
-fn some<S: AsRef<str>>(names: &[S]) -> String {
+pub(super) fn some<S: AsRef<str>>(names: &[S]) -> String {
     let shown: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
     let more = names.len().saturating_sub(shown.len());
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }

@@ -19,9 +19,11 @@ mod credspec;
 mod doctor;
 mod grant;
 mod input;
+mod outdated;
 mod output;
 mod progress;
 mod reference;
+mod verify;
 mod version;
 mod who_can;
 
@@ -55,8 +57,12 @@ enum Command {
     WhoCan(who_can::Options),
     /// List the credential specs that a service account may use, and why
     Can(can::Options),
+    /// List workloads whose pods carry contents that their credential spec no longer has, and restart them
+    Outdated(outdated::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
     Doctor(doctor::Options),
+    /// Ask a container whether it has its identity in the domain, and name the first cause where it does not
+    Verify(verify::Options),
     /// Show the version of this program, and of the webhook in the cluster where it can be reached
     Version(version::Options),
     /// Print a completion script for a shell
@@ -134,7 +140,9 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Grant(options) => grant::run(&options, &connection),
         Command::WhoCan(options) => who_can::run(&options, &connection),
         Command::Can(options) => can::run(&options, &connection),
+        Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
+        Command::Verify(options) => verify::run(&options, &connection),
         Command::Version(options) => version::run(&options, &connection),
         Command::Completion(options) => {
             let mut script = Vec::new();

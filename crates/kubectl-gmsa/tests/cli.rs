@@ -26,6 +26,8 @@ mod doctor;
 mod hostile;
 #[path = "cli/live.rs"]
 mod live;
+#[path = "cli/outdated.rs"]
+mod outdated;
 #[path = "cli/readme.rs"]
 mod readme;
 #[path = "../../../tests/support/mod.rs"]
@@ -35,6 +37,9 @@ mod support;
 mod terminal;
 #[path = "cli/windows.rs"]
 mod windows;
+
+#[path = "cli/verify.rs"]
+mod verify;
 
 /// The folder of the whole project.
 fn repository() -> PathBuf {

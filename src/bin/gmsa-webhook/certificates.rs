@@ -1,10 +1,11 @@
 //! Where the serving certificate comes from, and who may connect.
 
 use std::{
-    env,
-    path::{Path, PathBuf},
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
+    path::PathBuf,
     sync::Arc,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use anyhow::Context as _;
@@ -13,30 +14,20 @@ use gmsa_webhook::{
     apiserver::ApiServer,
     config::{CHECK_INTERVAL, Certificate, Config},
     metrics::Metrics,
-    tls::{
-        self, Clock, Publication, Served, ca_file,
-        client_auth::ClientAuth,
-        self_managed::SelfManaged,
-        self_signed::{self, TemporaryCaFile},
-    },
+    tls::{Publication, Served, client_auth::ClientAuth, issue::Ca, self_managed::SelfManaged},
 };
+use tempfile::TempDir;
 
 use crate::Tasks;
 
-/// A file with a certificate that verifies the one that is served.
-pub enum Anchor {
-    /// Removed at the end of the process.
-    Temporary(TemporaryCaFile),
-    Given(PathBuf),
-}
+/// How long a certificate lasts that is made at start: longer than a standalone server runs.
+const SELF_SIGNED_LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-impl Anchor {
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Temporary(file) => file.path(),
-            Self::Given(path) => path,
-        }
-    }
+/// A file with a certificate that verifies the one that is served.
+pub struct Anchor {
+    pub path: PathBuf,
+    /// The folder of a file that was made at start. It is removed when this is dropped.
+    _folder: Option<TempDir>,
 }
 
 /// Serves a certificate from now on, or as soon as there is one. `ready` is set when API servers can trust it.
@@ -52,24 +43,25 @@ pub fn serve(
     let cluster = || api.cloned().context("webhook configurations are in a cluster, and this server has none");
     match &config.certificate {
         Certificate::Files { files, publish } => {
-            let pair = tls::files::load(&files.cert, &files.key, now)?;
+            let pair = files.load(now)?;
             tracing::info!(certificate = %pair.summary(), "using the certificate in {}", files.cert.display());
             served.publish(pair);
             ready.set();
-            let kept = files.clone().keep_served(served.clone(), config.tls_reload_interval, Clock::system());
+            let kept = files.clone().keep_served(served.clone(), config.tls_reload_interval, Arc::new(SystemTime::now));
             tasks.spawn(async move { match kept.await {} });
             if let Some((file, configurations)) = publish {
                 let publication = Publication::new(cluster()?, configurations.clone(), config.foreign_ca_grace);
-                let kept = ca_file::keep_published(file.clone(), publication, CHECK_INTERVAL, Clock::system());
+                let kept = publication.follow(file.clone(), CHECK_INTERVAL, Arc::new(SystemTime::now));
                 tasks.spawn(async move { match kept.await {} });
             }
             // curl accepts a leaf as its own CA.
-            Ok(Some(Anchor::Given(files.cert.clone())))
+            Ok(Some(Anchor { path: files.cert.clone(), _folder: None }))
         }
         Certificate::SelfManaged(settings) => {
             let (settings, metrics) = ((**settings).clone(), metrics.clone());
             let ready = move || ready.set();
-            let managed = SelfManaged::new(cluster()?, settings, served.clone(), Clock::system(), metrics, ready);
+            let managed =
+                SelfManaged::new(cluster()?, settings, served.clone(), Arc::new(SystemTime::now), metrics, ready);
             tasks.spawn(async move { match managed.run().await {} });
             Ok(None)
         }
@@ -79,11 +71,19 @@ pub fn serve(
             if !own.is_unspecified() && !own.is_loopback() {
                 names.push(own.to_string());
             }
-            let (pair, ca_file) = self_signed::make(&names, &env::temp_dir(), now)?;
-            tracing::info!(ca = %ca_file.path().display(), names = names.join(","), "made a certificate for this run");
+            let failed = "cannot create a certificate";
+            let ca = Ca::generate("gmsa-webhook standalone CA", now, SELF_SIGNED_LIFETIME).context(failed)?;
+            let (_, pair) = ca.issue_pair(&names, now, SELF_SIGNED_LIFETIME).context(failed)?;
+            // Clients read the CA's certificate. Its key stays in this process, and nobody else can change the file.
+            let private = Permissions::from_mode(0o700);
+            let folder = tempfile::Builder::new().prefix("gmsa-webhook-").permissions(private).tempdir();
+            let folder = folder.context("cannot create a folder for the CA's certificate")?;
+            let path = folder.path().join("ca.crt");
+            fs::write(&path, ca.cert_pem()).with_context(|| format!("cannot write {}", path.display()))?;
+            tracing::info!(ca = %path.display(), names = names.join(","), "made a certificate for this run");
             served.publish(pair);
             ready.set();
-            Ok(Some(Anchor::Temporary(ca_file)))
+            Ok(Some(Anchor { path, _folder: Some(folder) }))
         }
     }
 }

@@ -151,7 +151,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
     if let (Backend::Standalone(folder), Some(anchor)) = (&config.backend, &anchor) {
-        tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, anchor.path()));
+        tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, &anchor.path));
     }
 
     let scrape = Scrape::new(registry, move || served.record(&metrics));

@@ -1,14 +1,11 @@
-//! What is said of good and bad certificates, line by line.
+//! The report on good and bad certificates, line by line.
 
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::*;
-use crate::tls::{
-    configurations::Object,
-    issue::{Ca, Issued},
-};
+use crate::tls::issue::{Ca, Issued};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const HOST: &str = "gmsa-webhook.gmsa.svc";
@@ -34,11 +31,15 @@ fn configuration(ca: &str, service: &str) -> (Configuration, Option<Found>) {
         "metadata": {"resourceVersion": "1"},
         "webhooks": [{"name": "pods", "clientConfig": client}],
     });
-    ("mutating/gmsa".parse().unwrap(), serde_json::from_value::<Object>(object).ok().map(Found::from))
+    ("mutating/gmsa".parse().unwrap(), Some(serde_json::from_value(object).unwrap()))
 }
 
 fn lines(report: &Inspection) -> Vec<String> {
     report.to_string().lines().map(str::to_owned).collect()
+}
+
+fn worst(report: &Inspection) -> Option<Severity> {
+    report.checks.iter().map(Check::severity).max().flatten()
 }
 
 #[test]
@@ -61,43 +62,61 @@ fn a_good_certificate_passes_every_check() {
             "ok    mutating/gmsa, webhook pods, accepts the certificate for gmsa-webhook.gmsa.svc",
         ]
     );
-    assert_eq!(report.result(), CheckResult::Passed);
+    assert_eq!(worst(&report), None);
 }
 
 #[test]
-fn dates_are_told() {
+fn dates_are_reported() {
     let ca = authority("test CA");
-    for (time, result, expected) in [
-        (now() + 9 * DAY, CheckResult::ExpiresSoon, "warn  the certificate expires at 2024-10-14T00:00:00Z (1 d left)"),
-        (now() + 10 * DAY, CheckResult::Failed, "FAIL  the certificate expired at 2024-10-14T00:00:00Z"),
-        (now() - DAY, CheckResult::Failed, "FAIL  the certificate is not valid before 2024-10-03T23:50:00Z"),
+    for (time, severity, expected) in [
+        (
+            now() + 9 * DAY,
+            Severity::Warning,
+            "warn  the certificate expires at 2024-10-14T00:00:00Z (1 d left) (certificate-expiry)",
+        ),
+        (
+            now() + 10 * DAY,
+            Severity::Error,
+            "FAIL  the certificate expired at 2024-10-14T00:00:00Z (certificate-expiry)",
+        ),
+        (
+            now() - DAY,
+            Severity::Error,
+            "FAIL  the certificate is not valid before 2024-10-03T23:50:00Z (certificate-unusable)",
+        ),
     ] {
         let report = inspect(&Input { ca: None, ..input(&ca) }, time);
         assert_eq!(lines(&report)[1], expected);
-        assert_eq!(report.result(), result);
+        assert_eq!(worst(&report), Some(severity));
     }
 }
 
 #[test]
-fn what_does_not_belong_together_is_told() {
+fn what_does_not_belong_together_is_reported() {
     let (ca, other) = (authority("test CA"), authority("other CA"));
     let good = input(&ca);
     let check = |input: Input| lines(&inspect(&input, now())).pop().unwrap();
     let swapped = Input { key: input(&ca).key, ca: None, ..good.clone() };
-    assert_eq!(check(swapped), "FAIL  the private key is not the key of the certificate");
+    assert_eq!(check(swapped), "FAIL  the private key is not the key of the certificate (private-key)");
     let elsewhere = Input { ca: Some(other.cert_pem().as_bytes().to_vec()), ..good.clone() };
     assert_eq!(
         check(elsewhere),
-        "FAIL  the certificate authority does not accept the certificate: invalid peer certificate: UnknownIssuer"
+        "FAIL  the certificate authority does not accept the certificate: invalid peer certificate: UnknownIssuer (certificate-not-trusted)"
     );
     let what = "FAIL  mutating/gmsa, webhook pods, does not accept the certificate for";
     for (found, expected) in [
         (
             configuration(other.cert_pem(), "gmsa-webhook"),
-            format!("{what} {HOST}: invalid peer certificate: UnknownIssuer"),
+            format!("{what} {HOST}: invalid peer certificate: UnknownIssuer (certificate-not-trusted)"),
         ),
-        (configuration("", "gmsa-webhook"), format!("{what} {HOST}: there is no certificate authority to trust")),
-        (("validating/gmsa".parse().unwrap(), None), "FAIL  validating/gmsa does not exist".to_owned()),
+        (
+            configuration("", "gmsa-webhook"),
+            format!("{what} {HOST}: there is no certificate authority to trust (certificate-not-trusted)"),
+        ),
+        (
+            ("validating/gmsa".parse().unwrap(), None),
+            "FAIL  validating/gmsa does not exist (webhook-missing)".to_owned(),
+        ),
     ] {
         assert_eq!(check(Input { configurations: vec![found], ..good.clone() }), expected);
     }
@@ -107,7 +126,7 @@ fn what_does_not_belong_together_is_told() {
         "{named}"
     );
     let empty = Input { cert: b"\n".to_vec(), ..good };
-    assert_eq!(lines(&inspect(&empty, now())), ["FAIL  there is no serving certificate"]);
+    assert_eq!(lines(&inspect(&empty, now())), ["FAIL  there is no serving certificate (certificate-unusable)"]);
 }
 
 #[test]
@@ -116,7 +135,7 @@ fn a_certificate_that_is_in_the_bundle_itself_is_accepted_as_go_does() {
     let pem = include_bytes!("../../../tests/server/tls/pairs/p256-sec1.pem").to_vec();
     let input = Input { cert: pem.clone(), key: Some(pem.clone()), ca: Some(pem), configurations: Vec::new() };
     let report = inspect(&input, SystemTime::UNIX_EPOCH + 22_000 * DAY);
-    assert_eq!(report.result(), CheckResult::Passed, "{report}");
+    assert_eq!(worst(&report), None, "{report}");
 }
 
 #[test]
@@ -124,5 +143,5 @@ fn the_report_of_a_key_in_the_wrong_place_does_not_quote_it() {
     let good = input(&authority("test CA"));
     let mistaken = Input { cert: good.key.clone().unwrap(), key: Some(good.cert.clone()), ..good };
     let report = inspect(&mistaken, now());
-    assert_eq!(report.to_string(), "FAIL  there is no serving certificate\n");
+    assert_eq!(report.to_string(), "FAIL  there is no serving certificate (certificate-unusable)\n");
 }

@@ -1,5 +1,7 @@
 //! How long CAs stay in a `caBundle`, and when they count as trusted.
 
+use std::slice;
+
 use super::*;
 use crate::tls::issue::Ca;
 
@@ -27,7 +29,7 @@ fn foreign_cas_stay_for_the_grace_period_and_are_then_removed() {
     assert_eq!(history.revise(&both, &policy, start() + HOUR), None);
     assert_eq!(history.revise(&both, &policy, start() + 2 * HOUR), Some(ours.clone()));
     // After its removal it is forgotten: if it comes back, its grace period starts again.
-    history.observe(&[&ours], &policy, start() + 2 * HOUR);
+    history.observe(slice::from_ref(&ours), &policy, start() + 2 * HOUR);
     assert_eq!(history.revise(&both, &policy, start() + 3 * HOUR), None);
 }
 
@@ -48,13 +50,13 @@ fn a_ca_stands_from_the_time_when_every_bundle_has_it() {
     let cert = ours.iter().next().unwrap();
     let policy = CaPolicy { desired: ours.clone(), ..CaPolicy::default() };
     let mut history = BundleHistory::new(HOUR);
-    history.observe(&[&ours, &other], &policy, start());
+    history.observe(&[ours.clone(), other.clone()], &policy, start());
     assert_eq!(history.standing(cert, start()), None);
-    history.observe(&[&ours, &ours], &policy, start() + HOUR);
-    history.observe(&[&ours, &ours], &policy, start() + 3 * HOUR);
+    history.observe(&[ours.clone(), ours.clone()], &policy, start() + HOUR);
+    history.observe(&[ours.clone(), ours.clone()], &policy, start() + 3 * HOUR);
     assert_eq!(history.standing(cert, start() + 3 * HOUR), Some(2 * HOUR));
     assert_eq!(history.standing(cert, start()), Some(Duration::ZERO), "a clock that was set back");
-    history.observe(&[&other], &policy, start() + 4 * HOUR);
+    history.observe(slice::from_ref(&other), &policy, start() + 4 * HOUR);
     assert_eq!(history.standing(cert, start() + 4 * HOUR), None);
 }
 

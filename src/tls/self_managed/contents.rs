@@ -4,17 +4,17 @@
 //! has signed the serving certificate), and are read back as they were written; unknown members of `authorities.json` are
 //! skipped, so that what a newer version wrote can be read. Must not: quote what it reads, because there are keys in it.
 
-use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
+use std::{collections::BTreeMap, time::SystemTime};
 
 use k8s_openapi::ByteString;
 use rustls::pki_types::CertificateDer;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use time::{OffsetDateTime, serde::rfc3339};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::tls::{
-    CaBundle, CaPolicy, KeyPair, KeyPairError, Timestamp,
+    CaBundle, CaPolicy, KeyPair, KeyPairError,
     issue::{Ca, IssueError, Issued},
     key_pair::CLOCK_SKEW,
 };
@@ -62,13 +62,13 @@ pub enum Damage {
     Copy,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Certificates {
     pub cas: Cas,
     pub leaf: Leaf,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Cas {
     /// Signs serving certificates.
     pub signing: SigningCa,
@@ -80,9 +80,9 @@ pub struct Cas {
     pub last_rotation: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct SigningCa {
-    pub ca: Arc<Ca>,
+    pub ca: Ca,
     /// When the last certificate that it signed expires, if it signed any.
     pub leaves_until: Option<SystemTime>,
 }
@@ -95,7 +95,7 @@ pub struct RetiredCa {
 }
 
 /// The serving certificate, as it is served and as it is stored.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Leaf {
     pub pair: KeyPair,
     pub pem: Issued,
@@ -103,6 +103,7 @@ pub struct Leaf {
 
 impl Cas {
     /// Which of them belong into the `caBundle`s at `now`.
+    #[must_use]
     pub fn policy(&self, now: SystemTime) -> CaPolicy {
         let mut policy = CaPolicy { desired: self.able_to_sign().collect(), ..CaPolicy::default() };
         for RetiredCa { cert, leaves_until } in &self.retired {
@@ -142,6 +143,7 @@ impl Certificates {
 }
 
 /// Reads the data of the Secret.
+#[must_use]
 pub fn read(data: &Data) -> Contents {
     if [TLS_CERT, TLS_KEY, CA_CERT, AUTHORITIES].iter().all(|key| !data.contains_key(*key)) {
         return Contents::Empty;
@@ -213,22 +215,21 @@ struct Entry {
     /// A retired CA has none: it must not sign again.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    leaves_until: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "rfc3339::option")]
+    leaves_until: Option<OffsetDateTime>,
 }
 
 impl From<&Cas> for Document {
     fn from(cas: &Cas) -> Self {
-        let time = |time: SystemTime| Timestamp(time).to_string();
         let signing = |SigningCa { ca, leaves_until }: &SigningCa| Entry {
             certificate: ca.cert_pem().to_owned(),
             key: Some(ca.key_pem()),
-            leaves_until: leaves_until.map(time),
+            leaves_until: leaves_until.map(OffsetDateTime::from),
         };
         let retired = |RetiredCa { cert, leaves_until }: &RetiredCa| Entry {
             certificate: CaBundle::from_iter([cert.clone()]).to_pem(),
             key: None,
-            leaves_until: Some(time(*leaves_until)),
+            leaves_until: Some((*leaves_until).into()),
         };
         Self {
             signing: signing(&cas.signing),
@@ -243,20 +244,14 @@ impl Entry {
     fn signing(self) -> Result<SigningCa, Damage> {
         let key = self.key.as_deref().ok_or(Damage::Json)?;
         let ca = Ca::from_pem(&self.certificate, key).map_err(Damage::Ca)?;
-        Ok(SigningCa { ca: Arc::new(ca), leaves_until: self.leaves_until()? })
+        Ok(SigningCa { ca, leaves_until: self.leaves_until.map(SystemTime::from) })
     }
 
     fn retired(self) -> Result<RetiredCa, Damage> {
-        let leaves_until = self.leaves_until()?.ok_or(Damage::Json)?;
+        let leaves_until = self.leaves_until.ok_or(Damage::Json)?.into();
         let bundle = CaBundle::from_pem(self.certificate.as_bytes());
         let cert = bundle.ok().and_then(|bundle| bundle.iter().next().cloned());
         let cert = cert.ok_or(Damage::Ca(IssueError::CaCertificate))?;
         Ok(RetiredCa { cert, leaves_until })
-    }
-
-    fn leaves_until(&self) -> Result<Option<SystemTime>, Damage> {
-        let Some(text) = &self.leaves_until else { return Ok(None) };
-        let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| Damage::Json)?;
-        Ok(Some(time.into()))
     }
 }

@@ -11,10 +11,7 @@
 //!  retired ─(its last certificate has expired, no caBundle has it)─ Forget ─►
 //! ```
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use super::contents::{Cas, Certificates, Contents, Leaf, RetiredCa, SigningCa};
 use crate::tls::{
@@ -120,7 +117,7 @@ pub fn apply(
     let now = observed.now;
     let (cas, mut leaf) = match contents {
         Contents::Complete(Certificates { cas, leaf }) if step != Step::Restart => (Some(cas), Some(leaf)),
-        Contents::Damaged { cas, leaf, .. } => (cas, leaf),
+        Contents::Damaged { cas: Some(cas), leaf, .. } if cas.signing.ca.not_after() > now => (Some(cas), leaf),
         _ => (None, None),
     };
     let mut cas = match cas {
@@ -163,13 +160,13 @@ fn promote(cas: &mut Cas) {
 fn new_ca(now: SystemTime, policy: &IssuancePolicy) -> Result<SigningCa, IssueError> {
     let created = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let ca = Ca::generate(&format!("gmsa-webhook CA {created}"), now, policy.ca_lifetime)?;
-    Ok(SigningCa { ca: Arc::new(ca), leaves_until: None })
+    Ok(SigningCa { ca, leaves_until: None })
 }
 
 fn new_leaf(signing: &mut SigningCa, now: SystemTime, policy: &IssuancePolicy) -> Result<Leaf, IssueError> {
     let (pem, pair) = signing.ca.issue_pair(&policy.names, now, policy.leaf_lifetime)?;
     // Where the lifetime was shortened, an older certificate may expire later than the new one.
-    signing.leaves_until = signing.leaves_until.max(Some(pair.not_after()));
+    signing.leaves_until = signing.leaves_until.max(Some(pair.summary().not_after));
     Ok(Leaf { pair, pem })
 }
 

@@ -1,25 +1,20 @@
 //! The Secret, as the API server has it.
 //!
 //! What always holds: it is written only where it is still the version that was read, so of two writers one has to read it
-//! again; it is never created, because RBAC cannot limit `create` to a name. Needs `get`, `update`, `list` and `watch` on
-//! it, by name. Must not: print what is in it.
+//! again; it is never created, because RBAC cannot limit `create` to a name. Needs `get`, `update` and `watch` on it, by
+//! name. Must not: print what is in it.
 
 use std::{fmt, str::FromStr};
 
-use futures::{Stream, StreamExt as _};
+use futures::{StreamExt as _, stream::BoxStream};
 use gmsa_core::credspec::is_dns_subdomain;
-use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::api::core::v1::Secret;
-use kube::{
-    Api,
-    runtime::{WatchStreamExt as _, watcher},
-};
+use kube::core::{PartialObjectMeta, Request, WatchEvent, params::WatchParams};
 use serde_json::json;
-use thiserror::Error;
 
 use crate::{
     apiserver::ApiServer,
-    tls::object::{self, FIELD_MANAGER, ObjectError},
+    tls::object::{self, ObjectError},
 };
 
 /// A new value of this annotation asks for a new CA.
@@ -32,27 +27,27 @@ pub struct SecretName {
     name: String,
 }
 
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("expected NAMESPACE/NAME, both lower-case DNS names")]
-pub struct NotASecretName;
-
 impl FromStr for SecretName {
-    type Err = NotASecretName;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, NotASecretName> {
+    fn from_str(text: &str) -> Result<Self, &'static str> {
         match text.split_once('/') {
             // They become parts of a URL.
             Some((namespace, name)) if is_dns_subdomain(namespace) && is_dns_subdomain(name) => {
                 Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
             }
-            _ => Err(NotASecretName),
+            _ => Err("expected NAMESPACE/NAME, both lower-case DNS names"),
         }
     }
 }
 
 impl SecretName {
+    fn collection(&self) -> String {
+        format!("/api/v1/namespaces/{}/secrets", self.namespace)
+    }
+
     fn path(&self) -> String {
-        format!("/api/v1/namespaces/{}/secrets/{}", self.namespace, self.name)
+        format!("{}/{}", self.collection(), self.name)
     }
 
     fn title(&self) -> String {
@@ -80,19 +75,16 @@ pub(super) async fn update(api: &ApiServer, name: &SecretName, secret: &Secret) 
     if secret.metadata.resource_version.as_ref().is_none_or(String::is_empty) {
         return Err(ObjectError::Unexpected(name.title()));
     }
-    let body = json!(secret).to_string().into_bytes();
-    let request =
-        Request::put(format!("{}?fieldManager={FIELD_MANAGER}", name.path())).header(CONTENT_TYPE, "application/json");
-    let _: Secret = object::write(api, "update", name.title(), request, body, &[409]).await?;
+    let _: Secret = object::update(api, &name.path(), name.title(), &json!(secret)).await?;
     Ok(())
 }
 
-/// An item says that the Secret may have changed, an error why it cannot be watched. The stream does not end.
-pub(super) fn changes(
-    api: &ApiServer,
-    name: &SecretName,
-) -> impl Stream<Item = Result<(), watcher::Error>> + Send + use<> {
-    let secrets: Api<Secret> = Api::namespaced(api.client().clone(), &name.namespace);
-    let only = watcher::Config::default().fields(&format!("metadata.name={}", name.name));
-    watcher(secrets, only).default_backoff().map(|event| event.map(|_| ()))
+/// What happens to the Secret from now on, and the version that it has. Of the Secret itself only the metadata comes.
+pub(super) async fn watch(api: &ApiServer, name: &SecretName) -> kube::Result<Events> {
+    let only = WatchParams::default().fields(&format!("metadata.name={}", name.name)).disable_bookmarks();
+    // "0" begins with the Secret as it is: no list is needed, and no version can be too old.
+    let request = Request::new(name.collection()).watch_metadata(&only, "0").map_err(kube::Error::BuildRequest)?;
+    Ok(api.client().request_events(request).await?.boxed())
 }
+
+pub(super) type Events = BoxStream<'static, kube::Result<WatchEvent<PartialObjectMeta<Secret>>>>;

@@ -183,6 +183,7 @@ proptest! {
         hostile::contents(&bytes);
         hostile::compared(&text, "{}");
         hostile::compared("{}", &text);
+        hostile::linted(&text);
     }
 
     #[test]

@@ -71,8 +71,9 @@ async fn files_that_do_not_belong_together_are_found() {
     let ca = authority();
     let Issued { cert, .. } = leaf(&ca);
     let report = about(&cert)
-        + "FAIL  the private key is not the key of the certificate\n"
-        + "FAIL  the certificate authority does not accept the certificate: invalid peer certificate: BadSignature\n";
+        + "FAIL  the private key is not the key of the certificate (private-key)\n"
+        + "FAIL  the certificate authority does not accept the certificate: invalid peer certificate: BadSignature \
+           (certificate-not-trusted)\n";
     let folder = folder(&cert, &leaf(&ca).key, authority().cert_pem());
     assert_eq!(inspect_files(folder.path()).await, (1, report, String::new()));
 }
@@ -87,18 +88,22 @@ async fn dates_are_found_out() {
     let accepted = "ok    the certificate authority accepts the certificate\n";
 
     let late = ca.issue(&[NAME.to_owned()], SystemTime::now() - 90 * DAY, 92 * DAY + DAY / 2).unwrap();
-    let date = format!("warn  the certificate expires at {} (2 d left)", Timestamp(summary(&late.cert).not_after));
+    let date = format!(
+        "warn  the certificate expires at {} (2 d left) (certificate-expiry)",
+        Timestamp(summary(&late.cert).not_after)
+    );
     let report = lines(&late.cert, &date) + accepted;
     let files = folder(&late.cert, &late.key, ca.cert_pem());
     assert_eq!(inspect_files(files.path()).await, (1, report, String::new()));
 
     let gone = ca.issue(&[NAME.to_owned()], SystemTime::now() - 90 * DAY, DAY).unwrap();
     let (code, report, error) = inspect_files(folder(&gone.cert, &gone.key, ca.cert_pem()).path()).await;
-    let date = format!("FAIL  the certificate expired at {}", Timestamp(summary(&gone.cert).not_after));
+    let date =
+        format!("FAIL  the certificate expired at {} (certificate-expiry)", Timestamp(summary(&gone.cert).not_after));
     assert_eq!((code, error.as_str()), (1, ""));
     let refused = "FAIL  the certificate authority does not accept the certificate: invalid peer certificate: ";
     let rest = report.strip_prefix(&(lines(&gone.cert, &date) + refused)).unwrap_or_else(|| panic!("{report}"));
-    assert!(rest.contains("expired"), "{rest}");
+    assert!(rest.contains("expired") && rest.ends_with(" (certificate-not-trusted)\n"), "{rest}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,10 +189,10 @@ async fn in_a_cluster_every_webhook_is_asked_whether_it_accepts() {
     let (code, report, error) = server_program(Some(&api), &arguments).await;
     assert_eq!((code, error.as_str()), (1, ""));
     let unknown = "FAIL  mutating/gmsa, webhook w.example, does not accept the certificate for webhook.gmsa.svc: \
-        invalid peer certificate: BadSignature\n";
+        invalid peer certificate: BadSignature (certificate-not-trusted)\n";
     let unnamed = "FAIL  validating/gmsa, webhook w.example, does not accept the certificate for elsewhere.gmsa.svc: \
         invalid peer certificate: certificate not valid for name \"elsewhere.gmsa.svc\"; certificate is only valid for \
-        DnsName(\"webhook.gmsa.svc\")\n";
+        DnsName(\"webhook.gmsa.svc\") (certificate-not-trusted)\n";
     assert_eq!(report, own.clone() + unknown + unnamed);
 
     // None at all.
@@ -195,8 +200,8 @@ async fn in_a_cluster_every_webhook_is_asked_whether_it_accepts() {
     api.delete("validatingwebhookconfigurations", "", "gmsa");
     let report = own
         + "FAIL  mutating/gmsa, webhook w.example, does not accept the certificate for webhook.gmsa.svc: \
-           there is no certificate authority to trust\n"
-        + "FAIL  validating/gmsa does not exist\n";
+           there is no certificate authority to trust (certificate-not-trusted)\n"
+        + "FAIL  validating/gmsa does not exist (webhook-missing)\n";
     assert_eq!(server_program(Some(&api), &arguments).await, (1, report, String::new()));
 }
 

@@ -56,7 +56,7 @@ impl Cluster {
 
     pub fn clock(&self) -> Clock {
         let ahead = Arc::clone(&self.ahead);
-        Clock::new(move || SystemTime::now() + Duration::from_secs(ahead.load(Ordering::Relaxed)))
+        Arc::new(move || SystemTime::now() + Duration::from_secs(ahead.load(Ordering::Relaxed)))
     }
 
     /// Lets time pass.

@@ -14,7 +14,7 @@ use std::{
 use gmsa_webhook::{
     metrics::{self, Metrics},
     tls::{
-        Clock, KeyPair, Served,
+        KeyPair, Served,
         files::Files,
         issue::{Ca, Issued},
     },
@@ -73,7 +73,7 @@ struct Keeper(JoinHandle<()>);
 
 impl Keeper {
     fn start(files: Files, served: &Served, interval: Duration) -> Self {
-        let kept = files.keep_served(served.clone(), interval, Clock::system());
+        let kept = files.keep_served(served.clone(), interval, Arc::new(SystemTime::now));
         Self(tokio::spawn(async move { match kept.await {} }))
     }
 }
@@ -86,7 +86,7 @@ impl Drop for Keeper {
 
 fn serial(pair: &Issued) -> String {
     let pair = KeyPair::from_pem(pair.cert.as_bytes(), pair.key.as_bytes(), SystemTime::now()).unwrap();
-    pair.serial().to_owned()
+    pair.summary().serial.clone()
 }
 
 /// How often a clock ticks.
@@ -205,7 +205,7 @@ async fn whatever_is_wrong_with_the_files_the_old_pair_serves_on() {
     ];
     for (count, (bad, reason)) in cases.iter().enumerate() {
         mounted.swap(bad);
-        eventually(reason, || served.status().refusal == Some(format!("{pair}{reason}"))).await;
+        eventually(reason, || served.status().refusal.reason() == Some(&format!("{pair}{reason}"))).await;
         assert_eq!(served.status().refused, count as u64 + 1, "{reason}");
         assert!(is_refused(&served), "{reason}");
         assert_eq!(client.serial(address).await.unwrap(), serial(&good), "{reason}");
@@ -214,13 +214,13 @@ async fn whatever_is_wrong_with_the_files_the_old_pair_serves_on() {
 
     fs::remove_file(&key).unwrap();
     let gone = format!("cannot read {}: No such file or directory (os error 2)", key.display());
-    eventually(&gone, || served.status().refusal.as_ref() == Some(&gone)).await;
+    eventually(&gone, || served.status().refusal.reason() == Some(&gone)).await;
     client.review(address).await.unwrap();
 
     symlink("..data/tls.key", &key).unwrap();
     mounted.swap(&next);
     until_served(&served, &serial(&next)).await;
-    assert_eq!(served.status().refusal, None);
+    assert_eq!(served.status().refusal.reason(), None);
     assert!(!is_refused(&served));
     assert_eq!(client.serial(address).await.unwrap(), serial(&next));
 
@@ -308,7 +308,7 @@ fn every_kind_of_key_can_be_served() {
         let path = entry.unwrap().path();
         let pem = fs::read(&path).unwrap();
         let pair = KeyPair::from_pem(&pem, &pem, now).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert_eq!(pair.names(), [NAME, "10.0.0.1"], "{}", path.display());
+        assert_eq!(pair.summary().names, [NAME, "10.0.0.1"], "{}", path.display());
         seen += 1;
     }
     assert_eq!(seen, 6);

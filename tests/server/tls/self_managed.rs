@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::{
     apiserver::ApiServer,
     tls::{
-        Publication, ca_file,
+        Publication,
         issue::Ca,
         self_managed::{ROTATE_ANNOTATION, Settings},
     },
@@ -140,16 +140,16 @@ async fn a_damaged_secret_is_rebuilt_while_reviews_go_on() {
     let rebuilt = || replicas.iter().map(|replica| replica.count("rebuilt")).sum::<u64>();
 
     cluster.edit_secret(|secret| secret["data"]["tls.crt"] = json!(STANDARD.encode("oops")));
-    eventually("the leaf is made anew", || rebuilt() == 1).await;
+    eventually("a new leaf is issued", || rebuilt() == 1).await;
     assert_eq!(cluster.signing(), old, "a damaged leaf is no reason for another authority");
 
     cluster.edit_secret(|secret| _ = secret["data"].as_object_mut().unwrap().remove("authorities.json"));
-    eventually("all is made anew", || rebuilt() == 2).await;
+    eventually("all of it is issued again", || rebuilt() == 2).await;
     assert_ne!(cluster.signing(), old);
     eventually("the new leaf is served", || replicas.iter().all(|replica| replica.serial() == Some(leaf_in(&cluster))))
         .await;
 
-    // Emptied, which is how to begin anew on purpose.
+    // A user empties it to start again on purpose.
     cluster.edit_secret(|secret| _ = secret.as_object_mut().unwrap().remove("data"));
     eventually("it is filled again", || cluster.secret()["data"].is_object()).await;
     eventually("the new leaf is served", || replicas.iter().all(|replica| replica.serial() == Some(leaf_in(&cluster))))
@@ -168,7 +168,7 @@ async fn a_deleted_secret_is_reported_and_not_created() {
     eventually("it is counted", || replica.count("failed") > failed + 1).await;
     assert_eq!(cluster.api.count(Verb::Create, "/secrets"), 0);
     client.review(replica.webhook.address).await.unwrap();
-    // Somebody installs it again, empty: a new authority, which is served once everybody trusts it.
+    // A user installs it again, empty: a new authority, which is served once every configuration trusts it.
     cluster.api.apply(secret(&json!({})));
     eventually("the new one is served", || replica.serial() != serial).await;
     cluster.client(CONFIGURATIONS[1]).review(replica.webhook.address).await.unwrap();
@@ -187,7 +187,7 @@ async fn a_bundle_that_is_there_is_appended_to_and_kept_for_the_grace() {
     for plural in CONFIGURATIONS {
         assert_eq!(cluster.bundle(plural), both);
     }
-    // Somebody applies the manifests of the installation again, twice.
+    // A user applies the manifests of the installation again, twice.
     for bundle in ["", "\n"] {
         for plural in CONFIGURATIONS {
             cluster.api.apply(configuration(plural, bundle));
@@ -231,10 +231,9 @@ async fn a_replica_is_ready_when_the_configurations_carry_its_authority_and_stay
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_right_to_watch_a_timer_does() {
     let cluster = Cluster::installed().await;
-    cluster.api.fault(Verb::List, "/secrets", usize::MAX, Fault::forbidden());
+    cluster.api.fault(Verb::Watch, "/secrets", usize::MAX, Fault::forbidden());
     let replica = cluster.replica();
     replica.ready.wait().await;
-    assert_eq!(cluster.api.count(Verb::Watch, "/secrets"), 0);
     let serial = replica.serial();
     cluster.edit_secret(|secret| _ = secret.as_object_mut().unwrap().remove("data"));
     eventually("the new one is served", || replica.serial() != serial).await;
@@ -267,13 +266,13 @@ async fn every_request_is_one_that_the_role_allows() {
     assert_eq!(names(Verb::Get), with_secret);
     assert_eq!(names(Verb::Update), BTreeSet::from([SECRET.to_owned()]));
     assert_eq!(names(Verb::Patch), configurations.into_iter().collect());
-    for verb in [Verb::List, Verb::Watch] {
-        for request in cluster.api.requests(verb, "") {
-            assert!(request.path.starts_with("/api/v1/namespaces/gmsa/secrets?"), "{request:?}");
-            assert!(request.path.contains("fieldSelector=metadata.name%3Dgmsa-webhook-tls"), "{request:?}");
-        }
+    for request in cluster.api.requests(Verb::Watch, "") {
+        assert!(request.path.starts_with("/api/v1/namespaces/gmsa/secrets?"), "{request:?}");
+        assert!(request.path.contains("fieldSelector=metadata.name%3Dgmsa-webhook-tls"), "{request:?}");
     }
-    assert_eq!(names(Verb::Create).len() + names(Verb::Delete).len(), 0);
+    for verb in [Verb::List, Verb::Create, Verb::Delete] {
+        assert_eq!(names(verb).len(), 0, "{verb:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -285,7 +284,7 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     std::fs::write(&file, &first).unwrap();
     let api = Arc::new(ApiServer::new(cluster.api.config()).unwrap());
     let publication = Publication::new(api, settings().configurations, 10 * DAY);
-    let kept = ca_file::keep_published(file.clone(), publication, Duration::from_millis(50), cluster.clock());
+    let kept = publication.follow(file.clone(), Duration::from_millis(50), cluster.clock());
     let task = tokio::spawn(async move { match kept.await {} });
     let carry = |pem: &str| {
         let expected = Some(certificates(pem));

@@ -22,6 +22,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_webhook::tls::issue::Ca;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -139,6 +140,21 @@ impl ControlPlane {
     /// The CPU time that the API server took so far.
     pub fn api_server_cpu(&self) -> Duration {
         self.api_server.cpu()
+    }
+
+    /// The version of the API server.
+    pub async fn version(&self) -> String {
+        self.client.get("/version").await.unwrap()["gitVersion"].as_str().unwrap().to_owned()
+    }
+
+    /// Where the API server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops the API server's store, or lets it go on.
+    pub fn signal_etcd(&self, signal: Signal) {
+        self.etcd.signal(signal);
     }
 
     /// Whether there is a kube-controller-manager.

@@ -14,7 +14,6 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit
 /// What a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
-    /// A `LocalSubjectAccessReview`.
     AccessReview,
     /// A read of a credential spec that is known to exist.
     KnownSpec,

@@ -160,13 +160,16 @@ mod tests {
     }
 
     #[test]
-    fn an_evaluation_error_is_told_with_the_reason_and_once() {
-        let told = |reason, error| {
+    fn an_evaluation_error_is_reported_with_the_reason_and_once() {
+        let reported = |reason, error| {
             fact(&serde_json::json!({"allowed": false, "reason": reason, "evaluationError": error}).to_string())
         };
-        assert_eq!(told("", "role x not found"), denied(Some("evaluation error: role x not found")));
-        assert_eq!(told("no rule", "role x\nnot found"), denied(Some("no rule (evaluation error: role x not found)")));
-        assert_eq!(told("RBAC: role x not found", "role x not found"), denied(Some("RBAC: role x not found")));
+        assert_eq!(reported("", "role x not found"), denied(Some("evaluation error: role x not found")));
+        assert_eq!(
+            reported("no rule", "role x\nnot found"),
+            denied(Some("no rule (evaluation error: role x not found)"))
+        );
+        assert_eq!(reported("RBAC: role x not found", "role x not found"), denied(Some("RBAC: role x not found")));
     }
 
     #[test]

@@ -23,29 +23,20 @@ mod rule;
 pub use rule::Access;
 use rule::Rule;
 
-/// Who asks: a user name and the groups that the user is in.
+/// Who asks.
 #[derive(Clone, Copy, Debug)]
 pub struct User<'a> {
-    /// The name, such as `system:serviceaccount:default:web`.
+    /// Such as `system:serviceaccount:default:web`.
     pub name: &'a str,
-    /// The groups.
     pub groups: &'a [String],
 }
 
 /// To whom a binding gives a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// A user, by name.
     User(String),
-    /// A group.
     Group(String),
-    /// A service account.
-    ServiceAccount {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
+    ServiceAccount { namespace: String, name: String },
 }
 
 impl Holder {
@@ -72,17 +63,14 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The kinds of role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoleKind {
-    /// `Role`, of the binding's namespace.
+    /// Of the binding's namespace.
     Role,
-    /// `ClusterRole`
     ClusterRole,
 }
 
 impl RoleKind {
-    /// The kind, as manifests write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -97,13 +85,9 @@ impl RoleKind {
 pub struct Binding {
     /// The namespace of a `RoleBinding`; `None` for a `ClusterRoleBinding`.
     pub namespace: Option<String>,
-    /// The binding's name.
     pub name: String,
-    /// The kind of role that it gives.
     pub role_kind: RoleKind,
-    /// The name of the role that it gives.
     pub role: String,
-    /// To whom.
     pub holders: Vec<Holder>,
     /// The role's rules; `None` where there is no such role.
     rules: Option<Arc<[Arc<Rule>]>>,
@@ -118,7 +102,6 @@ impl Binding {
 /// Why a subject has access. Its `Display` is the API server's reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
-    /// The binding.
     pub binding: &'a Binding,
     /// Whom it names: an entry of its holders.
     pub holder: &'a Holder,
@@ -145,13 +128,13 @@ pub struct Rbac {
 }
 
 impl Rbac {
-    /// How many roles there are, of both kinds.
+    /// Of both kinds.
     #[must_use]
     pub fn role_count(&self) -> usize {
         self.roles
     }
 
-    /// How many bindings there are, of both kinds.
+    /// Of both kinds.
     #[must_use]
     pub fn binding_count(&self) -> usize {
         self.cluster_bindings.len() + self.bindings.values().map(Vec::len).sum::<usize>()

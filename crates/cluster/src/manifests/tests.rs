@@ -6,6 +6,15 @@ use serde_json::json;
 
 use super::*;
 
+impl Manifests {
+    /// The documents, or everything that is wrong, foreign documents included.
+    pub(crate) fn complete(self) -> Result<Vec<Document>, Error> {
+        let Self { documents, problems, .. } = self.strict();
+        Error::unless_none(problems)?;
+        Ok(documents)
+    }
+}
+
 fn documents(text: &str) -> Vec<Document> {
     parse("a.yaml", text).complete().unwrap()
 }

@@ -35,9 +35,7 @@ pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated:
 /// A value and its line.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    /// The value.
     pub value: Value,
-    /// Its lines.
     pub lines: Lines,
 }
 
@@ -90,9 +88,7 @@ impl Lines {
 /// Why a text cannot be read.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// The line, where it is known.
     pub line: Option<u64>,
-    /// What is wrong there.
     pub message: String,
 }
 

@@ -24,14 +24,11 @@ pub struct Live {
 /// What a read brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// The object.
     Found {
-        /// Its resource version.
         resource_version: String,
         /// Its contents; `None` where its `credspec` is missing or is not a JSON object.
         contents: Option<Arc<Contents>>,
     },
-    /// There is no such object.
     Missing,
 }
 

@@ -69,19 +69,17 @@ impl CredentialSpecs {
         }
     }
 
-    /// How many credential specs there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.specs.len()
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.specs.is_empty()
     }
 
-    /// The names of the credential specs, sorted.
+    /// Sorted.
     pub fn names(&self) -> impl Iterator<Item = &SpecName> {
         self.specs.keys()
     }

@@ -5,10 +5,10 @@
 use super::{
     Review,
     pod::{
-        Pod, Slot,
+        Pod,
         fields::{self, Found, Unfit},
     },
-    warning::{Warnings, line},
+    warning::{Warnings, text},
 };
 use crate::diagnostic::{
     Severity,
@@ -24,20 +24,21 @@ pub struct Advice {
     pub severity: Severity,
     /// The place in the pod that it is about, as a JSON Pointer (RFC 6901).
     pub pointer: String,
-    /// The line for the user, of at most [`super::warning::MAX_CHARS`] characters.
+    /// What to tell the user, short enough for a warning.
     pub text: String,
 }
 
 impl Advice {
-    fn new(rule: &'static Rule, pointer: String, text: String) -> Self {
-        Self { rule, severity: rule.severity, pointer, text }
+    /// With `sentence`, in which the next of `names` replaces each `{}`.
+    fn new(rule: &'static Rule, pointer: String, sentence: &str, names: &[&str]) -> Self {
+        Self { rule, severity: rule.severity, pointer, text: text(rule, sentence, names) }
     }
 }
 
 /// What is to be said about the pod of a review.
 pub(super) fn on_pod(review: &Review) -> Vec<String> {
     let mut warnings = Warnings::default();
-    review.object.iter().flat_map(advise).for_each(|advice| warnings.push(advice.text));
+    review.object.iter().flat_map(advise).for_each(|advice| warnings.push(advice.rule, &advice.text));
     warnings.into_lines()
 }
 
@@ -45,23 +46,23 @@ pub(super) fn on_pod(review: &Review) -> Vec<String> {
 #[must_use]
 pub fn advise(pod: &Pod) -> Vec<Advice> {
     let mut advice = Vec::new();
-    if pod.is_linux() || !pod.slots().any(|slot| uses_gmsa(&slot)) {
+    if pod.is_linux() || !pod.uses_gmsa() {
         return advice;
     }
     if !pod.keeps_to_windows() {
-        let text = "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows";
-        advice.push(Advice::new(&rules::LINUX_NODE, "/spec".to_owned(), line(text, &[])));
+        let sentence = "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows";
+        advice.push(Advice::new(&rules::LINUX_NODE, "/spec".to_owned(), sentence, &[]));
     }
     let mut slots = pod.slots();
     let Some(pod_slot) = slots.next() else { return advice };
-    for slot in slots.filter(|slot| uses_gmsa(slot) || uses_gmsa(&pod_slot)) {
+    for slot in slots.filter(|slot| slot.uses_gmsa() || pod_slot.uses_gmsa()) {
         let kind = slot.kind;
         if slot.host_process.or(pod_slot.host_process) == Some(true) {
             let sentence = format!("{kind} {{}} is a hostProcess: it acts as the host's account, not as the gMSA");
-            advice.push(Advice::new(&rules::HOST_PROCESS, slot.pointer(), line(&sentence, &[slot.owner])));
+            advice.push(Advice::new(&rules::HOST_PROCESS, slot.pointer(), &sentence, &[slot.owner]));
         } else if let Some(user) = slot.run_as_user.or(pod_slot.run_as_user).filter(|user| !acts_as_the_account(user)) {
             let sentence = format!("{kind} {{}} runs as {{}}: only SYSTEM and NETWORK SERVICE act as the gMSA");
-            advice.push(Advice::new(&rules::RUN_AS_USER, slot.pointer(), line(&sentence, &[slot.owner, user])));
+            advice.push(Advice::new(&rules::RUN_AS_USER, slot.pointer(), &sentence, &[slot.owner, user]));
         }
     }
     advice
@@ -86,14 +87,13 @@ pub fn advise_template(pod: &Pod, unfit: &Unfit, replicas: Option<u64>) -> Vec<A
         let pod_user = slots.next().and_then(|slot| slot.run_as_user);
         let slot = slots.find(|slot| slot.kind == *kind && slot.index == *index);
         let Some(slot) = slot.filter(|slot| slot.run_as_user.or(pod_user).is_none()) else { continue };
-        let sentence = format!(
-            "{kind} {{}} runs on Nano Server as ContainerUser: set runAsUserName: NT AUTHORITY\\NETWORK SERVICE"
-        );
-        advice.push(Advice::new(&rules::NANO_SERVER, slot.pointer(), line(&sentence, &[owner])));
+        let sentence =
+            format!("{kind} {{}} runs on Nano Server as ContainerUser: set runAsUserName to NETWORK SERVICE");
+        advice.push(Advice::new(&rules::NANO_SERVER, slot.pointer(), &sentence, &[owner]));
     }
     if let (Some(hostname), Some(replicas @ 2..)) = (pod.hostname(), replicas) {
         let sentence = format!("{replicas} replicas have the same host name {{}}: services that register it conflict");
-        advice.push(Advice::new(&rules::SHARED_HOSTNAME, "/spec/hostname".to_owned(), line(&sentence, &[hostname])));
+        advice.push(Advice::new(&rules::SHARED_HOSTNAME, "/spec/hostname".to_owned(), &sentence, &[hostname]));
     }
     advice
 }
@@ -114,16 +114,12 @@ fn linux_only(found: &Found, is_windows: bool) -> Advice {
     let field = found.field;
     let refused = is_windows && field.is_refused;
     let what = if refused {
-        format!("{place} sets {}: the API server refuses it with spec.os.name: windows", field.path)
+        format!("{place} sets {}: refused with spec.os.name: windows", field.path)
     } else {
         format!("{place} sets {}: {}", field.path, field.reason)
     };
     let severity = if refused { Severity::Error } else { rules::LINUX_ONLY.severity };
-    Advice { severity, ..Advice::new(&rules::LINUX_ONLY, found.pointer.clone(), line(&what, &names)) }
-}
-
-fn uses_gmsa(slot: &Slot<'_>) -> bool {
-    slot.name.is_some() || slot.contents.is_some()
+    Advice { severity, ..Advice::new(&rules::LINUX_ONLY, found.pointer.clone(), &what, &names) }
 }
 
 /// Whether a user of the container is one that logs on to the network as the computer, which is to say as the gMSA.

@@ -32,7 +32,7 @@ pub(super) fn decide(review: &Review, strict: bool) -> (Result<AllowReason, Deni
     let refuses = |finding: &&Diagnostic| strict && finding.severity == Severity::Error;
     let mut warnings = Warnings::default();
     for finding in findings.iter().filter(|finding| !refuses(finding)) {
-        warnings.add(&warning(finding), &[]);
+        warnings.push(finding.rule, &warning(finding));
     }
     let errors: Vec<&Diagnostic> = findings.iter().filter(refuses).collect();
     let verdict = match errors.as_slice() {
@@ -47,8 +47,7 @@ pub(super) fn decide(review: &Review, strict: bool) -> (Result<AllowReason, Deni
 fn warning(finding: &Diagnostic) -> String {
     let steps: Vec<&str> = finding.field.rsplitn(3, '.').take(2).collect();
     let field: Vec<&str> = steps.into_iter().rev().collect();
-    // A pair of braces would be taken for a placeholder.
-    format!("{}: {}", field.join("."), finding.message).replace("{}", "{ }")
+    format!("{}: {}", field.join("."), finding.message)
 }
 
 fn spell_out(errors: &[&Diagnostic]) -> String {

@@ -4,13 +4,18 @@
 //! What always holds: a workload is never refused here, because its pods are checked when they are created; a workload that another
 //! one controls (the ReplicaSet of a Deployment) is skipped, because the owner has its own review.
 
+use std::collections::HashMap;
+
 use super::{
     AllowReason, Facts, MAX_SPECS_PER_POD, Needs, Review, SpecFact, Subject, UseFact, advice,
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
     preconditions::bound_names,
     warning::Warnings,
 };
-use crate::credspec::SpecName;
+use crate::{
+    credspec::{SpecName, compare::Expected},
+    diagnostic::rules,
+};
 
 /// The template to look at, or why there is none.
 fn template(review: &Review) -> Result<&Pod, AllowReason> {
@@ -56,25 +61,25 @@ pub(super) fn decide(review: &Review, facts: &Facts) -> (AllowReason, Vec<String
         Err(reason) => return (reason, Vec::new()),
     };
     if pod.has_too_many_slots() {
-        let most = MAX_SLOTS - 1;
-        warnings.add(&format!("the pods have more than {most} containers: they will be refused"), &[]);
+        let sentence = format!("the pods have more than {} containers: they will be refused", MAX_SLOTS - 1);
+        warnings.add(&rules::TOO_MANY_SLOTS, &sentence, &[]);
     }
     if bound_names(pod).is_err() {
-        let most = MAX_SPECS_PER_POD;
-        warnings.add(&format!("the pods name more than {most} distinct GMSA cred specs: they will be refused"), &[]);
+        let sentence =
+            format!("the pods name more than {MAX_SPECS_PER_POD} distinct GMSA cred specs: they will be refused");
+        warnings.add(&rules::TOO_MANY_SPECS, &sentence, &[]);
     }
     unusable_names(pod, &mut warnings);
-    match Subject::of(review, pod) {
-        Ok(subject) => named(pod).for_each(|(slot, name)| foresee(&slot, &name, &subject, facts, &mut warnings)),
-        Err(_) => warnings.add(
-            "service account name {} is not a lower-case DNS subdomain: the pods will be refused",
-            &[pod.service_account()],
-        ),
+    if let Ok(subject) = Subject::of(review, pod) {
+        foresee(pod, &subject, facts, &mut warnings);
+    } else {
+        let sentence = "service account name {} is not a lower-case DNS subdomain: the pods will be refused";
+        warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
     let template = review.workload.as_ref();
     let beside = template.map(|workload| advice::advise_template(pod, workload.unfit(), workload.replicas()));
     for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {
-        warnings.push(advice.text);
+        warnings.push(advice.rule, &advice.text);
     }
     (AllowReason::Workload, warnings.into_lines())
 }
@@ -87,10 +92,12 @@ fn unusable_names(pod: &Pod, warnings: &mut Warnings) {
                 let (place, names) = place(&slot);
                 let sentence =
                     format!("{place} has GMSA cred spec contents without its name: the pods will be refused");
-                warnings.add(&sentence, &names);
+                warnings.add(&rules::CONTENTS_WITHOUT_NAME, &sentence, &names);
             }
-            (Some(name), _) if SpecName::parse(name).is_none() => warnings
-                .add("GMSA cred spec name {} is not a lower-case DNS subdomain: the pods will be refused", &[name]),
+            (Some(name), _) if SpecName::parse(name).is_none() => {
+                let sentence = "GMSA cred spec name {} is not a lower-case DNS subdomain: the pods will be refused";
+                warnings.add(&rules::INVALID_SPEC_NAME, sentence, &[name]);
+            }
             _ => {}
         }
     }
@@ -104,37 +111,57 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
     }
 }
 
-/// What will become of one slot.
-fn foresee(slot: &Slot<'_>, name: &SpecName, subject: &Subject, facts: &Facts, warnings: &mut Warnings) {
-    let spec = name.as_str();
-    match facts.spec(name) {
-        Some(SpecFact::Contents(contents)) => {
-            if slot.contents.is_some_and(|own| own.compare(contents).is_err()) {
-                let (place, mut names) = place(slot);
-                names.push(spec);
-                let sentence = format!("{place} has other contents than GMSA cred spec {{}}: the pods will be refused");
-                warnings.add(&sentence, &names);
-            }
+/// What will become of the slots with a name. Each credential spec is looked at once, however many slots name it.
+fn foresee(pod: &Pod, subject: &Subject, facts: &Facts, warnings: &mut Warnings) {
+    let mut known: HashMap<SpecName, Option<Expected<'_>>> = HashMap::new();
+    for (slot, name) in named(pod) {
+        let spec = name.as_str();
+        let is_first = !known.contains_key(&name);
+        if is_first {
+            unusable_spec(&name, facts, warnings);
         }
-        Some(SpecFact::Missing) => warnings.add("GMSA cred spec {} does not exist: the pods will be refused", &[spec]),
+        let expected =
+            known.entry(name.clone()).or_insert_with(|| facts.contents(&name).ok().map(|found| Expected::new(found)));
+        if let (Some(own), Some(expected)) = (slot.contents, expected)
+            && own.compare_to(expected).is_err()
+        {
+            let (place, mut names) = place(&slot);
+            names.push(spec);
+            let sentence = format!("{place} has other contents than GMSA cred spec {{}}: the pods will be refused");
+            warnings.add(&rules::CONTENTS_DIFFER, &sentence, &names);
+        }
+        if is_first {
+            permission(&name, subject, facts, warnings);
+        }
+    }
+}
+
+fn unusable_spec(name: &SpecName, facts: &Facts, warnings: &mut Warnings) {
+    let (rule, sentence) = match facts.spec(name) {
+        Some(SpecFact::Contents(_)) => return,
+        Some(SpecFact::Missing) => (&rules::SPEC_MISSING, "GMSA cred spec {} does not exist: the pods will be refused"),
         Some(SpecFact::Unusable) => {
-            warnings.add("GMSA cred spec {} has no credspec key: the pods will be refused", &[spec]);
+            (&rules::SPEC_UNUSABLE, "GMSA cred spec {} has no credspec key: the pods will be refused")
         }
         Some(SpecFact::Failed(_)) | None => {
-            warnings.add("GMSA cred spec {} could not be read, so this workload was not checked", &[spec]);
+            (&rules::SPEC_UNREADABLE, "GMSA cred spec {} could not be read, so this workload was not checked")
         }
-    }
-    match facts.may_use(name) {
-        Some(UseFact::Allowed) => {}
-        Some(UseFact::Denied { .. }) => warnings.add(
-            "service account {} may not use GMSA cred spec {}: the pods will be refused",
-            &[&subject.service_account, spec],
-        ),
-        Some(UseFact::Failed(_)) | None => warnings.add(
+    };
+    warnings.add(rule, sentence, &[name.as_str()]);
+}
+
+fn permission(name: &SpecName, subject: &Subject, facts: &Facts, warnings: &mut Warnings) {
+    let (rule, sentence) = match facts.may_use(name) {
+        Some(UseFact::Allowed) => return,
+        Some(UseFact::Denied { .. }) => {
+            (&rules::NOT_AUTHORIZED, "service account {} may not use GMSA cred spec {}: the pods will be refused")
+        }
+        Some(UseFact::Failed(_)) | None => (
+            &rules::AUTHORIZATION_FAILED,
             "it could not be checked whether service account {} may use GMSA cred spec {}",
-            &[&subject.service_account, spec],
         ),
-    }
+    };
+    warnings.add(rule, sentence, &[&subject.service_account, name.as_str()]);
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! The warnings that `kubectl` shows to the user who sent a request.
 //!
-//! What always holds: a line has at most 120 characters, for the API server and its clients cut longer ones, or 256 where
-//! it carries the text of a denial; names from a request are quoted, escaped, and cut rather than the sentence around
-//! them; the number of lines is bounded, and no line is given twice.
+//! What always holds: a line ends with the name of its rule in brackets, and has at most 120 characters, because the API
+//! server and its clients cut longer ones; the text of a denial that is not enforced may have 256, and no rule follows it.
+//! Names from a request are quoted, escaped, and cut rather than the sentence around them. The number of lines is bounded,
+//! and no line is given twice.
 
 use super::Denial;
+use crate::diagnostic::Rule;
 
 /// The most characters of a warning that clients are asked to show (`k8s.io/api/admission/v1`).
 pub const MAX_CHARS: usize = 120;
@@ -24,12 +26,16 @@ pub(super) struct Warnings {
 
 impl Warnings {
     /// Adds a line: `sentence`, in which the next of `names` replaces each `{}`.
-    pub(super) fn add(&mut self, sentence: &str, names: &[&str]) {
-        self.push(line(sentence, names));
+    pub(super) fn add(&mut self, rule: &Rule, sentence: &str, names: &[&str]) {
+        self.push(rule, &text(rule, sentence, names));
     }
 
-    /// Adds a line that is made already.
-    pub(super) fn push(&mut self, line: String) {
+    /// Adds a line with a text that is complete.
+    pub(super) fn push(&mut self, rule: &Rule, text: &str) {
+        self.push_line(format!("{} [{}]", cut(text, room(rule)), rule.id));
+    }
+
+    fn push_line(&mut self, line: String) {
         if self.lines.contains(&line) {
             return;
         }
@@ -52,17 +58,22 @@ impl Warnings {
 pub(super) fn not_enforced(denials: &[Denial]) -> Vec<String> {
     let mut warnings = Warnings::default();
     for denial in denials {
-        warnings.push(cut(&format!("GMSA, not enforced: {denial}"), MAX_CHARS_KEPT));
+        warnings.push_line(cut(&format!("GMSA, not enforced: {denial}"), MAX_CHARS_KEPT));
     }
     warnings.into_lines()
 }
 
-/// Makes a line: `sentence`, in which the next of `names` replaces each `{}`.
-pub(super) fn line(sentence: &str, names: &[&str]) -> String {
+/// How many characters of a line are left for its text.
+fn room(rule: &Rule) -> usize {
+    MAX_CHARS.saturating_sub(rule.id.len() + " []".len())
+}
+
+/// The text of a line without its rule: `sentence`, in which the next of `names` replaces each `{}`.
+pub(super) fn text(rule: &Rule, sentence: &str, names: &[&str]) -> String {
     let bare = sentence.replace("{}", "");
     // Two quotes around each name.
-    let room = MAX_CHARS.saturating_sub(bare.chars().count() + 2 * names.len());
-    let mut names = share(names, room).into_iter();
+    let room_for_names = room(rule).saturating_sub(bare.chars().count() + 2 * names.len());
+    let mut names = share(names, room_for_names).into_iter();
     let mut line = String::with_capacity(MAX_CHARS);
     for (position, part) in sentence.split("{}").enumerate() {
         if position > 0 {
@@ -72,7 +83,7 @@ pub(super) fn line(sentence: &str, names: &[&str]) -> String {
         }
         line.push_str(part);
     }
-    cut(&line, MAX_CHARS)
+    cut(&line, room(rule))
 }
 
 /// The names, escaped and cut to `room` characters together: what a short one leaves goes to the longer ones.
@@ -101,24 +112,29 @@ fn cut(text: &str, room: usize) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{MAX_CHARS, MAX_LINES, Warnings, line};
+    use super::{MAX_CHARS, MAX_LINES, Warnings, text};
+    use crate::diagnostic::rules::{LINUX_NODE, NOT_AUTHORIZED};
 
     #[test]
     fn names_are_cut_and_the_sentence_is_not() {
         let long = "a".repeat(300);
-        let text = line("service account {} may not use GMSA cred spec {}: its pods will be refused", &[&long, "web"]);
+        let mut warnings = Warnings::default();
+        let sentence = "service account {} may not use GMSA cred spec {}: its pods will be refused";
+        warnings.add(&NOT_AUTHORIZED, sentence, &[&long, "web"]);
         assert_eq!(
-            text,
-            "service account \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…\" may not use GMSA cred spec \"web\": its pods will be refused"
+            warnings.into_lines(),
+            [
+                "service account \"aaaaaaaaaaaaaaaaaaaaaaaaa…\" may not use GMSA cred spec \"web\": its pods will be refused [not-authorized]"
+            ]
         );
     }
 
     #[test]
-    fn equal_lines_stand_once_and_many_are_counted() {
+    fn equal_lines_are_given_once_and_many_are_counted() {
         let mut warnings = Warnings::default();
         for n in 0..20 {
-            warnings.add("{} is odd", &[&n.to_string()]);
-            warnings.add("{} is odd", &["0"]);
+            warnings.add(&LINUX_NODE, "{} is odd", &[&n.to_string()]);
+            warnings.add(&LINUX_NODE, "{} is odd", &["0"]);
         }
         let lines = warnings.into_lines();
         assert_eq!(lines.len(), MAX_LINES + 1);
@@ -128,9 +144,13 @@ mod tests {
     proptest! {
         #[test]
         fn a_line_is_never_too_long(name in any::<String>(), other in ".{0,400}") {
-            let text = line("{} and {}: who knows what this is good for", &[&name, &other]);
-            prop_assert!(text.chars().count() <= MAX_CHARS);
-            prop_assert!(!text.contains('\n'));
+            let mut warnings = Warnings::default();
+            warnings.add(&LINUX_NODE, "{} and {}: two names", &[&name, &other]);
+            warnings.push(&LINUX_NODE, &text(&NOT_AUTHORIZED, "{}", &[&other]));
+            for line in warnings.into_lines() {
+                prop_assert!(line.chars().count() <= MAX_CHARS, "{line}");
+                prop_assert!(line.ends_with(" [linux-node]") && !line.contains('\n'), "{line}");
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! because another parser may take the other one, and with it another account. An integer that fits an `int64` is compared
 //! exactly; any other number is what a `float64` holds of it, as for the API server that stored it.
 
-use std::{cmp::Ordering, fmt};
+use std::{cell::OnceCell, cmp::Ordering, fmt};
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -42,24 +42,48 @@ impl fmt::Display for Difference {
     }
 }
 
+/// The contents of a credential spec, to compare many texts with: they are parsed once, and only for a text that is not the
+/// same byte for byte.
+#[derive(Debug)]
+pub struct Expected<'s> {
+    text: &'s str,
+    value: OnceCell<Value>,
+}
+
+impl<'s> Expected<'s> {
+    /// What the pods that name the credential spec must carry.
+    #[must_use]
+    pub fn new(spec: &'s Contents) -> Self {
+        Self { text: spec.text(), value: OnceCell::new() }
+    }
+
+    /// Compares with the text that a pod carries.
+    ///
+    /// # Errors
+    /// In what way they differ.
+    pub fn compare(&self, pod_text: &str) -> Result<(), Difference> {
+        // What the mutating webhook injected comes back unchanged.
+        if pod_text == self.text {
+            return Ok(());
+        }
+        let theirs: Strict = serde_json::from_str(pod_text).map_err(|error| {
+            if error.to_string().starts_with(DUPLICATE_KEY) { Difference::DuplicateKey } else { Difference::NotJson }
+        })?;
+        // The webhook printed this text itself, from an object.
+        let ours = self.value.get_or_init(|| serde_json::from_str(self.text).unwrap_or_default());
+        if ours.is_object() && equal(&theirs.0, ours) {
+            return Ok(());
+        }
+        Err(Difference::Value { as_injected: theirs.0.is_object() && text::value(&theirs.0) == pod_text })
+    }
+}
+
 /// Compares the text that a pod carries with the contents of the credential spec that it names.
 ///
 /// # Errors
 /// In what way they differ.
 pub fn compare(pod_text: &str, spec: &Contents) -> Result<(), Difference> {
-    // What the mutating webhook injected comes back unchanged.
-    if pod_text == spec.text() {
-        return Ok(());
-    }
-    let theirs: Strict = serde_json::from_str(pod_text).map_err(|error| {
-        if error.to_string().starts_with(DUPLICATE_KEY) { Difference::DuplicateKey } else { Difference::NotJson }
-    })?;
-    // The webhook wrote this text itself.
-    let ours: Value = serde_json::from_str(spec.text()).map_err(|_| Difference::NotJson)?;
-    if equal(&theirs.0, &ours) {
-        return Ok(());
-    }
-    Err(Difference::Value { as_injected: theirs.0.is_object() && text::value(&theirs.0) == pod_text })
+    Expected::new(spec).compare(pod_text)
 }
 
 /// Whether two JSON values are equal, numbers by value.

@@ -93,7 +93,7 @@ rules! {
         PLUGIN_INPUT: "plugin-input", Error, "`PluginInput` is missing, is not a string, is not what its plugin takes, or seems to hold a password.",
             "Write one string, as the maker of the plugin documents it. Keep passwords in the vault of the plugin.";
     }
-    "Accounts" {
+    "Accounts in the directory" {
         ACCOUNT_INCOMPLETE: "account-incomplete", Warning, "The account was printed without the properties that are checked.",
             "Print it with `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`.";
         ACCOUNT_NAME: "account-name", Error, "The SAM name of the account is longer than 15 characters.",
@@ -162,7 +162,7 @@ rules! {
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or remove it.";
         LINUX_ONLY: "linux-only", Warning, "A Pod that uses GMSA sets a field that Windows does not have.",
             "Remove the field. docs/windows-placement.md lists these fields, and what happens instead.";
-        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as ContainerUser, with which Kerberos does not work.",
+        NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as `ContainerUser`, with which Kerberos does not work.",
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or use an image on Server Core.";
         SHARED_HOSTNAME: "shared-hostname", Warning, "Several replicas have the same host name.",
             "Remove `hostname`, unless nothing registers it: the gMSA needs no host name of its own.";
@@ -219,11 +219,47 @@ rules! {
         NOT_CHECKED: "not-checked", Warning, "A part of the cluster could not be checked.",
             "Run the command as a user who may read it (`--as`, `--context`).";
     }
+    "Identity in a container" {
+        EXEC_REFUSED: "exec-refused", Error, "The API server does not run a command in the container.",
+            "Use a user who may create `pods/exec` in the namespace (`--as`, `--context`), and a node that the API server reaches.";
+        NO_ANSWER: "no-answer", Error, "A command in the container did not end in time: a firewall drops its packets, or a server does not answer.",
+            "Let the Pod network reach the domain controllers: TCP and UDP 53, 88 and 389, TCP 135, 445 and the dynamic ports. `--timeout` waits longer.";
+        NO_CREDENTIALS: "no-credentials", Error, "Windows gave the container no credential spec, or no logon session of the account.",
+            "Create the Pod anew. If that does not help, the log Microsoft-Windows-Containers-CCG/Admin of the node says why. See docs/troubleshooting.md.";
+        DOMAIN_DNS: "domain-dns", Error, "The container finds no domain controller in DNS.",
+            "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain), and let UDP 53 through.";
+        DOMAIN_DNS_TCP: "domain-dns-tcp", Error, "The container finds the domain controllers over UDP, but not over TCP.",
+            "Let TCP 53 through: Windows repeats long answers over TCP.";
+        NO_DOMAIN_CONTROLLER: "no-domain-controller", Error, "No domain controller answers the container.",
+            "Let the Pod network reach the domain controllers (TCP and UDP 88 and 389, TCP 135, 445 and the dynamic ports), without NAT.";
+        NO_SECURE_CHANNEL: "no-secure-channel", Error, "The container has not logged on to the domain.",
+            "Run `nltest /sc_reset:DOMAIN` in it. If that helps, its network came up after its logon; otherwise compare the credential spec with the domain: `kubectl gmsa credspec lint`, `kubectl gmsa account lint`.";
+        LOGON_DENIED: "logon-denied", Error, "The domain denies the logon of the account.",
+            "Run `Test-ADServiceAccount NAME` on the node: the node, or the user of the plugin, must be able to retrieve the password.";
+        ACCOUNT_UNKNOWN: "account-unknown", Error, "The domain does not know the account.",
+            "Correct `MachineAccountName` in the credential spec, or create the account.";
+        TRUST_FAILED: "trust-failed", Error, "The domain controller does not trust the container.",
+            "Compare `Sid`, `Guid` and `MachineAccountName` of the credential spec with the domain: `kubectl gmsa account lint --credspec`. Where several Pods with one account fail by turns, set `randomHostname` in the chart.";
+        CLOCK_SKEW: "clock-skew", Error, "The clocks of the node and of the domain controller differ too much for Kerberos.",
+            "Correct the clock of the node: `w32tm /query /status`, `w32tm /resync`. Kerberos allows 5 minutes.";
+        PRINCIPAL_UNKNOWN: "principal-unknown", Error, "The domain does not know the service that a ticket is asked for, or knows it twice.",
+            "Register the service principal name of the service, once only: `setspn -Q NAME`, `setspn -X`.";
+        TICKET_ENCRYPTION: "ticket-encryption", Error, "The account and the domain controller have no encryption type in common.",
+            "Set `-KerberosEncryptionType AES128,AES256` on the account, and compare with the policy of the domain controllers.";
+        UNKNOWN_STATUS: "unknown-status", Error, "A command in the container failed with a status that is not known here.",
+            "Run the command by hand: `kubectl exec`. `net helpmsg CODE` explains a decimal code.";
+    }
     "Certificates" {
         CA_BUNDLE: "ca-bundle", Error, "A webhook configuration has no usable `caBundle`.",
             "The CA injector of cert-manager, or the webhook itself, must write it. See docs/certificates.md.";
         CERTIFICATE_EXPIRY: "certificate-expiry", Error, "A certificate has expired, or expires soon.",
             "Renew it. See docs/certificates.md.";
+        CERTIFICATE_UNUSABLE: "certificate-unusable", Error, "The serving certificate cannot be read, is for no host, or is not valid yet.",
+            "Issue another one: X.509 in PEM, with the names of the Service as subject alternative names. See docs/certificates.md.";
+        PRIVATE_KEY: "private-key", Error, "The private key cannot be used, or is not the key of the serving certificate.",
+            "Use the key that was made with the certificate: in PEM, without a password.";
+        CERTIFICATE_NOT_TRUSTED: "certificate-not-trusted", Error, "The API server, or a client with the given CA, does not accept the serving certificate.",
+            "Put the CA that signed it into every `caBundle`, and issue it for the name by which the API server calls.";
     }
 }
 
@@ -244,7 +280,7 @@ pub fn of_denial(label: &str) -> &'static Rule {
 pub fn page() -> String {
     let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint`, \
          `account lint` and `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
-         the name of the rule, which never changes.\n"
+         the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
         .to_owned();
     for (group, rules) in RULES {
         // Writing into a String cannot fail.
@@ -277,5 +313,22 @@ mod tests {
             assert!(rule.title.ends_with('.') && rule.remedy.ends_with('.'), "{}", rule.id);
             assert_eq!(find(rule.id), Some(*rule));
         }
+    }
+
+    #[test]
+    fn the_page_has_one_anchor_for_each_rule() {
+        let page = page();
+        let headings = page.lines().filter(|line| line.starts_with('#'));
+        let mut anchors: Vec<_> =
+            headings.map(|line| line.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-")).collect();
+        for (_, rules) in RULES {
+            for rule in *rules {
+                assert_eq!(anchors.iter().filter(|anchor| *anchor == rule.id).count(), 1, "{}", rule.id);
+            }
+        }
+        anchors.sort();
+        let count = anchors.len();
+        anchors.dedup();
+        assert_eq!(anchors.len(), count, "two headings with the same anchor");
     }
 }

@@ -54,23 +54,23 @@ fn linted(objects: &[Value], checks: &mut Vec<Check>) {
 }
 
 /// A pod: as admission reads it, and as the API server describes it.
-pub(super) struct ClusterPod {
+pub(crate) struct ClusterPod {
     pub admission: Pod,
     pub object: v1::Pod,
 }
 
 impl ClusterPod {
-    pub(super) fn read(json: &RawValue) -> Result<Self, serde_json::Error> {
+    pub(crate) fn read(json: &RawValue) -> Result<Self, serde_json::Error> {
         Ok(Self { admission: Pod::from_json(json.get())?, object: serde_json::from_str(json.get())? })
     }
 
-    pub(super) fn phase(&self) -> &str {
+    pub(crate) fn phase(&self) -> &str {
         self.object.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
     }
 }
 
 /// The state of the slots of one pod.
-pub(super) enum Slots {
+pub(crate) enum Slots {
     NoGmsa,
     UpToDate,
     /// Names without contents.
@@ -80,7 +80,7 @@ pub(super) enum Slots {
 }
 
 impl Slots {
-    pub(super) fn of(pod: &Pod, contents: &HashMap<String, Contents>) -> Self {
+    pub(crate) fn of(pod: &Pod, contents: &HashMap<String, Contents>) -> Self {
         let mut state = Self::NoGmsa;
         for slot in pod.slots().filter(Slot::uses_gmsa) {
             let Some(own) = slot.contents else { return Self::WithoutContents };

@@ -14,8 +14,12 @@ fn command(found: &Diagnostic) -> String {
     let fix = found.fix.as_ref().map(|fix| format!("\nfix: {}", printable::lines(fix))).unwrap_or_default();
     let more = left_out(found).map(|more| format!("\n{more}")).unwrap_or_default();
     let text = format!("{}{fix}{more}", printable::one_line(&sentence(found)));
-    let file = property(&printable::one_line(file(found)));
-    format!("::{name} file={file}{line},title={}::{}\n", property(found.rule.id), data(&text))
+    let place = match file(found) {
+        // What comes from a cluster is in no file.
+        "" => String::new(),
+        file => format!("file={}{line},", property(&printable::one_line(file))),
+    };
+    format!("::{name} {place}title={}::{}\n", property(found.rule.id), data(&text))
 }
 
 fn data(text: &str) -> String {

@@ -7,16 +7,25 @@ use serde_json::{Value, json};
 
 use super::{file, left_out, line, sentence};
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The address of the source repository, where the build of a release gives it: `helpUri` must be absolute.
+const SOURCE: &str = match option_env!("GMSA_SOURCE") {
+    Some(source) => source,
+    None => "https://localhost/gmsa-webhook",
+};
+
 pub(super) fn render(findings: &[Diagnostic]) -> anyhow::Result<String> {
     let rules: BTreeMap<&str, &Rule> = findings.iter().map(|found| (found.rule.id, found.rule)).collect();
+    let index = |found: &Diagnostic| rules.keys().position(|id| *id == found.rule.id);
+    let results: Vec<Value> = findings.iter().map(|found| result(found, index(found))).collect();
     let rules: Vec<Value> = rules.into_values().map(rule).collect();
-    let results: Vec<Value> = findings.iter().map(result).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
             "tool": {"driver": {
-                "name": "kubectl-gmsa", "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules,
+                "name": "kubectl-gmsa", "semanticVersion": VERSION, "rules": rules,
             }},
             "results": results,
         }],
@@ -29,11 +38,13 @@ fn rule(rule: &Rule) -> Value {
         "id": rule.id,
         "shortDescription": {"text": rule.title},
         "help": {"text": format!("{} See {}.", rule.remedy, rule.page())},
+        "helpUri": format!("{SOURCE}/blob/v{VERSION}/{}", rule.page()),
         "defaultConfiguration": {"level": rule.severity.as_str()},
     })
 }
 
-fn result(found: &Diagnostic) -> Value {
+/// `rule` is the position of its rule among those of the log: code scanning finds `helpUri` by it.
+fn result(found: &Diagnostic, rule: Option<usize>) -> Value {
     let parts = [
         Some(sentence(found)),
         found.consequence.map(|text| format!("So: {text}")),
@@ -41,12 +52,17 @@ fn result(found: &Diagnostic) -> Value {
         left_out(found),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    // What comes from a cluster is in no file.
+    if file(found).is_empty() {
+        return json!({"ruleId": found.rule.id, "level": found.severity.as_str(), "message": {"text": text}});
+    }
     let mut location = json!({"artifactLocation": {"uri": uri(file(found))}});
     if let (Some(line), Some(location)) = (line(found), location.as_object_mut()) {
         location.insert("region".to_owned(), json!({"startLine": line}));
     }
     json!({
         "ruleId": found.rule.id,
+        "ruleIndex": rule,
         "level": found.severity.as_str(),
         "message": {"text": text},
         "locations": [{"physicalLocation": location}],

@@ -65,7 +65,9 @@ fn finding(out: &mut String, found: &Diagnostic, style: Style) {
         let _ = write!(place, ":{line}");
     }
     if !found.object.is_empty() {
-        let _ = write!(place, ": {}", one_line(&found.object));
+        // What comes from a cluster is in no file.
+        let colon = if place.is_empty() { "" } else { ": " };
+        let _ = write!(place, "{colon}{}", one_line(&found.object));
     }
     line(out, &format!("{head} {}", style.bold(&place)));
     let field = if found.field.is_empty() { String::new() } else { format!("{}: ", found.field) };

@@ -113,3 +113,34 @@ async fn what_takes_long_is_said_at_a_terminal() {
     gate.open();
     tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_restarted_without_a_yes() {
+    let api = super::outdated::behind().await;
+    api.fault(Verb::Patch, "/apis/apps/v1/", usize::MAX, Fault::Object(serde_json::json!({})));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("config"), api.kubeconfig()).unwrap();
+    for answer in ["", "n", "y"] {
+        let (mut ours, theirs) = terminal();
+        let child = program(folder.path())
+            .args(["--kubeconfig", "config", "outdated", "--restart"])
+            .stdin(Stdio::from(theirs.try_clone().unwrap()))
+            .stderr(Stdio::from(theirs))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = tokio::task::spawn_blocking(move || {
+            let asked = read_until(&mut ours, "? [y/N] ");
+            assert!(asked.ends_with("Restart 2 workloads? [y/N] "), "{asked}");
+            writeln!(ours, "{answer}").unwrap();
+            child.wait_with_output().unwrap()
+        });
+        let output = output.await.unwrap();
+        if answer == "y" {
+            assert_eq!(api.count(Verb::Patch, "/apis/apps/v1/"), 2);
+        } else {
+            assert!(text(&output.stdout).ends_with("\nnothing was restarted\n"), "{}", text(&output.stdout));
+            assert_eq!((output.status.code(), api.count(Verb::Patch, "")), (Some(1), 0));
+        }
+    }
+}

@@ -60,8 +60,8 @@ fn an_empty_secret_is_filled_and_then_there_is_nothing_to_do() {
     assert_eq!(next_step(&Contents::Empty, &at(start()), &policy()), Some(Step::Fill));
     let content = filled();
     let stored = whole(&content);
-    assert_eq!(stored.leaf.pair.names(), policy().names);
-    assert_eq!(stored.leaf.pair.not_after(), start() + 90 * DAY);
+    assert_eq!(stored.leaf.pair.summary().names, policy().names);
+    assert_eq!(stored.leaf.pair.summary().not_after, start() + 90 * DAY);
     assert_eq!(stored.cas.signing.ca.not_after(), start() + 1000 * DAY);
     assert_eq!(stored.cas.signing.leaves_until, Some(start() + 90 * DAY));
     assert_eq!(next_step(&content, &at(start()), &policy()), None);
@@ -96,7 +96,7 @@ fn a_leaf_for_other_names_or_a_shorter_lifetime_is_renewed_at_once() {
 }
 
 #[test]
-fn a_new_authority_signs_only_after_it_has_stood_in_the_bundles() {
+fn a_new_authority_signs_only_after_it_has_been_in_the_bundles_for_some_time() {
     let due = start() + 1000 * DAY * 66 / 100;
     let content = after(Step::Reissue, filled(), &at(due));
     assert_eq!(next_step(&content, &at(due), &policy()), Some(Step::Announce));
@@ -175,7 +175,7 @@ fn a_leaf_is_renewed_even_while_a_rotation_cannot_go_on() {
     assert_eq!(next_step(&reissued, &at(late), &policy()), Some(Step::Restart));
     let restarted = after(Step::Restart, reissued, &at(late));
     assert!(whole(&restarted).cas.next.is_none());
-    assert_eq!(whole(&restarted).leaf.pair.not_after(), late + 90 * DAY);
+    assert_eq!(whole(&restarted).leaf.pair.summary().not_after, late + 90 * DAY);
 }
 
 /// What is damaged and how, what is said of it, and whether the authority and the leaf survive.
@@ -186,7 +186,7 @@ fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
     let content = filled();
     let other = values(&filled());
     let authority = whole(&content).cas.signing.ca.cert_pem().to_owned();
-    let serial = whole(&content).leaf.pair.serial().to_owned();
+    let serial = whole(&content).leaf.pair.summary().serial.clone();
     let damaged = |key: &str, value: Option<&[u8]>| {
         let mut values = values(&content);
         match value {
@@ -232,9 +232,19 @@ fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
         let rebuilt = after(Step::Rebuild, content, &at(start()));
         let stored = whole(&rebuilt);
         assert_eq!(stored.cas.signing.ca.cert_pem() == authority, *authority_kept, "{key}");
-        assert_eq!(stored.leaf.pair.serial() == serial, *leaf_kept, "{key}");
+        assert_eq!(stored.leaf.pair.summary().serial == serial, *leaf_kept, "{key}");
         assert!(matches!(read(&values(&rebuilt)), Contents::Complete(_)), "{key}");
     }
+}
+
+#[test]
+fn a_damaged_secret_with_an_expired_authority_gets_a_new_one() {
+    let mut damaged = values(&filled());
+    damaged.remove(TLS_CERT);
+    let late = start() + 1001 * DAY;
+    let rebuilt = after(Step::Rebuild, read(&damaged), &at(late));
+    assert_eq!(whole(&rebuilt).leaf.pair.summary().not_after, late + 90 * DAY);
+    assert_eq!(next_step(&rebuilt, &at(late), &policy()), None);
 }
 
 #[test]
@@ -278,7 +288,7 @@ enum Event {
     Wait(Duration),
     /// A replica looks at everything, and does what there is to do.
     Round { configurations_fail: bool },
-    /// Somebody asks for a rotation.
+    /// A user requests a rotation.
     Ask,
 }
 
@@ -332,8 +342,8 @@ proptest! {
                             bundle = CaBundle::default();
                         }
                         let signer = stored.cas.signing.ca.cert_der().clone();
-                        given.push_back((stored.leaf.pair.not_after(), signer));
-                        prop_assert!(stored.leaf.pair.not_after() > now, "{step:?} leaves an expired certificate");
+                        given.push_back((stored.leaf.pair.summary().not_after, signer));
+                        prop_assert!(stored.leaf.pair.summary().not_after > now, "{step:?} leaves an expired certificate");
                         content = Contents::Complete(stored);
                     }
                 }

@@ -10,9 +10,11 @@ use std::{
     sync::Arc,
 };
 
+use gmsa_core::diagnostic::Diagnostic;
+use kube::core::{Expression, Selector, SelectorExt as _};
+
 use super::Rule;
 use crate::manifests::Field;
-use gmsa_core::diagnostic::Diagnostic;
 
 /// The most aggregated roles, since the work grows with their square.
 pub(super) const MAX_AGGREGATED: usize = 128;
@@ -20,9 +22,7 @@ pub(super) const MAX_AGGREGATED: usize = 128;
 /// A `ClusterRole` as it is written.
 #[derive(Debug)]
 pub(super) struct ClusterRole {
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// Its own rules.
     pub rules: Vec<Arc<Rule>>,
     /// Where it is aggregated: the roles whose rules it has instead are those that any selector matches.
     pub selectors: Option<Vec<Selector>>,
@@ -102,63 +102,43 @@ fn reached<'a>(name: &'a str, selected: &BTreeMap<&'a str, Vec<&'a str>>) -> BTr
     reached
 }
 
-/// A label selector: all its requirements must hold; without any it matches everything.
-#[derive(Debug)]
-pub(super) struct Selector(Vec<(String, Requirement)>);
-
-/// What must hold of the value of one label.
-#[derive(Debug)]
-enum Requirement {
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Exists,
-    DoesNotExist,
+/// Reads a `metav1.LabelSelector`.
+///
+/// # Errors
+/// What the API server would refuse in it.
+pub(super) fn read_selector(field: &Field<'_>) -> Result<Selector, Diagnostic> {
+    field.expect_only(&["matchExpressions", "matchLabels"])?;
+    let mut selector = Selector::default();
+    for (key, value) in field.get("matchLabels").entries()? {
+        selector.extend(Expression::Equal(key.to_owned(), value.text()?.to_owned()));
+    }
+    for expression in field.get("matchExpressions").items()? {
+        selector.extend(read_expression(&expression)?);
+    }
+    Ok(selector)
 }
 
-impl Selector {
-    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.0.iter().all(|(key, requirement)| {
-            let value = labels.get(key);
-            match requirement {
-                Requirement::In(values) => value.is_some_and(|value| values.contains(value)),
-                Requirement::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
-                Requirement::Exists => value.is_some(),
-                Requirement::DoesNotExist => value.is_none(),
-            }
-        })
-    }
-
-    /// Reads a `metav1.LabelSelector`.
-    ///
-    /// # Errors
-    /// What the API server would refuse in it.
-    pub fn read(field: &Field<'_>) -> Result<Self, Diagnostic> {
-        field.expect_only(&["matchExpressions", "matchLabels"])?;
-        let mut requirements = Vec::new();
-        for (key, value) in field.get("matchLabels").entries()? {
-            requirements.push((key.to_owned(), Requirement::In(vec![value.text()?.to_owned()])));
+fn read_expression(field: &Field<'_>) -> Result<Expression, Diagnostic> {
+    field.expect_only(&["key", "operator", "values"])?;
+    let (operator, values) = (field.get("operator"), field.get("values"));
+    let (name, listed) = (operator.required_text()?, values.texts()?);
+    let takes_values = match name {
+        "In" | "NotIn" => true,
+        "Exists" | "DoesNotExist" => false,
+        other => {
+            return Err(operator.problem(&format!("expected In, NotIn, Exists or DoesNotExist, found {other:?}")));
         }
-        for expression in field.get("matchExpressions").items()? {
-            expression.expect_only(&["key", "operator", "values"])?;
-            let values = expression.get("values");
-            let listed = values.texts()?;
-            let operator = expression.get("operator");
-            let (requirement, takes_values) = match operator.required_text()? {
-                "In" => (Requirement::In(listed.clone()), true),
-                "NotIn" => (Requirement::NotIn(listed.clone()), true),
-                "Exists" => (Requirement::Exists, false),
-                "DoesNotExist" => (Requirement::DoesNotExist, false),
-                other => {
-                    let expected = "expected In, NotIn, Exists or DoesNotExist";
-                    return Err(operator.problem(&format!("{expected}, found {other:?}")));
-                }
-            };
-            if takes_values == listed.is_empty() {
-                let expected = if takes_values { "expected at least one value" } else { "expected no values" };
-                return Err(values.problem(&format!("{expected} with this operator")));
-            }
-            requirements.push((expression.get("key").required_text()?.to_owned(), requirement));
-        }
-        Ok(Self(requirements))
+    };
+    if takes_values == listed.is_empty() {
+        let expected = if takes_values { "expected at least one value" } else { "expected no values" };
+        return Err(values.problem(&format!("{expected} with this operator")));
     }
+    let key = field.get("key").required_text()?.to_owned();
+    let listed = listed.into_iter().collect();
+    Ok(match name {
+        "In" => Expression::In(key, listed),
+        "NotIn" => Expression::NotIn(key, listed),
+        "Exists" => Expression::Exists(key),
+        _ => Expression::DoesNotExist(key),
+    })
 }

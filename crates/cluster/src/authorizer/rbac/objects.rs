@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Binding, Holder, Rbac, RoleKind, Rule,
-    aggregate::{self, ClusterRole, Selector},
+    aggregate::{self, ClusterRole},
 };
 use crate::manifests::{Document, Field};
 use gmsa_core::{
@@ -15,9 +15,7 @@ use gmsa_core::{
     diagnostic::{Diagnostic, Location},
 };
 
-/// The API group of roles and bindings.
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
-/// Their only version.
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
 /// Where `kubectl` puts an object that names no namespace, by default.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -25,8 +23,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 impl Rbac {
     /// Takes the roles and bindings among `documents`; other kinds are skipped. A `Role` or `RoleBinding` without a
     /// namespace is in `default`. Of the roles that every cluster has, `cluster-admin` is known; the others give no right
-    /// on credential specs.
-    /// What the API server would refuse is left out, as in a cluster, and reported.
+    /// on credential specs. What the API server would refuse is left out, as in a cluster, and reported.
     #[must_use]
     pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut objects = Objects::default();
@@ -149,7 +146,7 @@ fn cluster_role(root: &Field<'_>) -> Result<ClusterRole, Diagnostic> {
     } else {
         aggregation.expect_only(&["clusterRoleSelectors"])?;
         let field = aggregation.get("clusterRoleSelectors");
-        let selectors = field.items()?.iter().map(Selector::read).collect::<Result<Vec<_>, _>>()?;
+        let selectors = field.items()?.iter().map(aggregate::read_selector).collect::<Result<Vec<_>, _>>()?;
         if selectors.is_empty() {
             return Err(field.problem("expected at least one selector"));
         }

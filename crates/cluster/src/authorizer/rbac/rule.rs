@@ -7,7 +7,6 @@ use gmsa_core::credspec::{GROUP, PLURAL, SpecName, USE_VERB};
 pub struct Access<'a> {
     /// The namespace; `None` for access in the whole cluster.
     pub namespace: Option<&'a str>,
-    /// The verb.
     pub verb: &'a str,
     /// The API group; empty for the core group.
     pub group: &'a str,

@@ -53,8 +53,7 @@ fn on_windows(more: &Value) -> Value {
     pod
 }
 
-const LINUX: &str =
-    "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows";
+const LINUX: &str = "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]";
 
 #[test]
 fn a_pod_that_may_land_anywhere_is_warned_of() {
@@ -117,8 +116,8 @@ fn only_system_and_network_service_act_as_the_account() {
     assert_eq!(
         warnings("CREATE", &on_windows(&spec)),
         [
-            "container \"inherits\" runs as \"ContainerUser\": only SYSTEM and NETWORK SERVICE act as the gMSA",
-            "init container \"setup\" runs as \"CONTOSO\\\\me\": only SYSTEM and NETWORK SERVICE act as the gMSA",
+            "container \"inherits\" runs as \"ContainerUser\": only SYSTEM and NETWORK SERVICE act as the gMSA [run-as-user]",
+            "init container \"setup\" runs as \"CONTOSO\\\\me\": only SYSTEM and NETWORK SERVICE act as the gMSA [run-as-user]",
         ]
     );
 }
@@ -128,7 +127,7 @@ fn a_host_process_is_not_the_account() {
     let spec = json!({"securityContext": gmsa(&json!({"hostProcess": true, "runAsUserName": "x"}))});
     assert_eq!(
         warnings("CREATE", &on_windows(&spec)),
-        ["container \"iis\" is a hostProcess: it acts as the host's account, not as the gMSA"]
+        ["container \"iis\" is a hostProcess: it acts as the host's account, not as the gMSA [host-process]"]
     );
 }
 

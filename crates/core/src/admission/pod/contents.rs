@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 use crate::{
     credspec::{
         Contents, MAX_CONTENTS_BYTES,
-        compare::{Difference, compare},
+        compare::{Difference, Expected},
     },
     json::{cut, string},
 };
@@ -26,7 +26,15 @@ impl<'p> PodContents<'p> {
     /// # Errors
     /// In what way they differ.
     pub fn compare(self, spec: &Contents) -> Result<(), Difference> {
-        if self.is_cut() { Err(Difference::TooLong) } else { compare(self.0, spec) }
+        self.compare_to(&Expected::new(spec))
+    }
+
+    /// The same, where several slots name one credential spec.
+    ///
+    /// # Errors
+    /// In what way they differ.
+    pub fn compare_to(self, expected: &Expected<'_>) -> Result<(), Difference> {
+        if self.is_cut() { Err(Difference::TooLong) } else { expected.compare(self.0) }
     }
 
     /// Whether both are the same text, byte for byte. A text that is cut is the same as no other.

@@ -57,8 +57,8 @@ fn by_default_findings_are_warnings() {
     assert_eq!(
         decision.warnings,
         [
-            "DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-1104\" is an account's SID: one number too many",
-            "ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the domain's NetBIOS name \"CONTOSO\"",
+            "DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-1104\" is an account's SID: one number too many [sid]",
+            "ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the NetBIOS name \"CONTOSO\" [accounts]",
         ]
     );
 }

@@ -72,8 +72,8 @@ fn every_kind_of_workload_is_looked_into() {
         assert_eq!(
             decision.warnings,
             [
-                "GMSA cred spec \"web\" does not exist: the pods will be refused",
-                "service account \"web\" may not use GMSA cred spec \"web\": the pods will be refused",
+                "GMSA cred spec \"web\" does not exist: the pods will be refused [spec-missing]",
+                "service account \"web\" may not use GMSA cred spec \"web\": the pods will be refused [not-authorized]",
             ]
         );
         assert_eq!(decision.reason, "workload");
@@ -99,12 +99,12 @@ fn what_windows_does_not_have_is_said_of_every_kind() {
         judge(kind, &object, &usable(), &UseFact::Allowed).1.warnings
     };
     let nano =
-        "container \"iis\" runs on Nano Server as ContainerUser: set runAsUserName: NT AUTHORITY\\NETWORK SERVICE";
-    let hosts = "3 replicas have the same host name \"web\": services that register it conflict";
+        "container \"iis\" runs on Nano Server as ContainerUser: set runAsUserName to NETWORK SERVICE [nano-server]";
+    let hosts = "3 replicas have the same host name \"web\": services that register it conflict [shared-hostname]";
     for kind in KINDS {
         let expected = [
-            "the pod sets hostPID: Windows cannot share namespaces of the host",
-            "container \"iis\" sets securityContext.runAsUser: Windows has runAsUserName instead",
+            "the pod sets hostPID: Windows cannot share namespaces of the host [linux-only]",
+            "container \"iis\" sets securityContext.runAsUser: Windows has runAsUserName instead [linux-only]",
             nano,
             hosts,
         ];
@@ -115,9 +115,9 @@ fn what_windows_does_not_have_is_said_of_every_kind() {
     assert_eq!(
         said("Deployment.apps", &template),
         [
-            "the pod sets hostPID: the API server refuses it with spec.os.name: windows",
-            "container \"iis\" sets securityContext.privileged: the API server refuses it with spec.os.name: windows",
-            "container \"iis\" sets securityContext.runAsUser: the API server refuses it with spec.os.name: windows",
+            "the pod sets hostPID: refused with spec.os.name: windows [linux-only]",
+            "container \"iis\" sets securityContext.privileged: refused with spec.os.name: windows [linux-only]",
+            "container \"iis\" sets securityContext.runAsUser: refused with spec.os.name: windows [linux-only]",
             nano,
             hosts,
         ]
@@ -132,7 +132,7 @@ fn what_windows_does_not_have_is_said_of_every_kind() {
     );
     odd["spec"]["replicas"] = json!("many");
     let (_, decision) = judge("Deployment.apps", &odd, &SpecFact::Missing, &UseFact::Allowed);
-    assert_eq!(decision.warnings[0], "GMSA cred spec \"web\" does not exist: the pods will be refused");
+    assert_eq!(decision.warnings[0], "GMSA cred spec \"web\" does not exist: the pods will be refused [spec-missing]");
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn what_could_not_be_found_out_is_said() {
     assert_eq!(
         decision.warnings,
         [
-            "GMSA cred spec \"web\" could not be read, so this workload was not checked",
-            "it could not be checked whether service account \"web\" may use GMSA cred spec \"web\"",
+            "GMSA cred spec \"web\" could not be read, so this workload was not checked [spec-unreadable]",
+            "it could not be checked whether service account \"web\" may use GMSA cred spec \"web\" [authorization-failed]",
         ]
     );
 }
@@ -156,7 +156,10 @@ fn what_could_not_be_found_out_is_said() {
 #[test]
 fn a_spec_without_contents_is_warned_of() {
     let (_, decision) = judge("Job.batch", &in_template("", &template("web")), &SpecFact::Unusable, &UseFact::Allowed);
-    assert_eq!(decision.warnings, ["GMSA cred spec \"web\" has no credspec key: the pods will be refused"]);
+    assert_eq!(
+        decision.warnings,
+        ["GMSA cred spec \"web\" has no credspec key: the pods will be refused [spec-unusable]"]
+    );
 }
 
 #[test]
@@ -171,9 +174,9 @@ fn hostile_templates_are_warned_of_and_never_asked_about() {
     assert_eq!(
         decision.warnings,
         [
-            "GMSA cred spec name \"../../version\" is not a lower-case DNS subdomain: the pods will be refused",
-            "container \"a\" has GMSA cred spec contents without its name: the pods will be refused",
-            "container \"b\" has other contents than GMSA cred spec \"ok\": the pods will be refused",
+            "GMSA cred spec name \"../../version\" is not a lower-case DNS subdomain: the pods will be refused [invalid-spec-name]",
+            "container \"a\" has GMSA cred spec contents without its name: the pods will be refused [contents-without-name]",
+            "container \"b\" has other contents than GMSA cred spec \"ok\": the pods will be refused [contents-differ]",
         ]
     );
 
@@ -184,7 +187,9 @@ fn hostile_templates_are_warned_of_and_never_asked_about() {
     assert_eq!((needs.subject, needs.uses), (None, vec![]));
     assert_eq!(
         decision.warnings,
-        ["service account name \"a b\" is not a lower-case DNS subdomain: the pods will be refused"]
+        [
+            "service account name \"a b\" is not a lower-case DNS subdomain: the pods will be refused [invalid-service-account]"
+        ]
     );
 }
 
@@ -195,7 +200,9 @@ fn the_template_s_own_slot_has_no_name() {
     let (_, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
     assert_eq!(
         decision.warnings,
-        ["the pod template has GMSA cred spec contents without its name: the pods will be refused"]
+        [
+            "the pod template has GMSA cred spec contents without its name: the pods will be refused [contents-without-name]"
+        ]
     );
 }
 
@@ -211,8 +218,8 @@ fn the_questions_are_bounded() {
     assert_eq!(
         decision.warnings,
         [
-            "the pods have more than 999 containers: they will be refused",
-            "the pods name more than 24 distinct GMSA cred specs: they will be refused",
+            "the pods have more than 999 containers: they will be refused [too-many-slots]",
+            "the pods name more than 24 distinct GMSA cred specs: they will be refused [too-many-specs]",
         ]
     );
 }
@@ -245,6 +252,8 @@ fn a_template_is_advised_on_as_its_pods_would_be() {
     let (_, decision) = judge("CronJob.batch", &in_template("CronJob.batch", &template), &usable(), &UseFact::Allowed);
     assert_eq!(
         decision.warnings,
-        ["the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows"]
+        [
+            "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]"
+        ]
     );
 }

@@ -70,7 +70,7 @@ fn missing_scopes(report: &mut Report, scopes: &[(&str, &str)], own: bool, join:
         if scopes.iter().any(|(name, scope)| counts(name) && scope.eq_ignore_ascii_case(domain)) {
             continue;
         }
-        let problem = format!("has no entry whose Scope is the domain's {what} name {}", quote(domain));
+        let problem = format!("has no entry whose Scope is the {what} name {}", quote(domain));
         let why = "logons that spell the domain in this way fail";
         let account = bare(join.account.unwrap_or("the account"));
         let remedy = format!("add the entry {{Name: {account}, Scope: {}}}", bare(domain));

@@ -252,7 +252,7 @@ fn netbios_names_are_short_and_plain() {
 fn one_scope_only_is_warned_of() {
     assert_one(
         &with(ACCOUNTS, Some(json!([{"Name": "WebApp1", "Scope": "contoso.com"}]))),
-        "warning accounts credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the domain's NetBIOS name \"CONTOSO\" -> add the entry {Name: WebApp1, Scope: CONTOSO}",
+        "warning accounts credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the NetBIOS name \"CONTOSO\" -> add the entry {Name: WebApp1, Scope: CONTOSO}",
     );
     // Another account's entry does not count.
     assert_one(
@@ -260,7 +260,7 @@ fn one_scope_only_is_warned_of() {
             ACCOUNTS,
             Some(json!([{"Name": "WebApp1", "Scope": "contoso"}, {"Name": "Other", "Scope": "contoso.com"}])),
         ),
-        "warning accounts credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the domain's DNS name \"contoso.com\" -> add the entry {Name: WebApp1, Scope: contoso.com}",
+        "warning accounts credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the DNS name \"contoso.com\" -> add the entry {Name: WebApp1, Scope: contoso.com}",
     );
 }
 

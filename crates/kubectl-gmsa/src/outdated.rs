@@ -1,0 +1,262 @@
+//! `outdated`: the workloads whose pods carry contents that their credential spec no longer has, and how they get the new ones.
+//!
+//! What always holds: nothing is changed without `--restart` and a yes; a restart changes one annotation of the pod template, as
+//! `kubectl rollout restart` does; pods that nothing replaces are left alone and named.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::{self, BufRead as _, IsTerminal as _, Write as _},
+};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use http::{Request, header::CONTENT_TYPE};
+use k8s_openapi::{api::apps::v1::ReplicaSet, apimachinery::pkg::apis::meta::v1::OwnerReference, jiff::Timestamp};
+use kube::api::ObjectMeta;
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+use tokio::time::Instant;
+
+use super::{
+    Outcome,
+    connect::{CALL, Cluster, Connection, DryRun, block_on},
+    doctor::{
+        some,
+        usage::{ClusterPod, Slots},
+    },
+    output::{Format, Report, Style},
+    print,
+};
+use gmsa_core::{
+    credspec::{Contents, CredentialSpec, GROUP, PLURAL, VERSION, is_dns_label, is_dns_subdomain},
+    diagnostic::{Diagnostic, printable::one_line, rules},
+};
+
+/// What to look at, and whether to do something about it.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Restart the workloads, as kubectl rollout restart does, after a question
+    #[arg(long, conflicts_with = "output")]
+    restart: bool,
+    /// Restart without a question
+    #[arg(long, short, requires = "restart")]
+    yes: bool,
+    #[command(flatten)]
+    dry_run: DryRun,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Format,
+}
+
+/// What makes the pods of a workload, and what replaces them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Owner {
+    namespace: String,
+    kind: String,
+    name: String,
+    /// The resource below `/apis/apps/v1` whose template is changed by a restart.
+    resource: Option<&'static str>,
+}
+
+/// The parts of a workload that decide whether a restart replaces its pods.
+#[derive(Deserialize)]
+struct Workload {
+    #[serde(default)]
+    spec: WorkloadSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WorkloadSpec {
+    paused: Option<bool>,
+    update_strategy: Option<UpdateStrategy>,
+}
+
+#[derive(Deserialize)]
+struct UpdateStrategy {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+/// Lists, and restarts where that is asked for. In one namespace if `--namespace` says so, otherwise in all.
+///
+/// # Errors
+/// Where the cluster cannot be asked, or a restart is refused.
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let namespace = connection.asked_namespace();
+    if let Some(namespace) = namespace.filter(|namespace| !is_dns_label(namespace)) {
+        bail!("{namespace:?} is not the name of a namespace");
+    }
+    let (count, owners) = block_on(async { outdated(&connection.cluster().await?, namespace).await })?;
+    let mut report = Report::new(count);
+    report.extend(owners.iter().map(|(owner, pods)| finding(owner, pods)));
+    let outcome = report.outcome();
+    print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
+    let (restartable, others): (Vec<&Owner>, Vec<&Owner>) = owners.keys().partition(|owner| owner.resource.is_some());
+    if !options.restart || restartable.is_empty() {
+        return Ok(outcome);
+    }
+    if options.dry_run.is_off() && !options.yes && !confirmed(restartable.len())? {
+        print(b"nothing was restarted\n")?;
+        return Ok(outcome);
+    }
+    let all = block_on(async {
+        let cluster = connection.cluster().await?;
+        let mut all = others.is_empty();
+        for owner in restartable {
+            all &= restart(&cluster, owner, &options.dry_run).await?;
+        }
+        Ok(all)
+    })?;
+    Ok(if all && options.dry_run.is_off() { Outcome::Clean } else { Outcome::Findings })
+}
+
+/// How many pods use GMSA, and those that are outdated, by what owns them.
+async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<(usize, BTreeMap<Owner, Vec<String>>)> {
+    let specs: Vec<CredentialSpec> = cluster.list(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}")).await?;
+    let contents: HashMap<String, Contents> =
+        specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect();
+    let path = namespace.map_or("/api/v1/pods".to_owned(), |name| format!("/api/v1/namespaces/{name}/pods"));
+    let pods: Vec<Box<RawValue>> = cluster.list(&path).await?;
+    let (mut count, mut owners, mut replica_sets) = (0, BTreeMap::<Owner, Vec<String>>::new(), HashMap::new());
+    for json in &pods {
+        let pod = ClusterPod::read(json).context("a pod cannot be parsed")?;
+        let metadata = &pod.object.metadata;
+        // What ends by itself, or is being replaced, needs nothing.
+        if matches!(pod.phase(), "Succeeded" | "Failed") || metadata.deletion_timestamp.is_some() {
+            continue;
+        }
+        let state = Slots::of(&pod.admission, &contents);
+        count += usize::from(!matches!(state, Slots::NoGmsa));
+        if matches!(state, Slots::Outdated) {
+            let owner = owner(cluster, metadata, &mut replica_sets).await?;
+            owners.entry(owner).or_default().push(metadata.name.clone().unwrap_or_default());
+        }
+    }
+    Ok((count, owners))
+}
+
+/// The workload that a user knows: the Deployment rather than its `ReplicaSet`.
+async fn owner(
+    cluster: &Cluster,
+    pod: &ObjectMeta,
+    replica_sets: &mut HashMap<String, Option<OwnerReference>>,
+) -> anyhow::Result<Owner> {
+    let namespace = pod.namespace.clone().unwrap_or_default();
+    let Some(mut owner) = controller(pod).cloned() else {
+        let name = pod.name.clone().unwrap_or_default();
+        return Ok(Owner { namespace, kind: "Pod".to_owned(), name, resource: None });
+    };
+    if owner.kind == "ReplicaSet" && owner.api_version == "apps/v1" {
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/{}", owner.name);
+        if !replica_sets.contains_key(&path) {
+            let found: Option<ReplicaSet> = cluster.find(&path).await?;
+            replica_sets.insert(path.clone(), found.and_then(|found| controller(&found.metadata).cloned()));
+        }
+        if let Some(Some(above)) = replica_sets.get(&path) {
+            owner = above.clone();
+        }
+    }
+    let resource = match (owner.api_version.as_str(), owner.kind.as_str()) {
+        ("apps/v1", "Deployment") => Some("deployments"),
+        ("apps/v1", "StatefulSet") => Some("statefulsets"),
+        ("apps/v1", "DaemonSet") => Some("daemonsets"),
+        _ => None,
+    };
+    Ok(Owner { namespace, kind: owner.kind, name: owner.name, resource })
+}
+
+fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
+}
+
+fn finding(owner: &Owner, pods: &[String]) -> Diagnostic {
+    let Owner { namespace, kind, name, .. } = owner;
+    let message = match owner.kind.as_str() {
+        "Pod" => "carries other contents than its credential spec has now".to_owned(),
+        _ => format!(
+            "{} of its pods carry other contents than their credential spec has now: {}",
+            pods.len(),
+            some(pods)
+        ),
+    };
+    Diagnostic {
+        object: format!("{kind} {namespace}/{name}"),
+        consequence: Some("they keep what they were made with until they are replaced"),
+        ..Diagnostic::new(&rules::CONTENTS_OUTDATED, message)
+    }
+    .with_fix(fix(owner, pods))
+}
+
+/// How the pods are replaced.
+fn fix(owner: &Owner, pods: &[String]) -> String {
+    let Owner { namespace, kind, name, .. } = owner;
+    // Nothing to paste into a shell where a name is none.
+    if !is_dns_label(namespace) || !is_dns_subdomain(name) || !pods.iter().all(|pod| is_dns_subdomain(pod)) {
+        return "replace them".to_owned();
+    }
+    let delete = format!("kubectl delete pod --namespace {namespace} {}", pods.join(" "));
+    match kind.as_str() {
+        "Deployment" | "StatefulSet" | "DaemonSet" if owner.resource.is_some() => {
+            format!(
+                "kubectl gmsa outdated --restart, or: kubectl rollout restart {} --namespace {namespace}",
+                target(owner)
+            )
+        }
+        "ReplicaSet" | "ReplicationController" => format!("{delete}: it makes new ones"),
+        "Job" => format!(
+            "wait until it ends, or delete and create it again: kubectl delete job --namespace {namespace} {name}"
+        ),
+        "Pod" => format!("{delete}, then create it again from its manifest: nothing else does"),
+        _ => format!("{delete}, if {kind} {name} makes new ones"),
+    }
+}
+
+/// The workload, as `kubectl` takes it.
+fn target(owner: &Owner) -> String {
+    format!("{}/{}", owner.kind.to_ascii_lowercase(), owner.name)
+}
+
+/// Asks at a terminal.
+fn confirmed(count: usize) -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        bail!("there is no terminal to ask at: --yes restarts without a question");
+    }
+    write!(io::stderr(), "Restart {count} workload{}? [y/N] ", if count == 1 { "" } else { "s" })?;
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Restarts a workload, and says so; says whether its pods are replaced now.
+async fn restart(cluster: &Cluster, owner: &Owner, dry_run: &DryRun) -> anyhow::Result<bool> {
+    let Owner { namespace, name, .. } = owner;
+    let resource = owner.resource.unwrap_or_default();
+    let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
+    let target = target(owner);
+    let WorkloadSpec { paused, update_strategy } = cluster.get::<Workload>(&path).await?.spec;
+    if paused == Some(true) {
+        say(&format!("{target} in {namespace} is paused, so it is not restarted: kubectl rollout resume {target}"))?;
+        return Ok(false);
+    }
+    let change = json!({"spec": {"template": {"metadata": {"annotations": {
+        // The annotation of `kubectl rollout restart`.
+        "kubectl.kubernetes.io/restartedAt": Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    }}}}});
+    let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa{}", dry_run.parameter()))
+        .header(CONTENT_TYPE, "application/merge-patch+json")
+        .body(change.to_string().into_bytes())?;
+    let patched = cluster.api.call(request, Instant::now() + CALL).await;
+    patched.with_context(|| format!("cannot restart {target} in {namespace}"))?;
+    say(&format!("{target} restarted in {namespace}{}", dry_run.mark()))?;
+    let on_delete = update_strategy.and_then(|strategy| strategy.kind).as_deref() == Some("OnDelete");
+    if on_delete {
+        say(&format!("{target} replaces a pod only when it is deleted (updateStrategy OnDelete): delete its pods"))?;
+    }
+    Ok(!on_delete)
+}
+
+fn say(line: &str) -> anyhow::Result<()> {
+    print(format!("{}\n", one_line(line)).as_bytes()).map(drop)
+}

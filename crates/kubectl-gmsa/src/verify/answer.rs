@@ -1,0 +1,118 @@
+//! What a command answered, as far as it is the same in every language of Windows: numbers and identifiers.
+//!
+//! `nltest` prints `Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE`, the code in both bases; `klist` prints
+//! `0xc000018b/-1073741429`, the code as an unsigned and as a signed number. The words around them are translated, and in the
+//! code page of the container.
+
+/// How a command ended, and what it printed. It is never shown.
+pub(super) struct Answer {
+    pub exit: i64,
+    pub printed: String,
+}
+
+impl Answer {
+    /// The first status code that is no success: of `nltest` a Win32 code, of `klist` an NTSTATUS, otherwise the exit code.
+    pub(super) fn failure(&self) -> Option<u32> {
+        let codes: Vec<u32> = self.codes().collect();
+        let of_exit = || u32::try_from(self.exit & 0xffff_ffff).ok().filter(|code| *code != 0);
+        match codes.iter().find(|code| **code != 0) {
+            Some(code) => Some(*code),
+            None if codes.is_empty() => of_exit(),
+            None => None,
+        }
+    }
+
+    /// Whether a status code says that it succeeded.
+    pub(super) fn succeeded(&self) -> bool {
+        self.failure().is_none() && self.codes().any(|code| code == 0)
+    }
+
+    /// All status codes, in their order.
+    fn codes(&self) -> impl Iterator<Item = u32> {
+        let words: Vec<&str> = self.printed.split_whitespace().collect();
+        let pairs = words.windows(2).filter_map(|pair| match pair {
+            [decimal, hex] => same(decimal, hex).map(|code| (*decimal, code)),
+            _ => None,
+        });
+        let of_nltest: Vec<u32> = pairs.map(|(_, code)| code).collect();
+        let of_klist: Vec<u32> = words.iter().filter_map(|word| both(word)).collect();
+        of_nltest.into_iter().chain(of_klist)
+    }
+
+    /// The first security identifier.
+    pub(super) fn sid(&self) -> Option<&str> {
+        let is_part = |c: char| c.is_ascii_digit() || c == '-' || c == 'S';
+        self.printed.split(|c: char| !is_part(c)).find(|word| word.starts_with("S-1-"))
+    }
+
+    /// Whether there is an assignment of this number, as `nslookup` prints the port of a service record.
+    pub(super) fn assigns(&self, number: &str) -> bool {
+        self.printed.lines().any(|line| line.rsplit_once('=').is_some_and(|(_, value)| value.trim() == number))
+    }
+}
+
+/// The code that two words give in decimal and in hexadecimal.
+fn same(decimal: &str, hex: &str) -> Option<u32> {
+    let code: u32 = decimal.parse().ok()?;
+    (u32::from_str_radix(hex.strip_prefix("0x")?, 16).ok()? == code).then_some(code)
+}
+
+/// The code that one word gives unsigned and signed: `0xc000018b/-1073741429:`.
+fn both(word: &str) -> Option<u32> {
+    let (hex, signed) = word.trim_end_matches([':', '.', ',']).strip_prefix("0x")?.split_once('/')?;
+    let code = u32::from_str_radix(hex, 16).ok()?;
+    let signed: i64 = signed.parse().ok()?;
+    (u32::try_from(signed & 0xffff_ffff).ok()? == code).then_some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(exit: i64, printed: &str) -> Answer {
+        Answer { exit, printed: printed.to_owned() }
+    }
+
+    #[test]
+    fn codes_are_read_whatever_stands_around_them() {
+        for (exit, printed, code) in [
+            (0, "I_NetLogonControl failed: Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE", Some(1722)),
+            (0, "I_NetLogonControl fehlgeschlagen: Status = 1355 0x54b ERROR_NO_SUCH_DOMAIN\r\n", Some(1355)),
+            (
+                0,
+                "Flags: 80\r\nTrusted DC Name \r\nTrusted DC Connection Status Status = 1311 0x51f ERROR_NO_LOGON_SERVERS\r\n\
+                 Trust Verification Status = 1311 0x51f ERROR_NO_LOGON_SERVERS\r\nThe command completed successfully",
+                Some(1311),
+            ),
+            (
+                0,
+                "Status des sicheren Kanals Status = 0 0x0 NERR_Success\r\nStatus der Vertrauensstellung = 5 0x5 ERROR_ACCESS_DENIED",
+                Some(5),
+            ),
+            (
+                0,
+                "Error calling API LsaCallAuthenticationPackage (GetTicket substatus): 0x6fb\r\n\r\n\
+                 klist failed with 0xc000018b/-1073741429: The SAM database",
+                Some(0xc000_018b),
+            ),
+            (1, "", Some(1)),
+            (1722, "no code", Some(1722)),
+            (-1_073_741_515, "", Some(0xc000_0135)),
+            (0, "a.b. (1)\r\n", None),
+            // An exit code says nothing where a status does.
+            (1, "Status = 0 0x0 NERR_Success", None),
+        ] {
+            assert_eq!(answer(exit, printed).failure(), code, "{printed}");
+        }
+        assert!(answer(0, "Status = 0 0x0 NERR_Success").succeeded());
+        assert!(!answer(0, "Flags: 0").succeeded());
+    }
+
+    #[test]
+    fn identifiers_and_numbers_are_found() {
+        assert_eq!(answer(0, "\"nt-autorit\u{e4}t\\netzwerkdienst\",\"S-1-5-20\"\r\n").sid(), Some("S-1-5-20"));
+        assert_eq!(answer(0, "nt authority").sid(), None);
+        assert!(answer(0, "    Priorit\u{fffd}t = 0\r\n\tport           = 389\r\n").assigns("389"));
+        assert!(!answer(0, "port = 3890\r\n= 38 389").assigns("389"));
+    }
+}

@@ -1,0 +1,125 @@
+//! One command in a container, by the API server's `exec`.
+//!
+//! What always holds: a command is run without a shell; it ends by its time limit for us; of what it prints a bounded part is read.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::Status};
+use kube::{
+    Api, Error,
+    api::{AttachParams, AttachedProcess},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _},
+    time::timeout,
+};
+
+use super::Answer;
+use gmsa_core::{
+    diagnostic::{Diagnostic, rules},
+    quote::Quoted,
+};
+
+/// The most bytes of an output that are read: what `nltest` and `klist` print is far shorter.
+const MAX_OUTPUT: u64 = 64 * 1024;
+
+/// Where commands run.
+pub(super) struct Executor {
+    /// Speaks HTTP/1.1, which a connection needs to become a web socket.
+    pub client: kube::Client,
+    pub namespace: String,
+    pub pod: String,
+    pub container: String,
+    /// How long a command may take.
+    pub limit: Duration,
+}
+
+/// How a command ended.
+pub(super) enum Outcome {
+    /// It ended by itself.
+    Answer(Answer),
+    /// It did not begin: the image does not have it, or it may not be run.
+    NotStarted(String),
+    /// It did not end in time.
+    TimedOut,
+    /// The API server runs no command there.
+    Refused(Box<Diagnostic>),
+}
+
+impl Executor {
+    /// Runs a command.
+    ///
+    /// # Errors
+    /// Where the connection broke.
+    pub(super) async fn run(&self, command: &[String]) -> anyhow::Result<Outcome> {
+        let Ok(answered) = timeout(self.limit, self.exec(command)).await else { return Ok(Outcome::TimedOut) };
+        answered
+    }
+
+    async fn exec(&self, command: &[String]) -> anyhow::Result<Outcome> {
+        let pods: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let attach = AttachParams::default().container(&self.container).stdin(false).stdout(true).stderr(true);
+        let mut process = match pods.exec(&self.pod, command, &attach).await {
+            Ok(process) => process,
+            Err(Error::Api(status)) => {
+                return Ok(Outcome::Refused(Box::new(self.refused(status.code, &status.message))));
+            }
+            Err(error) => return Err(error).context("the API server does not let commands run in the container"),
+        };
+        let (stdout, stderr) = (process.stdout(), process.stderr());
+        let status = status(&mut process);
+        let (stdout, stderr, status) = tokio::join!(text(stdout), text(stderr), status);
+        let printed = format!("{stdout}\n{stderr}");
+        Ok(match status {
+            None => anyhow::bail!("the connection to the container broke off"),
+            Some(status) if status.status.as_deref() == Some("Success") => Outcome::Answer(Answer { exit: 0, printed }),
+            Some(status) => match exit_code(&status) {
+                Some(exit) => Outcome::Answer(Answer { exit, printed }),
+                None => Outcome::NotStarted(Quoted::bare(&status.message.unwrap_or_default()).to_string()),
+            },
+        })
+    }
+
+    fn refused(&self, code: u16, message: &str) -> Diagnostic {
+        let Self { namespace, .. } = self;
+        let text = format!("the API server runs no command in the container, {code}: {}", Quoted::bare(message));
+        let found = Diagnostic::new(&rules::EXEC_REFUSED, text);
+        match code {
+            // Which of the two verbs is checked depends on the version of the API server.
+            403 => found.with_fix(format!(
+                "create pods/exec is the right that is needed: kubectl create role gmsa-verify --namespace {namespace} \
+                 --verb=create,get --resource=pods/exec, then bind it"
+            )),
+            _ => found,
+        }
+    }
+}
+
+async fn status(process: &mut AttachedProcess) -> Option<Status> {
+    match process.take_status() {
+        Some(status) => status.await,
+        None => None,
+    }
+}
+
+/// Reads a stream, of which as much as matters is kept; what is not ASCII, the languages differ in.
+async fn text(stream: Option<impl AsyncRead + Unpin>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut stream) = stream {
+        // What was read before a break counts: the status says how the command ended.
+        let _ = (&mut stream).take(MAX_OUTPUT).read_to_end(&mut bytes).await;
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The exit code of a command that ended with one (`remotecommand` of Kubernetes: reason `NonZeroExitCode`).
+fn exit_code(status: &Status) -> Option<i64> {
+    if status.reason.as_deref() != Some("NonZeroExitCode") {
+        return None;
+    }
+    let mut causes = status.details.iter().flat_map(|details| details.causes.iter().flatten());
+    let cause = causes.find(|cause| cause.reason.as_deref() == Some("ExitCode"))?;
+    cause.message.as_deref()?.parse().ok()
+}

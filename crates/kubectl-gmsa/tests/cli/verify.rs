@@ -1,0 +1,286 @@
+//! `verify`, against a container that answers from transcripts (`tests/verify/CASE/transcript`), over the same web socket as that
+//! of a real API server.
+//!
+//! A transcript is what `kubectl exec` shows: `> COMMAND`, what it prints, and `exit CODE` where that is not 0; `hangs` is a command
+//! that never ends. A command that is not there is one that the image does not have. What stands in a folder with `german` in its
+//! name is sent in code page 850, as a German console writes it.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use axum::body::Body;
+use futures::SinkExt as _;
+use http::{Request, Response, header};
+use hyper::{body::Incoming, upgrade::Upgraded};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{Message, handshake::derive_accept_key, protocol::Role},
+};
+
+use super::{
+    cluster::{healthy, pod, run},
+    compare,
+    support::{Fault, SimulatedApi, Verb},
+    text,
+};
+
+/// How a command ends in a transcript.
+#[derive(Clone)]
+enum Ending {
+    Exit(i64),
+    Hangs,
+}
+
+type Transcript = HashMap<String, (Vec<u8>, Ending)>;
+
+fn parse(text: &str, encode: fn(&str) -> Vec<u8>) -> Transcript {
+    let mut transcript = Transcript::new();
+    for part in text.split("\n> ").map(|part| part.strip_prefix("> ").unwrap_or(part)) {
+        let (command, rest) = part.split_once('\n').unwrap_or((part, ""));
+        let mut lines: Vec<&str> = rest.lines().collect();
+        let ending = match lines.last().map(|last| last.split_once(' ').unwrap_or((last, ""))) {
+            Some(("exit", code)) => Ending::Exit(code.parse().unwrap()),
+            Some(("hangs", "")) => Ending::Hangs,
+            _ => Ending::Exit(0),
+        };
+        if !matches!(ending, Ending::Exit(0)) {
+            lines.pop();
+        }
+        transcript.insert(command.to_owned(), (encode(&lines.join("\r\n")), ending));
+    }
+    transcript
+}
+
+/// Code page 850, as far as German needs it.
+fn code_page_850(text: &str) -> Vec<u8> {
+    let byte = |c: char| match c {
+        'ä' => 0x84,
+        'ö' => 0x94,
+        'ü' => 0x81,
+        'Ä' => 0x8e,
+        'Ü' => 0x9a,
+        'ß' => 0xe1,
+        c => u8::try_from(c).unwrap(),
+    };
+    text.chars().map(byte).collect()
+}
+
+/// The command of an exec request, from its query.
+fn command(request: &Request<Incoming>) -> String {
+    let words = request.uri().query().unwrap().split('&').filter_map(|pair| pair.strip_prefix("command="));
+    words.map(decode).collect::<Vec<_>>().join(" ")
+}
+
+/// A word of a query, decoded.
+fn decode(word: &str) -> String {
+    let mut parts = word.split('%');
+    let first = parts.next().unwrap().to_owned();
+    parts.fold(first, |text, part| {
+        let (code, rest) = part.split_at(2);
+        format!("{text}{}{rest}", char::from(u8::from_str_radix(code, 16).unwrap()))
+    })
+}
+
+/// Lets the container answer by a transcript.
+fn answer_by(api: &SimulatedApi, transcript: Transcript) {
+    let transcript = Arc::new(transcript);
+    api.upgrade_by(move |mut request| {
+        let command = command(&request);
+        let answer = transcript.get(&command).cloned();
+        let key = request.headers()[header::SEC_WEBSOCKET_KEY].as_bytes().to_vec();
+        tokio::spawn(async move {
+            let upgraded = hyper::upgrade::on(&mut request).await.unwrap();
+            serve(upgraded, &command, answer).await;
+        });
+        Response::builder()
+            .status(101)
+            .header(header::UPGRADE, "websocket")
+            .header(header::CONNECTION, "Upgrade")
+            .header(header::SEC_WEBSOCKET_ACCEPT, derive_accept_key(&key))
+            .header(header::SEC_WEBSOCKET_PROTOCOL, "v5.channel.k8s.io")
+            .body(Body::empty())
+            .unwrap()
+    });
+}
+
+/// Sends what a command prints and how it ends, in the channels of `v5.channel.k8s.io`: 1 is standard output, 3 the status.
+async fn serve(upgraded: Upgraded, command: &str, answer: Option<(Vec<u8>, Ending)>) {
+    let mut socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, None).await;
+    let (printed, ending) = answer.map_or((Vec::new(), None), |(printed, ending)| (printed, Some(ending)));
+    let status = match ending {
+        Some(Ending::Hangs) => std::future::pending().await,
+        Some(Ending::Exit(0)) => json!({"metadata": {}, "status": "Success"}),
+        Some(Ending::Exit(code)) => json!({
+            "metadata": {}, "status": "Failure", "reason": "NonZeroExitCode",
+            "message": format!("command terminated with non-zero exit code: exit code {code}"),
+            "details": {"causes": [{"reason": "ExitCode", "message": code.to_string()}]},
+        }),
+        None => json!({
+            "metadata": {}, "status": "Failure", "reason": "InternalError", "code": 500,
+            "message": format!("hcs::System::CreateProcess {command}: The system cannot find the file specified. (0x2)"),
+        }),
+    };
+    // A client that has enough goes away.
+    let _ = socket.send(Message::binary([&[1][..], &printed].concat())).await;
+    let _ = socket.send(Message::binary([&[3][..], status.to_string().as_bytes()].concat())).await;
+    let _ = socket.close(None).await;
+}
+
+/// The pod of the healthy cluster, with its container running.
+fn running() -> Value {
+    let mut pod = pod("web", &Value::Null);
+    let contents = pod_contents().to_string();
+    pod["spec"]["securityContext"]["windowsOptions"] =
+        json!({"gmsaCredentialSpecName": "webapp1", "gmsaCredentialSpec": contents});
+    pod["status"]["containerStatuses"] = json!([{"name": "iis", "state": {"running": {}}}]);
+    pod
+}
+
+fn pod_contents() -> Value {
+    json!({"DomainJoinConfig": {"DnsName": "contoso.com", "MachineAccountName": "WebApp1"}})
+}
+
+async fn cluster() -> SimulatedApi {
+    let api = healthy().await;
+    api.apply(running());
+    api
+}
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify");
+    let mut cases: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.sort();
+    cases
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_cause_is_found_in_its_transcript() {
+    let api = cluster().await;
+    let mut wrong = Vec::new();
+    assert!(cases().len() > 15, "the cases are gone");
+    for case in cases() {
+        let name = case.file_name().unwrap().to_str().unwrap();
+        let encode = if name.contains("german") { code_page_850 } else { |text: &str| text.as_bytes().to_vec() };
+        answer_by(&api, parse(&fs::read_to_string(case.join("transcript")).unwrap(), encode));
+        // A command that never ends is not waited for long.
+        let mut arguments = vec!["verify", "shop/web"];
+        if name.contains("hangs") {
+            arguments.extend(["--timeout", "1"]);
+        }
+        let output = run(&api, &arguments).await;
+        let code = format!("{}\n", output.status.code().unwrap());
+        wrong.extend(compare(&case, "stdout", text(&output.stdout)));
+        wrong.extend(compare(&case, "stderr", text(&output.stderr)));
+        wrong.extend(compare(&case, "code", &code));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The transcript of the healthy container.
+fn good() -> Transcript {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify/healthy/transcript");
+    parse(&fs::read_to_string(file).unwrap(), |text| text.as_bytes().to_vec())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_ticket_is_printed() {
+    let api = cluster().await;
+    answer_by(&api, good());
+    for format in ["table", "json"] {
+        let output = run(&api, &["verify", "shop/web", "-o", format]).await;
+        assert_eq!(output.status.code(), Some(0));
+        let all = [output.stdout, output.stderr].concat();
+        for secret in ["krbtgt/CONTOSO.COM", "Session Key", "DC01", "0x60a10000"] {
+            assert!(!text(&all).contains(secret), "{secret}");
+        }
+    }
+    let output = run(&api, &["verify", "shop/web", "-o", "json", "--service", "http/other"]).await;
+    let checks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let last = checks.last().unwrap();
+    assert_eq!((&last["status"], &last["rule"]), (&json!("warn"), &json!("not-checked")));
+    let commands: Vec<String> = api.requests(Verb::Get, "/exec?").into_iter().map(|request| request.path).collect();
+    assert!(commands.iter().all(|path| path.contains("container=iis") && !path.contains("tty=true")), "{commands:?}");
+}
+
+/// Verifies, and gives the checks, a line each, and the exit code.
+async fn verified(api: &SimulatedApi, arguments: &[&str]) -> (String, Option<i32>) {
+    let output = run(api, &[&["verify"], arguments].concat()).await;
+    (text(&output.stdout).to_owned() + text(&output.stderr), output.status.code())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_run_commands_learns_which_right_is_missing() {
+    let api = cluster().await;
+    answer_by(&api, good());
+    let message = "pods \"web\" is forbidden: User \"jane\" cannot create resource \"pods/exec\"";
+    api.fault(Verb::Get, "/exec?", 1, Fault::Refuse { code: 403, reason: "Forbidden", message, retry_after: None });
+    let (said, code) = verified(&api, &["shop/web"]).await;
+    assert_eq!(
+        said,
+        "pass  pod        container iis carries the credential spec of WebApp1\n\
+         fail  container  the API server runs no command in the container, 403: pods \\\"web\\\" is forbidden: User \\\"jane\\\" cannot create resource \\\"pods/exec\\\" [exec-refused]\n                 \
+         -> create pods/exec is the right that is needed: kubectl create role gmsa-verify --namespace shop --verb=create,get --resource=pods/exec, then bind it\n"
+    );
+    assert_eq!(code, Some(1));
+    assert_eq!(api.count(Verb::Get, "/exec?"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_have_an_identity_is_not_asked() {
+    let api = cluster().await;
+    answer_by(&api, good());
+    let change = |change: fn(&mut Value)| {
+        let mut pod = running();
+        change(&mut pod);
+        api.apply(pod);
+    };
+    let first = |said: &str| said.lines().next().unwrap().to_owned();
+    for (changed, expected) in [
+        (
+            (|pod| pod["spec"]["os"] = json!({"name": "linux"})) as fn(&mut Value),
+            "fail  pod  the pod is for Linux (spec.os.name), so it has no GMSA [no-credential-spec]",
+        ),
+        (
+            |pod| pod["spec"]["securityContext"] = Value::Null,
+            "fail  pod  container iis does not use GMSA [no-credential-spec]",
+        ),
+        (
+            |pod| pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = Value::Null,
+            "fail  pod  the pod names a credential spec and carries no contents: it was created before the webhook, or past it [name-without-contents]",
+        ),
+        (
+            |pod| {
+                let contents = json!({"DomainJoinConfig": {"DnsName": "a & b", "MachineAccountName": "x"}}).to_string();
+                pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = json!(contents);
+            },
+            "fail  pod  DnsName in the contents that the pod carries is not a name: \"a & b\" [dns-name]",
+        ),
+    ] {
+        change(changed);
+        let (said, code) = verified(&api, &["shop/web"]).await;
+        assert_eq!((first(&said).as_str(), code), (expected, Some(1)));
+    }
+    change(|pod| {
+        pod["status"]["containerStatuses"] =
+            json!([{"name": "iis", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}}]);
+    });
+    let (said, code) = verified(&api, &["shop/web"]).await;
+    assert_eq!(
+        (said.lines().nth(1).unwrap(), code),
+        ("fail  container  container iis waits: CrashLoopBackOff: back-off [not-started]", Some(1))
+    );
+    assert_eq!(api.count(Verb::Get, "/exec?"), 0);
+    for (arguments, error) in [
+        (&["shop/web", "-c", "other"][..], "error: the pod has no container \"other\"\n"),
+        (&["shop/none"], "error: there is no pod shop/none\n"),
+        (&["a/b/c"], "error: \"a/b/c\" is not NAMESPACE/NAME of a pod\n"),
+    ] {
+        assert_eq!(verified(&api, arguments).await, (error.to_owned(), Some(2)));
+    }
+}

@@ -1,0 +1,26 @@
+//! Credential specs. The first byte says what the rest is: two contents texts with a NUL between them (`0`), a `credspec` that
+//! is printed (`1`), and what is linted, or was written by `Get-ADDomain` or for Docker (any other).
+
+#![no_main]
+
+#[path = "../../tests/support/hostile.rs"]
+#[allow(dead_code, reason = "shared with the other targets")]
+mod hostile;
+#[path = "../../tests/server/contract/oracle.rs"]
+#[allow(dead_code, reason = "shared with the tests")]
+mod oracle;
+#[path = "../../tests/support/slow_json.rs"]
+mod slow_json;
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    let mut rest = text.chars();
+    match rest.next() {
+        Some('0') => {
+            if let Some((one, other)) = rest.as_str().split_once('\0') {
+                hostile::compared(one, other);
+            }
+        }
+        Some('1') => hostile::contents(rest.as_str().as_bytes()),
+        _ => hostile::linted(rest.as_str()),
+    }
+});

@@ -1,0 +1,72 @@
+//! What `certs issue` leaves in a folder.
+
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::tls::files::Files;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+fn request(folder: &Path) -> Issue {
+    Issue {
+        folder: folder.to_owned(),
+        names: vec!["gmsa-webhook.gmsa.svc".to_owned()],
+        ca_lifetime: 100 * DAY,
+        leaf_lifetime: 10 * DAY,
+    }
+}
+
+#[test]
+fn the_authority_is_made_once_and_leaves_whenever_asked_for() {
+    let root = TempDir::new().unwrap();
+    let folder = root.path().join("new/certs");
+    let file = |name: &str| folder.join(name);
+    let now = SystemTime::now();
+    let load = || Files { cert: file("tls.crt"), key: file("tls.key") }.load(now).unwrap();
+    let (first, _) = issue(&request(&folder), now).unwrap();
+    let (authority, leaf) = (fs::read(file("ca.crt")).unwrap(), load());
+    let (second, _) = issue(&request(&folder), now).unwrap();
+    assert!(first.contains("\nsigned by a new certificate authority: "), "{first}");
+    assert!(second.contains("\nsigned by the existing certificate authority: "), "{second}");
+    assert_eq!(fs::read(file("ca.crt")).unwrap(), authority);
+    assert_ne!(leaf.summary().serial, load().summary().serial);
+    assert!(second.starts_with(&format!("certificate: {}\n", load().summary())), "{second}");
+    for (name, mode) in [("ca.key", 0o600), ("tls.key", 0o600), ("ca.crt", 0o644), ("tls.crt", 0o644)] {
+        let found = fs::metadata(file(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(found & !mode, 0, "{name} has mode {found:o}");
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);
+}
+
+#[test]
+fn an_authority_that_cannot_be_used_is_not_replaced() {
+    let root = TempDir::new().unwrap();
+    let [ca_cert, ca_key] = ["ca.crt", "ca.key"].map(|name| root.path().join(name));
+    let now = SystemTime::now();
+    let error = |now| format!("{:#}", issue(&request(root.path()), now).unwrap_err());
+    issue(&request(root.path()), now).unwrap();
+    assert_eq!(
+        error(now + 100 * DAY),
+        format!("{} expired: move it and its key away to have a new certificate authority created", ca_cert.display())
+    );
+    fs::remove_file(&ca_key).unwrap();
+    assert_eq!(error(now), format!("cannot read {}: No such file or directory (os error 2)", ca_key.display()));
+    fs::write(&ca_key, rcgen::KeyPair::generate().unwrap().serialize_pem()).unwrap();
+    let failed = format!("cannot issue a certificate with {}", ca_cert.display());
+    assert_eq!(error(now), format!("{failed}: the private key is not the key of the certificate authority"));
+}
+
+#[test]
+fn a_name_that_cannot_be_certified_is_refused() {
+    let root = TempDir::new().unwrap();
+    for (names, reason) in [
+        (vec![], "a serving certificate needs a name"),
+        (vec!["ä"], "a name for the certificate is neither a DNS name nor an IP address"),
+    ] {
+        let names = names.into_iter().map(str::to_owned).collect();
+        let error = issue(&Issue { names, ..request(root.path()) }, SystemTime::now()).unwrap_err();
+        assert_eq!(error.chain().nth(1).unwrap().to_string(), reason);
+    }
+}

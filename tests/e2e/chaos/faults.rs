@@ -1,0 +1,207 @@
+//! The faults, in the order in which they come.
+
+use std::{fmt, fs, path::PathBuf, time::Duration};
+
+use rustix::process::Signal;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::{Deployment, proxy::Watches, replica::Log, traffic::Traffic};
+use crate::{
+    certificates::{SECRET, ask, signing, until_another_signs},
+    control_plane::{SERVICE, until},
+};
+
+/// How long a fault lasts, where it has no length of its own.
+const LENGTH: Duration = Duration::from_secs(15);
+/// How long etcd is stopped, and logs are not read.
+const LONG: Duration = Duration::from_secs(20);
+/// How long watches are held back: longer than the webhook takes to find out.
+const HELD_BACK: Duration = Duration::from_secs(90);
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    Nothing,
+    RollingRestart,
+    Killed,
+    Hangs,
+    AllKilled,
+    ApiServerRestarted,
+    EtcdStopped,
+    Watch(Watches),
+    Rotation,
+    SecretDamaged,
+    SecretDeleted,
+    LogNotRead,
+    LogDiskFull,
+    Clock,
+}
+
+impl Fault {
+    pub const ALL: [Self; 18] = [
+        Self::Nothing,
+        Self::RollingRestart,
+        Self::Killed,
+        Self::Hangs,
+        Self::AllKilled,
+        Self::ApiServerRestarted,
+        Self::EtcdStopped,
+        Self::Watch(Watches::Cut),
+        Self::Watch(Watches::HeldBack),
+        Self::Watch(Watches::Answered(410)),
+        Self::Watch(Watches::Answered(429)),
+        Self::Watch(Watches::Answered(500)),
+        Self::Rotation,
+        Self::SecretDamaged,
+        Self::SecretDeleted,
+        Self::LogNotRead,
+        Self::LogDiskFull,
+        Self::Clock,
+    ];
+
+    /// Whether the aim is that no pod is refused.
+    pub fn must_refuse_none(self) -> bool {
+        matches!(
+            self,
+            Self::Nothing
+                | Self::RollingRestart
+                | Self::Watch(_)
+                | Self::Rotation
+                | Self::SecretDamaged
+                | Self::SecretDeleted
+                | Self::LogNotRead
+                | Self::LogDiskFull
+                | Self::Clock
+        )
+    }
+
+    /// What must be there before it begins; nothing where this machine cannot have it.
+    pub async fn prepare(self, deployment: &mut Deployment) -> Option<()> {
+        if self == Self::Clock {
+            let library = faketime()?;
+            let time = deployment.start.folder.join("time");
+            fs::write(&time, "-100d\n").unwrap();
+            deployment.start.clock = Some((library, time));
+            // Those that know the right time would make certificates of today.
+            let replicas = deployment.remove_all();
+            deployment.client().merge(SECRET, &json!({"data": null})).await.unwrap();
+            for _ in 0..replicas {
+                deployment.add().await;
+            }
+        }
+        Some(())
+    }
+
+    /// Lets it happen. Gives when it was over, and when the credential spec changed.
+    pub async fn run(self, deployment: &mut Deployment, traffic: &Traffic) -> (Instant, Option<Instant>) {
+        let mut changed = None;
+        match self {
+            Self::Nothing => {
+                changed = Some(deployment.change(traffic).await);
+                sleep(LENGTH).await;
+            }
+            Self::RollingRestart => deployment.roll().await,
+            Self::Killed => deployment.kill(1).await,
+            Self::Hangs => {
+                deployment.replicas[0].signal(Signal::STOP);
+                sleep(LONG).await;
+                deployment.replicas[0].signal(Signal::CONT);
+            }
+            Self::AllKilled => deployment.kill(deployment.replicas.len()).await,
+            Self::ApiServerRestarted => {
+                deployment.control_plane.kill_api_server();
+                deployment.control_plane.restart_api_server().await;
+            }
+            Self::EtcdStopped => {
+                deployment.control_plane.signal_etcd(Signal::STOP);
+                sleep(LONG).await;
+                deployment.control_plane.signal_etcd(Signal::CONT);
+            }
+            Self::Watch(watches) => {
+                deployment.proxy.set(watches);
+                sleep(Duration::from_secs(2)).await;
+                changed = Some(deployment.change(traffic).await);
+                sleep(if watches == Watches::HeldBack { HELD_BACK } else { LENGTH }).await;
+                deployment.proxy.set(Watches::Pass);
+            }
+            Self::Rotation => {
+                let before = ask(deployment.client(), &format!("chaos-{}", deployment.edition)).await;
+                until_another_signs(deployment.client(), &before).await;
+            }
+            Self::SecretDamaged => {
+                let damage = json!({"data": {"tls.crt": "ZGFtYWdlZA==", "authorities.json": "ew=="}});
+                deployment.client().merge(SECRET, &damage).await.unwrap();
+                until_signing(deployment).await;
+            }
+            Self::SecretDeleted => {
+                deployment.client().delete(SECRET).await.unwrap();
+                sleep(LENGTH).await;
+                let name = SECRET.rsplit('/').next();
+                let secret =
+                    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque"});
+                let secrets = format!("/api/v1/namespaces/{SERVICE}/secrets");
+                deployment.client().create(&secrets, &secret).await.unwrap();
+                until_signing(deployment).await;
+            }
+            Self::LogNotRead => {
+                for hold in [true, false] {
+                    deployment.replicas.iter().for_each(|replica| replica.hold_log(hold));
+                    if hold {
+                        sleep(LONG).await;
+                    }
+                }
+            }
+            Self::LogDiskFull => {
+                deployment.start.log = Log::FullDisk;
+                deployment.roll().await;
+                sleep(LENGTH).await;
+                deployment.start.log = Log::Read;
+                deployment.roll().await;
+            }
+            Self::Clock => {
+                let before = deployment.leaf().await;
+                fs::write(deployment.start.folder.join("time"), "+0\n").unwrap();
+                until("the certificate is renewed", async || {
+                    deployment.leaf().await.filter(|leaf| Some(leaf) != before.as_ref())
+                })
+                .await;
+            }
+        }
+        (Instant::now(), changed)
+    }
+}
+
+/// Waits until there is an authority in the Secret again.
+async fn until_signing(deployment: &Deployment) {
+    until("the Secret is repaired", async || signing(deployment.client()).await).await;
+}
+
+/// The library that shows a process another time.
+fn faketime() -> Option<PathBuf> {
+    let folders = ["/usr/lib/x86_64-linux-gnu/faketime", "/usr/lib/aarch64-linux-gnu/faketime", "/usr/lib64/faketime"];
+    folders.iter().map(|folder| PathBuf::from(folder).join("libfaketimeMT.so.1")).find(|library| library.exists())
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("no fault"),
+            Self::RollingRestart => f.write_str("rolling restart of the replicas"),
+            Self::Killed => f.write_str("one replica: kill -9"),
+            Self::Hangs => f.write_str("one replica hangs for 20 s"),
+            Self::AllKilled => f.write_str("all replicas: kill -9 at once"),
+            Self::ApiServerRestarted => f.write_str("API server: kill -9, restarted"),
+            Self::EtcdStopped => f.write_str("etcd stopped for 20 s"),
+            Self::Watch(Watches::HeldBack) => f.write_str("watch held back for 90 s"),
+            Self::Watch(Watches::Answered(code)) => write!(f, "watch answered with {code} for 15 s"),
+            Self::Watch(_) => f.write_str("watch cut for 15 s"),
+            Self::Rotation => f.write_str("certificates and CA rotated"),
+            Self::SecretDamaged => f.write_str("Secret with the certificates damaged"),
+            Self::SecretDeleted => f.write_str("Secret deleted, created again after 15 s"),
+            Self::LogNotRead => f.write_str("log not read for 20 s"),
+            Self::LogDiskFull => f.write_str("log on a full disk, from one rolling restart to the next"),
+            Self::Clock => f.write_str("clock 100 days on, certificate due for renewal"),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Reviews sent to the replicas themselves, as the API server sends them, each with the one right answer.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::{
+    task::{JoinHandle, JoinSet},
+    time::{Instant, MissedTickBehavior, interval},
+};
+
+use crate::{
+    certificates::NAME,
+    control_plane::{Client, Refusal},
+    pods::{filled, gmsa, pod},
+    world::{USER, VISITOR, WEB},
+};
+
+/// Between two batches of reviews.
+const TICK: Duration = Duration::from_millis(20);
+/// How long it is measured what is possible, and with how many at once.
+const MEASURED: Duration = Duration::from_secs(3);
+const AT_ONCE: usize = 16;
+
+/// A review and what must come back.
+struct Case {
+    path: &'static str,
+    body: Value,
+    right: Right,
+}
+
+enum Right {
+    Patched,
+    Allowed,
+    Denied(u64),
+    Http(u16),
+}
+
+fn cases() -> Vec<Case> {
+    let review = |pod: Value| {
+        json!({
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": "c0ffee00-0000-4000-8000-000000000001",
+                "kind": {"group": "", "version": "v1", "kind": "Pod"},
+                "namespace": NAME,
+                "operation": "CREATE",
+                "object": pod,
+                "oldObject": null,
+            },
+        })
+    };
+    let with = |account: &str, context: Value| review(pod("soaked", account, &json!({"securityContext": context})));
+    let case = |path, body, right| Case { path, body, right };
+    vec![
+        case("/mutate", with(USER, gmsa("web")), Right::Patched),
+        case("/validate", with(USER, filled("web", WEB)), Right::Allowed),
+        case("/mutate", with(USER, json!({})), Right::Allowed),
+        case("/validate", with(USER, filled("web", "{}")), Right::Denied(422)),
+        case("/validate", with(VISITOR, filled("web", WEB)), Right::Denied(403)),
+        case("/mutate", with(USER, gmsa("unknown")), Right::Denied(404)),
+        case("/validate", json!({"kind": "AdmissionReview"}), Right::Http(400)),
+    ]
+}
+
+/// Posts a case; gives nothing where the answer is right, and else what came.
+async fn post(client: &Client, case: &Case) -> Result<(), Result<Value, Refusal>> {
+    let answer = client.create(&format!("{}?timeout=10s", case.path), &case.body).await;
+    let right = match (&answer, &case.right) {
+        (Err(refusal), Right::Http(code)) => refusal.code == *code,
+        (Ok(answer), right) if answer["response"]["uid"] == case.body["request"]["uid"] => {
+            let response = &answer["response"];
+            match right {
+                Right::Patched => response["allowed"] == true && is_expected(&response["patch"]),
+                Right::Allowed => response["allowed"] == true && response.get("patch").is_none(),
+                Right::Denied(code) => response["allowed"] == false && response["status"]["code"] == *code,
+                Right::Http(_) => false,
+            }
+        }
+        _ => false,
+    };
+    if right { Ok(()) } else { Err(answer) }
+}
+
+fn is_expected(encoded: &Value) -> bool {
+    let bytes = encoded.as_str().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default();
+    let patch: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let place = "/spec/securityContext/windowsOptions/gmsaCredentialSpec";
+    patch == json!([{"op": "add", "path": place, "value": WEB}])
+}
+
+fn clients(addresses: &[SocketAddr]) -> Vec<Client> {
+    let client = |address: &SocketAddr| {
+        let mut config = kube::Config::new(format!("https://{address}").parse().unwrap());
+        // The certificate is replaced meanwhile, and whether it is trusted is what the API server's pods show.
+        config.accept_invalid_certs = true;
+        Client::with(config)
+    };
+    addresses.iter().map(client).collect()
+}
+
+/// How many reviews per second are answered at most.
+pub async fn measure(addresses: &[SocketAddr]) -> f64 {
+    let (clients, cases) = (clients(addresses), cases());
+    let (begun, answered) = (Instant::now(), AtomicUsize::new(0));
+    join_all((0..AT_ONCE).map(async |worker| {
+        let mut number = worker;
+        while begun.elapsed() < MEASURED {
+            let answer = post(&clients[number % clients.len()], &cases[number / clients.len() % cases.len()]).await;
+            assert!(answer.is_ok(), "{answer:?}");
+            answered.fetch_add(1, Ordering::Relaxed);
+            number += 1;
+        }
+    }))
+    .await;
+    f64::from(u32::try_from(answered.into_inner()).unwrap()) / begun.elapsed().as_secs_f64()
+}
+
+/// What became of reviews.
+#[derive(Default)]
+pub struct Tally {
+    /// How long each right answer took.
+    pub micros: Vec<u32>,
+    /// Failed while that was to be expected.
+    pub unavailable: usize,
+    pub wrong: Vec<String>,
+}
+
+/// Reviews at a steady rate. It stops when it is dropped.
+pub struct Load {
+    tally: Arc<Mutex<Tally>>,
+    pause: Arc<AtomicBool>,
+    tolerate: Arc<AtomicBool>,
+    task: JoinHandle<()>,
+}
+
+impl Load {
+    pub fn start(addresses: &[SocketAddr], rate: f64) -> Self {
+        let (tally, pause, tolerate) =
+            (Arc::<Mutex<Tally>>::default(), Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let (seen, paused, tolerated) = (Arc::clone(&tally), Arc::clone(&pause), Arc::clone(&tolerate));
+        let (clients, cases) = (clients(addresses), Arc::new(cases()));
+        let task = tokio::spawn(async move {
+            let mut ticks = interval(TICK);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let (mut number, mut due, mut under_way) = (0, 0.0, JoinSet::new());
+            loop {
+                ticks.tick().await;
+                while under_way.try_join_next().is_some() {}
+                due += if paused.load(Ordering::Relaxed) { 0.0 } else { rate * TICK.as_secs_f64() };
+                while due >= 1.0 {
+                    due -= 1.0;
+                    number += 1;
+                    let client = clients[number % clients.len()].clone();
+                    let (cases, seen, tolerated) = (Arc::clone(&cases), Arc::clone(&seen), Arc::clone(&tolerated));
+                    under_way.spawn(async move {
+                        let begun = Instant::now();
+                        // A question that began or ends while the API server is away may fail.
+                        let before = tolerated.load(Ordering::Relaxed);
+                        let answer = post(&client, &cases[number / 2 % cases.len()]).await;
+                        let may_fail = before || tolerated.load(Ordering::Relaxed);
+                        let mut seen = seen.lock().unwrap();
+                        match answer {
+                            Ok(()) => seen.micros.push(u32::try_from(begun.elapsed().as_micros()).unwrap_or(u32::MAX)),
+                            Err(Ok(answer))
+                                if may_fail && answer["response"]["status"]["code"].as_u64() >= Some(500) =>
+                            {
+                                seen.unavailable += 1;
+                            }
+                            Err(answer) => seen.wrong.push(format!("{answer:?}")),
+                        }
+                    });
+                }
+            }
+        });
+        Self { tally, pause, tolerate, task }
+    }
+
+    /// Whether nothing is sent.
+    pub fn pause(&self, pause: bool) {
+        self.pause.store(pause, Ordering::Relaxed);
+    }
+
+    /// Whether a review may fail because the API server is away.
+    pub fn tolerate(&self, tolerate: bool) {
+        self.tolerate.store(tolerate, Ordering::Relaxed);
+    }
+
+    /// What became of the reviews since the last call.
+    pub fn take(&self) -> Tally {
+        std::mem::take(&mut self.tally.lock().unwrap())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

@@ -1,0 +1,271 @@
+//! The whole path with the tool alone: from the account in the directory, as PowerShell prints it, to pods that carry what a
+//! changed credential spec says; and the fields that the API server refuses in a Windows pod.
+
+use gmsa_core::admission::pod::fields::{FIELDS, Field};
+use serde_json::{Value, json};
+
+use crate::{
+    doctor::put_in_service,
+    nodes::{join, run_pods},
+    plane::{Plane, printed},
+    release::Release,
+    tool::Tool,
+    walkthrough::DOMAIN,
+};
+
+/// What `Get-ADServiceAccount WebApp1 -Properties * | ConvertTo-Json` prints, the parts that matter and some that do not. The
+/// account is disabled, no host may fetch its password, and its tickets are encrypted with RC4.
+const ACCOUNT: &str = r#"{
+    "AccountExpirationDate":  null,
+    "DistinguishedName":  "CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com",
+    "DNSHostName":  "webapp1.contoso.com",
+    "Enabled":  false,
+    "KerberosEncryptionType":  [
+                                   4
+                               ],
+    "msDS-SupportedEncryptionTypes":  4,
+    "ObjectClass":  "msDS-GroupManagedServiceAccount",
+    "ObjectGUID":  "850ad035-f87e-4846-b6bf-403235381858",
+    "PrincipalsAllowedToRetrieveManagedPassword":  [
+
+                                                   ],
+    "SamAccountName":  "WebApp1$",
+    "ServicePrincipalNames":  [
+                                  "host/WebApp1",
+                                  "host/WebApp1.contoso.com"
+                              ],
+    "SID":  {
+                "BinaryLength":  28,
+                "AccountDomainSid":  "S-1-5-21-2126449477-2524075714-3094792973",
+                "Value":  "S-1-5-21-2126449477-2524075714-3094792973-1103"
+            },
+    "userAccountControl":  4098
+}
+"#;
+
+const LINTED: &str = "\
+error[account-disabled] account.json: account WebApp1
+  Enabled: is false
+  so: the domain refuses every logon of the account
+  fix: Set-ADServiceAccount 'WebApp1' -Enabled $true
+
+error[account-hosts] account.json: account WebApp1
+  PrincipalsAllowedToRetrieveManagedPassword: is empty
+  so: no host gets the password, so no container starts with the account
+  fix: Set-ADServiceAccount 'WebApp1' -PrincipalsAllowedToRetrieveManagedPassword GROUP, a group of the nodes, or of the user that the plugin logs on as
+
+warning[account-encryption] account.json: account WebApp1
+  msDS-SupportedEncryptionTypes: holds RC4 alone
+  so: domain controllers are being moved off RC4: which tickets the account gets depends on their updates and settings
+  fix: Set-ADServiceAccount 'WebApp1' -KerberosEncryptionType AES128,AES256, then wait for the password to change
+
+2 errors, 1 warning in 1 object
+";
+
+/// A Deployment for Windows with a field that only Linux has.
+const DEPLOYMENT: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+spec:
+  selector:
+    matchLabels: {app: web}
+  template:
+    metadata:
+      labels: {app: web}
+    spec:
+      serviceAccountName: web
+      os: {name: windows}
+      nodeSelector: {kubernetes.io/os: windows, node.kubernetes.io/windows-build: 10.0.20348}
+      securityContext:
+        windowsOptions:
+          gmsaCredentialSpecName: webapp1
+      containers:
+      - name: iis
+        image: mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022
+        securityContext:
+          runAsUser: 1000
+";
+
+const LINUX_FIELD: &str = "\
+OBJECT               SLOT          CREDENTIAL SPEC  RESULT
+Deployment shop/web  pod template  webapp1          gets its contents
+
+error[linux-only] web.yaml:22: Deployment shop/web
+  spec.template.spec.containers[0].securityContext.runAsUser: container \"iis\" sets securityContext.runAsUser: the API server refuses it with spec.os.name: windows
+  fix: remove the field
+
+1 error in 4 objects
+";
+
+const CHECK: &str = "check -f webapp1.yaml -f grant.yaml -f web.yaml";
+const CLEAN: &str = "no problems found in 1 object\n";
+
+#[test]
+fn from_the_account_to_the_new_contents_of_running_pods() {
+    let plane = Plane::start();
+    let tool = Tool::new(&plane);
+    at_the_desk(&tool);
+    in_the_cluster(&plane, &tool);
+}
+
+fn at_the_desk(tool: &Tool<'_>) {
+    tool.write("account.json", ACCOUNT);
+    assert_eq!(tool.gmsa("account lint -f account.json"), (LINTED.to_owned(), 1));
+    let fixed = ACCOUNT
+        .replace("\"Enabled\":  false", "\"Enabled\":  true")
+        .replace("4098", "4096")
+        .replace("                                   4\n", "                                   24\n")
+        .replace("Types\":  4,", "Types\":  24,")
+        .replace("Password\":  [\n\n", "Password\":  [\n\"CN=WebApp1 Hosts,CN=Users,DC=contoso,DC=com\"\n");
+    tool.write("account.json", &fixed);
+    assert_eq!(tool.gmsa("account lint -f account.json"), (CLEAN.to_owned(), 0));
+
+    tool.write("domain.json", DOMAIN);
+    let made = tool.gmsa("credspec new --account WebApp1 --from-ad domain.json --out webapp1.yaml");
+    assert_eq!(made, ("webapp1.yaml written\n".to_owned(), 0));
+    assert_eq!(tool.gmsa("account lint -f account.json --credspec webapp1.yaml"), (CLEAN.to_owned(), 0));
+    let (grant, code) = tool.gmsa("grant --credspec webapp1 --serviceaccount shop:web");
+    assert_eq!(code, 0);
+    tool.write("grant.yaml", &grant);
+    let may =
+        "CREDENTIAL SPEC  BY\nwebapp1          RoleBinding gmsa-use-webapp1-web of ClusterRole gmsa-use-webapp1\n";
+    tool.write("state.yaml", &format!("{}---\n{grant}", tool.read("webapp1.yaml")));
+    assert_eq!(tool.gmsa("can shop:web --state state.yaml"), (may.to_owned(), 0));
+
+    tool.write("web.yaml", DEPLOYMENT);
+    assert_eq!(tool.gmsa(CHECK), (LINUX_FIELD.to_owned(), 1));
+    tool.write("web.yaml", &DEPLOYMENT.replace("        securityContext:\n          runAsUser: 1000\n", ""));
+    assert_eq!(tool.gmsa(CHECK).1, 0);
+}
+
+fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
+    let release = Release::install(plane);
+    put_in_service(&release);
+    let _replica = release.start_replica();
+    join(plane, "windows-1", "windows");
+    plane.create_namespace("shop");
+    printed(tool.kubectl("create serviceaccount web --namespace shop"));
+    assert_eq!(tool.gmsa("doctor --wait 60").1, 0);
+    // What the check said of the field is what the API server does.
+    tool.write("linux.yaml", DEPLOYMENT);
+    let (dry_run, code) = tool.gmsa("grant --credspec webapp1 --serviceaccount shop:web --dry-run=server");
+    assert_eq!(
+        (dry_run.as_str(), code),
+        (
+            "clusterrole/gmsa-use-webapp1 applied (server dry run)\n\
+             rolebinding/gmsa-use-webapp1-web applied in shop (server dry run)\n",
+            0
+        )
+    );
+    printed(tool.kubectl("apply -f webapp1.yaml -f grant.yaml"));
+    plane.until("the cluster grants it", || tool.gmsa("check --live -f web.yaml").1 == 0);
+    let warned = tool.kubectl("apply --dry-run=server -f linux.yaml");
+    let warned = String::from_utf8(warned.stderr).unwrap();
+    let refusal =
+        "container \"iis\" sets securityContext.runAsUser: the API server refuses it with spec.os.name: windows";
+    assert!(warned.contains(refusal), "{warned}");
+    printed(tool.kubectl("apply -f web.yaml"));
+    run_pods(plane, "shop", "windows-1", 1);
+    let [old] = pods(plane).try_into().unwrap();
+    assert_eq!(carried(&old), contents(tool));
+    assert_eq!(tool.gmsa("outdated"), (CLEAN.to_owned(), 0));
+
+    tool.gmsa(
+        "credspec new --account WebApp1 --additional-account Reports --from-ad domain.json --out webapp1.yaml --force",
+    );
+    printed(tool.kubectl("apply -f webapp1.yaml"));
+    let report = format!(
+        "\
+warning[contents-outdated] Deployment shop/web
+  1 of its pods carry other contents than their credential spec has now: {}
+  so: they keep what they were made with until they are replaced
+  fix: kubectl gmsa outdated --restart, or: kubectl rollout restart deployment/web --namespace shop
+
+1 warning in 1 object
+",
+        old["metadata"]["name"].as_str().unwrap()
+    );
+    assert_eq!(tool.gmsa("outdated"), (report.clone(), 1));
+    let dry = "deployment/web restarted in shop (server dry run)\n";
+    assert_eq!(tool.gmsa("outdated --restart --dry-run=server"), (report.clone() + dry, 1));
+    assert_eq!(tool.gmsa("outdated --restart --yes"), (report + "deployment/web restarted in shop\n", 0));
+    // The old pod leaves when the new one is ready; there is no kubelet that ends it.
+    run_pods(plane, "shop", "windows-1", 2);
+    plane.until("the old pod is told to go", || {
+        pods(plane).iter().any(|pod| !pod["metadata"]["deletionTimestamp"].is_null())
+    });
+    let new: Vec<Value> =
+        pods(plane).into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
+    assert_eq!(new.iter().map(carried).collect::<Vec<_>>(), [contents(tool)]);
+    assert!(contents(tool).contains("Reports"));
+    assert_eq!(tool.gmsa("outdated"), (CLEAN.to_owned(), 0));
+
+    let revoked = tool.gmsa("grant --credspec webapp1 --serviceaccount shop:web --revoke --apply");
+    assert_eq!(revoked, ("rolebinding/gmsa-use-webapp1-web deleted in shop\n".to_owned(), 0));
+    assert_eq!(tool.gmsa("can shop:web"), ("none\n".to_owned(), 0));
+}
+
+fn pods(plane: &Plane) -> Vec<Value> {
+    let pods = plane.kubectl_prints(["get", "pods", "--namespace", "shop", "-o", "json"]);
+    serde_json::from_str::<Value>(&pods).unwrap()["items"].as_array().cloned().unwrap()
+}
+
+fn carried(pod: &Value) -> String {
+    pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"].as_str().unwrap().to_owned()
+}
+
+/// What the file says that pods carry.
+fn contents(tool: &Tool<'_>) -> String {
+    let made: Value = serde_saphyr::from_str(&tool.read("webapp1.yaml")).unwrap();
+    made["credspec"].to_string()
+}
+
+/// A value that the API server takes of a field on Linux.
+fn value(name: &str) -> Value {
+    match name {
+        "hostUsers" | "allowPrivilegeEscalation" => json!(false),
+        "appArmorProfile" | "seccompProfile" => json!({"type": "RuntimeDefault"}),
+        "capabilities" => json!({"drop": ["ALL"]}),
+        "fsGroup" | "runAsGroup" | "runAsUser" => json!(1000),
+        "fsGroupChangePolicy" => json!("Always"),
+        "procMount" => json!("Default"),
+        "seLinuxChangePolicy" => json!("MountOption"),
+        "seLinuxOptions" => json!({"level": "s0"}),
+        "supplementalGroups" => json!([1000]),
+        "supplementalGroupsPolicy" => json!("Merge"),
+        "sysctls" => json!([{"name": "kernel.shm_rmid_forced", "value": "1"}]),
+        _ => json!(true),
+    }
+}
+
+#[test]
+fn the_api_server_refuses_in_windows_pods_what_the_list_says() {
+    let plane = Plane::start();
+    let of_container =
+        ["allowPrivilegeEscalation", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem"];
+    let mut otherwise = Vec::new();
+    for Field { path, is_refused, .. } in FIELDS.iter().filter(|field| field.is_refused) {
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": "default"},
+            "spec": {"os": {"name": "windows"}, "containers": [{"name": "a", "image": "a"}]},
+        });
+        let name = path.rsplit('.').next().unwrap();
+        match path.strip_prefix("securityContext.") {
+            None => pod["spec"][name] = value(name),
+            Some(_) if of_container.contains(&name) => {
+                pod["spec"]["containers"][0]["securityContext"] = json!({name: value(name)});
+            }
+            Some(_) => pod["spec"]["securityContext"] = json!({name: value(name)}),
+        }
+        let output = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string());
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_so = said.contains("windows") && said.to_lowercase().contains(&name.to_lowercase());
+        if output.status.success() == *is_refused || !is_so {
+            otherwise.push(format!("{path}: {said}"));
+        }
+    }
+    assert!(otherwise.is_empty(), "{}", otherwise.join("\n"));
+}
