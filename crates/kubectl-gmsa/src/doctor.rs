@@ -27,10 +27,10 @@ use super::{
 };
 
 mod certificate;
-mod install;
+pub(super) mod install;
 mod nodes;
 mod one_pod;
-mod service;
+pub(super) mod service;
 pub(super) mod usage;
 
 /// How long `--wait` pauses between two rounds of checks.

@@ -191,3 +191,40 @@ async fn without_a_cluster_it_says_why() {
         "error: cannot read the kubeconfig none: failed to read kubeconfig from '\"none\"': No such file or directory (os error 2)\n"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn version_is_that_of_the_plugin_and_of_the_running_webhook() {
+    let plugin = env!("CARGO_PKG_VERSION");
+    let mut api = healthy().await;
+    // Its replicas cannot be asked, so their image says it.
+    let output = run(&api, &["version"]).await;
+    let both = format!("plugin   {plugin}\nwebhook  0.1.0\n");
+    assert_eq!((text(&output.stdout), output.status.code()), (both.as_str(), Some(0)));
+
+    let metrics = "gmsa_webhook_build_info{version=\"0.2.0\"} 1\n# EOF\n";
+    api.fault(Verb::Get, "/pods/webhook-a:9090/proxy/metrics", usize::MAX, Fault::Text(200, metrics));
+    let output = run(&api, &["version", "-o", "json"]).await;
+    let versions: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(versions, json!({"plugin": plugin, "webhook": ["0.2.0"]}));
+
+    api.delete("endpointslices", "gmsa", "webhook-1");
+    let output = run(&api, &["version"]).await;
+    let nothing = format!("plugin   {plugin}\nwebhook  unknown: no replica of gmsa/webhook is ready\n");
+    assert_eq!((text(&output.stdout), output.status.code()), (nothing.as_str(), Some(0)));
+    api.delete("mutatingwebhookconfigurations", "", "gmsa");
+    api.delete("validatingwebhookconfigurations", "", "gmsa");
+    let output = run(&api, &["version", "-o", "json"]).await;
+    let versions: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(versions, json!({"plugin": plugin, "webhook": [], "error": "no GMSA webhook is installed"}));
+
+    api.stop().await;
+    let output = run(&api, &["version"]).await;
+    let start = format!("plugin   {plugin}\nwebhook  unknown: the API server cannot be reached: ");
+    assert!(text(&output.stdout).starts_with(&start), "{}", text(&output.stdout));
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+    let folder = tempfile::tempdir().unwrap();
+    let output = program(folder.path()).arg("version").output().unwrap();
+    let start = format!("plugin   {plugin}\nwebhook  unknown: the kubeconfig does not lead to a cluster: ");
+    assert!(text(&output.stdout).starts_with(&start), "{}", text(&output.stdout));
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+}
