@@ -1,6 +1,6 @@
 //! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
 //!
-//! What always holds: nothing is changed in the cluster. The one request that is not a read is a Pod that the API server
+//! Invariants: nothing is changed in the cluster. The one request that is not a read is a Pod that the API server
 //! creates as a dry run, which shows whether it can call the webhook. What the user may not read is a warning, not a failure.
 
 use std::{

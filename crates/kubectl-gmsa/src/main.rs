@@ -1,7 +1,6 @@
 //! `kubectl gmsa`: finds mistakes before they fail a pod.
 //!
-//! What always holds: what is typed is not what holds (clap's structs end here); nothing is written to a cluster without
-//! `--apply`, and no file is overwritten without `--force`; the exit code is 0 for clean, 1 for findings, 2 for what could
+//! Invariants: no command changes the cluster without `--apply` or `--restart`, and no file is overwritten without `--force`; the exit code is 0 for clean, 1 for findings, 2 for what could
 //! not be done.
 
 use std::{

@@ -1,6 +1,6 @@
 //! `version`: the version of the plugin, and of the webhook in the cluster.
 //!
-//! What always holds: without a cluster it says why and is clean all the same, and no cluster keeps it waiting for long.
+//! Invariants: without a cluster it says why and is clean all the same, and no cluster keeps it waiting for long.
 
 use std::time::Duration;
 

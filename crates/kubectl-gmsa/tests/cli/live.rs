@@ -149,6 +149,19 @@ async fn what_is_revoked_is_deleted_and_what_is_left_is_said() {
     let left = "there is no rolebinding/gmsa-use-webapp1-api in shop\n\
                 shop:api may still use webapp1, by ClusterRoleBinding all of ClusterRole cluster-admin\n";
     assert_eq!((text(&output.stdout), output.status.code()), (left, Some(1)), "{}", text(&output.stderr));
+    // The grant of `webapp1-a` to `pi` and that of `webapp1` to `a-pi` have the same name: only the one that is asked for is deleted.
+    api.apply(json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "gmsa-use-webapp1-a-pi", "namespace": "shop"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "gmsa-use-webapp1-a"},
+        "subjects": [{"kind": "ServiceAccount", "name": "pi", "namespace": "shop"}],
+    }));
+    let other = ["grant", "--credspec", "webapp1", "--serviceaccount", "shop:a-pi", "--revoke", "--apply"];
+    let output = run(&api, &other).await;
+    let refused =
+        "error: rolebinding/gmsa-use-webapp1-a-pi in shop is not of this grant alone: edit or delete it with kubectl\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (refused, Some(2)));
+    assert_eq!(api.count(Verb::Delete, "gmsa-use-webapp1-a-pi"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
