@@ -53,7 +53,7 @@ chaos *ARGS:
 soak *ARGS:
     cargo test --locked --profile dist --test e2e -- soak {{ ARGS }}
 
-# Fuzzing, with cargo-fuzz on a nightly toolchain: all targets or one, each for so many seconds; `just fuzz TARGET cmin` makes its corpus small.
+# Fuzzing, with cargo-fuzz on a nightly toolchain: all targets or one, each for this many seconds; `just fuzz TARGET cmin` makes its corpus small.
 fuzz *ARGS:
     fuzz/run.sh {{ ARGS }}
 
@@ -99,11 +99,11 @@ e2e-install *WORD:
     cargo build --locked -p kubectl-gmsa
     cargo test --locked --test install -- {{ WORD }}
 
-# What is made from the chart, and what its tests expect, written anew: look at the difference.
+# Regenerates what is made from the chart and what its tests expect: look at the difference.
 generate:
     UPDATE_SNAPSHOTS=1 cargo test --locked --test chart
 
-# The webhook's image, built by buildah, started and checked; its bill of materials lies in target/image.
+# The webhook's image, built by buildah, started and checked; its bill of materials is in target/image.
 image ARCH="amd64":
     deploy/image.sh {{ ARCH }}
 

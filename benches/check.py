@@ -121,7 +121,7 @@ class Run:
 
 
 def applications(documents: int) -> Iterator[str]:
-    """The manifests of as many applications as make up so many documents."""
+    """The manifests of enough applications for this many documents."""
     for n in range(documents // DOCUMENTS):
         yield APPLICATION.format(n=n, team=n % 20)
 

@@ -135,7 +135,7 @@ fn build_floor() -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--profile=dist", "--locked", "--bench=floor", "--message-format=json-render-diagnostics"]);
-    // What cargo says of this package to its own benchmarks would have some dependencies built anew.
+    // What cargo says of this package to its own benchmarks would rebuild some dependencies.
     for (name, _) in
         env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
     {
@@ -163,7 +163,7 @@ async fn measure(args: &Args, binaries: Binaries, floor: &Path, folder: &Path) -
     // The first round warms everything up.
     let mut order = Variant::ALL;
     for round in 0..=args.rounds {
-        // Nobody is always the first, and nobody always comes after the same one, whose garbage the API server still collects.
+        // The order changes: a run is slower behind one whose garbage the API server still collects.
         order.rotate_left(1);
         order.reverse();
         for variant in order {

@@ -11,6 +11,7 @@ Needs Linux, cargo, wrk and Python's standard library.
 import argparse
 import base64
 import contextlib
+import importlib
 import json
 import os
 import re
@@ -100,7 +101,7 @@ def build() -> tuple[Path, Path]:
 
 
 def free_address() -> str:
-    """A loopback address that nobody listens on."""
+    """A loopback address without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"
@@ -174,13 +175,22 @@ def cases(floor: Server, webhook: Server, folder: Path) -> list[Case]:
     ]
 
 
-def measure(case: Case, server: Server, seconds: float) -> Sample:
+def until(holds, failure: str) -> None:
+    """Waits until something holds."""
+    deadline = time.monotonic() + START_LIMIT
+    while not holds():
+        if time.monotonic() > deadline:
+            raise Failure(failure)
+        time.sleep(0.05)
+
+
+def measure(case: Case, server: Server, seconds: float, connections: int = CONNECTIONS, timeout: str = "2s") -> Sample:
     """Runs wrk once."""
     threads = max(1, len(os.sched_getaffinity(0)) // 2)
     url = f"https://{server.address}{case.path}?timeout=10s"
-    command = ["wrk", f"-t{threads}", f"-c{CONNECTIONS}", f"-d{seconds:g}s", "-s", INPUTS / "post.lua", url, "--", case.body]
+    command = ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds:g}s", "--timeout", timeout, "-s", INPUTS / "post.lua", url, "--", case.body]
     before = server.cpu_seconds()
-    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=seconds + 30).stdout
+    output = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=seconds + 90).stdout
     spent = server.cpu_seconds() - before
     result = json.loads(output.splitlines()[-1])
     if result["errors"] or not result["requests"]:
@@ -266,8 +276,16 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (default 5)")
     parser.add_argument("--seconds", type=float, default=5, help="length of one run of wrk (default 5)")
     parser.add_argument("--write", action="store_true", help=f"also write the table into {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--against", metavar="BINARY", help="measure another webhook beside this one, live against one control plane")
+    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="with --against: the environment that its chart gives it")
+    parser.add_argument("--growth", action="store_true", help="measure what a review costs as everything around it grows")
+    parser.add_argument("--webhook", metavar="BINARY", type=Path, help="with --against or --growth: this webhook, if it is built already")
+    parser.add_argument("--specs", type=int, default=50_000, help="with --growth: the most credential specs (default 50,000)")
     arguments = parser.parse_args()
     try:
+        if arguments.against or arguments.growth:
+            importlib.import_module("against" if arguments.against else "growth").main(arguments)
+            return 0
         report = run(arguments.rounds, arguments.seconds)
         print(report)
         if arguments.write:

@@ -7,7 +7,6 @@
 use std::{
     env, fs,
     net::SocketAddr,
-    path::Path,
     time::{Duration, SystemTime},
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the GMSA webhook without Helm, or upgrades it in place: renders gmsa-webhook.yml.tpl, applies it, waits until it is
-# ready. It never deletes the CRD, and no private key ever stands in the manifest file. See --help.
+# ready. It never deletes the CRD, and the manifest file never holds a private key. See --help.
 set -euo pipefail
 
 readonly PROGRAM=${0##*/}
@@ -26,13 +26,13 @@ Installs the GMSA admission webhook into the cluster that kubectl is set up for,
 
 usage: $PROGRAM --file FILE [option...]
 
-  --file FILE          where the manifests are written to, anew each time
+  --file FILE          where the manifests are written to; it is overwritten
   --name NAME          name of the objects [default: $NAME]
   --namespace NS       namespace of the webhook, created where it does not exist [default: $NAMESPACE]
   --image IMAGE        image of the webhook [default: $IMAGE]
   --certs-dir DIR      serve the certificate in DIR (tls.crt, tls.key, ca.crt), made there by openssl where there is none.
                        Without it the webhook makes and renews its own certificate
-  --overwrite          make the certificate in DIR anew
+  --overwrite          replace the certificate in DIR
   --tolerate-master    let the webhook run on control plane nodes too
   --timeout SECONDS    how long to wait until the webhook is ready [default: $TIMEOUT]
   --dry-run[=client]   write FILE, say what would be applied, change nothing
@@ -146,7 +146,7 @@ check_cluster() {
 
 namespace_exists() { [[ -n $MANAGER_OF_NAMESPACE ]]; }
 
-# A namespace that this script makes has its label, stands in FILE, and goes with `kubectl delete -f FILE`. No other one may.
+# A namespace that this script makes has its label, is in FILE, and is deleted by `kubectl delete -f FILE`. No other one may.
 namespace_is_ours() { ! namespace_exists || [[ $MANAGER_OF_NAMESPACE == 'deploy-gmsa-webhook.sh manages it' ]]; }
 
 # Asks the API server in one go; what is lacking is named in one line.
@@ -261,7 +261,7 @@ make_certificate() {
   local log
   log=$({ umask 077 && mkdir -p "$CERTS_DIR" && cd "$CERTS_DIR" && issue; } 2>&1) \
     || failed "cannot make a certificate in $CERTS_DIR: $(tail -n 1 <<<"$log")"
-  say "made a certificate in $CERTS_DIR; it lasts a year, --overwrite makes it anew"
+  say "made a certificate in $CERTS_DIR; it lasts a year, --overwrite replaces it"
 }
 
 # apply_secret NAMESPACE ARGUMENT...: the certificate goes straight into the cluster. By server-side apply, so that no annotation

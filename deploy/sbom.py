@@ -2,7 +2,7 @@
 
 usage: deploy/sbom.py TARGET LINKER PACKAGE
 
-Everything that is linked into the program of PACKAGE for TARGET stands in it, with the licence and, for what comes from the registry, the checksum of
+Everything that is linked into the program of PACKAGE for TARGET is in it, with the licence and, for what comes from the registry, the checksum of
 Cargo.lock; Rust's own library and, where the binary is static for Linux, LINKER's C library too. What only builds or tests it does not, macros
 included. The same sources and tools give the same text: no date, no random number.
 """

@@ -27,7 +27,8 @@ pub use args::Args;
 use args::{CertificateArgs, CertsCommand, Command, InspectArgs, ServeArgs, ServiceNames};
 pub use memory::ReviewMemory;
 
-/// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit.
+/// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit. `kube::core::Duration` reads it
+/// too, but panics where the number is too large, and this one comes in a request's query.
 pub(crate) fn go_duration(text: &str) -> Option<Duration> {
     const UNITS: [(&str, f64); 7] =
         [("h", 3600.0), ("ms", 1e-3), ("m", 60.0), ("s", 1.0), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9)];

@@ -16,22 +16,22 @@
 //!
 //! `serve --standalone` and `kubectl gmsa check` take the same way; they read YAML files instead of asking a cluster.
 //!
-//! | module | what it decides or holds |
+//! | module | what it decides |
 //! |---|---|
-//! | [`config`] | flags and environment, and the settings and limits that follow from them |
-//! | [`server`] | which connections and reviews are served: limits, time-outs, routes, from a body to its answer |
-//! | [`resolver`] | where the contents of a credential spec come from: the cache with its watch, or a live read |
-//! | [`authorizer`] | whether a service account may use a credential spec: an access review, or an approval that is remembered (10 s by default) |
-//! | `coalesce` | which equal questions in flight become one call |
+//! | [`config`] | what flags and environment mean, and how much memory, connections and reviews a replica takes |
+//! | [`server`] | which connections and requests are served, for how long, and the answer to a review |
+//! | [`resolver`] | whether the contents of a credential spec come from the watch cache or from a live read |
+//! | [`authorizer`] | how long an approval is remembered (10 s by default), and when an access review is made |
+//! | `coalesce` | which equal questions become one call to the API server |
 //! | [`tls`] | which certificate is served, what is appended to a `caBundle`, which clients may connect |
-//! | [`admin`] | `/livez`, `/readyz` and `/metrics`; what readiness depends on |
+//! | [`admin`] | what `/livez`, `/readyz` and `/metrics` answer |
 //! | [`shutdown`] | what happens between SIGTERM and the end of the process |
-//! | [`telemetry`] | logs and traces, and which lines are left out |
-//! | [`metrics`] | every metric with its labels |
-//! | [`command`] | the commands `certs`, `test` and `upgrade-crd` |
+//! | [`telemetry`] | which lines are logged, in which form, and which spans are exported |
+//! | [`metrics`] | which metrics there are, and which values their labels have |
+//! | [`command`] | what the commands `certs`, `test` and `upgrade-crd` do |
 //!
 //! Dependencies point one way: [`server`] uses the modules below it in this table, none of them uses [`server`]. The decision
-//! itself is in `gmsa_core`, and what the plugin shares with the server is in `gmsa_cluster`.
+//! itself is in `gmsa_core`; the API client, the live reads and access reviews, and what reads manifests are in `gmsa_cluster`.
 
 pub mod admin;
 pub mod authorizer;
@@ -44,5 +44,3 @@ pub mod server;
 pub mod shutdown;
 pub mod telemetry;
 pub mod tls;
-
-pub use gmsa_cluster::{apiserver, manifests, standalone};

@@ -3,9 +3,14 @@
 //! What always holds: a [`Bound`] has a listening socket and everything that its routes need. Nothing in here knows a
 //! cluster or a file.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{future::ready, io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{
+    Router,
+    http::{HeaderValue, header::CONNECTION},
+    middleware::map_response,
+    response::Response,
+};
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
@@ -55,6 +60,20 @@ impl Bound {
         let listener = Listener::bind(address, Some(tls), limits.connections, limits::IDLE_TIMEOUT)?
             .observed_by(reviewer.metrics().clone(), handshakes);
         Ok(Self { listener, router: routes::router(reviewer, &limits, requests), complaints })
+    }
+
+    /// From when `ending` is cancelled on, every answer closes its connection: API servers then open new ones, to other
+    /// replicas. One that is closed only when the process ends may be closed while a review is on its way to it, and the API
+    /// server does not send that again.
+    #[must_use]
+    pub fn leaving(mut self, ending: CancellationToken) -> Self {
+        self.router = self.router.layer(map_response(move |mut response: Response| {
+            if ending.is_cancelled() {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            ready(response)
+        }));
+        self
     }
 
     /// The address that is bound.

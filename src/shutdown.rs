@@ -21,6 +21,12 @@ impl Shutdown {
         self.ending.is_cancelled()
     }
 
+    /// Cancelled once the process is to end, while it still accepts: what is connected should go elsewhere.
+    #[must_use]
+    pub fn ending(&self) -> CancellationToken {
+        self.ending.clone()
+    }
+
     /// Cancelled when sockets are to be closed and requests in flight to be finished.
     #[must_use]
     pub fn closing(&self) -> CancellationToken {

@@ -155,7 +155,7 @@ impl Report {
     }
 }
 
-/// Numbers, printed with so many digits as their median, the smallest and the largest; as one where all are the same.
+/// Numbers, printed as their median, the smallest and the largest with this many digits; as one where all are the same.
 pub struct Spread(pub Vec<f64>, pub usize);
 
 impl fmt::Display for Spread {

@@ -1,6 +1,6 @@
 //! A memory cgroup for the server: the same limit as in a cluster, and the kernel's own account of the most that was used.
 //!
-//! It lies below the cgroup of this process (version 1), or below the nearest one that hands memory down (version 2), and is
+//! It is below the cgroup of this process (version 1), or below the nearest one that hands memory down (version 2), and is
 //! removed with its owner. Nothing outside it is changed.
 
 use std::{

@@ -67,7 +67,7 @@ trap 'rm -rf "$work"' EXIT
 case $signer in
   # These sign for nodes only.
   kubernetes.io/kubelet-serving | beta.eks.amazonaws.com/app-serving) subject="/O=system:nodes/CN=system:node:$host" ;;
-  # A common name holds 64 characters at most, and nobody looks at it.
+  # A common name holds 64 characters at most, and clients ignore it.
   *) subject="/CN=$service" ;;
 esac
 openssl ecparam -name prime256v1 -genkey -noout -out "$work/sec1.key"

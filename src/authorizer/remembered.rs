@@ -11,14 +11,17 @@ use std::{
 };
 
 use futures::future::{BoxFuture, FutureExt as _};
-use tokio::time::Instant;
-
-use super::{Authorizer, Verdict};
-use crate::{apiserver::CallError, coalesce::Coalescer};
+use gmsa_cluster::{
+    apiserver::CallError,
+    authorizer::{Authorizer, Verdict},
+};
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
     credspec::SpecName,
 };
+use tokio::time::Instant;
+
+use crate::coalesce::Coalescer;
 
 /// The most answers that are remembered; over it, the oldest goes.
 pub const MAX_REMEMBERED: usize = 4096;

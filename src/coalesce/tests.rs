@@ -43,7 +43,7 @@ impl Scene {
     }
 }
 
-/// Lets everybody who can go on do so; time stands still.
+/// Runs every task that is ready; the clock does not move.
 async fn settle() {
     for _ in 0..20 {
         tokio::task::yield_now().await;

@@ -10,10 +10,10 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use gmsa_cluster::apiserver::ApiServer;
 
 use super::Outcome;
 use crate::{
-    apiserver::ApiServer,
     config::{CertificateLocation, Inspect, Issue},
     tls::{
         configurations, files,

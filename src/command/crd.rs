@@ -6,13 +6,15 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use gmsa_cluster::{
+    apiserver::ApiServer,
+    crd::{self, PATH},
+};
 use http::{Request, header::CONTENT_TYPE};
 use kube::core::PartialObjectMeta;
 use tokio::time::Instant;
 
 use super::Outcome;
-use crate::apiserver::ApiServer;
-use gmsa_cluster::crd::{self, PATH};
 
 /// How long each of the two calls may take.
 const PATIENCE: Duration = Duration::from_secs(30);

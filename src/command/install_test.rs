@@ -6,6 +6,8 @@
 use std::{fmt::Write as _, time::Duration};
 
 use anyhow::Context as _;
+use gmsa_cluster::apiserver::ApiServer;
+use gmsa_core::admission::Enforcement;
 use http::{
     Request,
     header::{CONTENT_TYPE, WARNING},
@@ -14,8 +16,6 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Outcome;
-use crate::apiserver::ApiServer;
-use gmsa_core::admission::Enforcement;
 
 /// A credential spec that does not exist.
 const SPEC: &str = "gmsa-webhook-test-does-not-exist";

@@ -115,11 +115,11 @@ pub(super) struct ServeArgs {
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) listen: Option<SocketAddr>,
 
-    /// Port of the webhook on the default address; --listen goes before it.
+    /// Port of the webhook on the default address; --listen takes precedence.
     #[arg(long, value_name = "PORT", env = "HTTPS_PORT", value_parser = optional_port)]
     pub(super) https_port: Option<OptionalPort>,
 
-    /// Address of /livez and /readyz, in plain HTTP. [default: port 9090 on all addresses; with --standalone 127.0.0.1:9090]
+    /// Address of /livez, /readyz and /metrics, in plain HTTP. [default: port 9090 on all addresses; with --standalone 127.0.0.1:9090]
     #[arg(long, value_name = "ADDR:PORT", env = "ADMIN_LISTEN")]
     pub(super) admin_listen: Option<SocketAddr>,
 

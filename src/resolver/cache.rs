@@ -12,18 +12,20 @@ use std::{
 };
 
 use futures::future::{BoxFuture, FutureExt as _};
-use tokio::{sync::watch as readiness, time::Instant};
-
-use super::{Freshness, Resolved, Resolver, live::Live};
-use crate::{
+use gmsa_cluster::{
     apiserver::{ApiServer, CallError, CallKind},
-    coalesce::Coalescer,
-    metrics::Metrics,
+    resolver::{
+        Freshness, Resolved, Resolver,
+        live::{Live, Read},
+    },
 };
 use gmsa_core::{
     admission::{Source, SpecFact},
     credspec::SpecName,
 };
+use tokio::{sync::SetOnce, time::Instant};
+
+use crate::{coalesce::Coalescer, metrics::Metrics};
 
 mod store;
 mod verify;
@@ -38,7 +40,6 @@ pub const TRUST: Duration = Duration::from_secs(75);
 /// A [`Resolver`] that answers from memory where it can.
 pub struct Cache {
     memory: Arc<Memory>,
-    ready: readiness::Receiver<bool>,
 }
 
 /// What readers and the watch share.
@@ -46,6 +47,8 @@ struct Memory {
     live: Live,
     store: RwLock<Store>,
     reads: Coalescer<SpecName, Resolved>,
+    /// Set once the cache can answer.
+    ready: SetOnce<()>,
     metrics: Metrics,
 }
 
@@ -57,18 +60,23 @@ impl Cache {
             live: Live::new(Arc::clone(&api)),
             store: RwLock::default(),
             reads: Coalescer::default(),
+            ready: SetOnce::new(),
             metrics,
         });
-        let (is_ready, ready) = readiness::channel(false);
-        let watch = watch::Watch::new(api, Arc::clone(&memory), is_ready);
-        (Self { memory, ready }, watch.run())
+        let watch = watch::Watch::new(api, Arc::clone(&memory));
+        (Self { memory }, watch.run())
     }
 
-    /// Becomes true, and stays it, once the cache can answer: it is up to date, or it is known that it will not be and
-    /// that credential specs are read from the API server instead.
+    /// Waits until the cache can answer: it is up to date, or it is known that it will not be and that credential specs are
+    /// read from the API server instead.
+    pub async fn ready(&self) {
+        self.memory.ready.wait().await;
+    }
+
+    /// Whether the cache can answer. It stays so.
     #[must_use]
-    pub fn ready(&self) -> readiness::Receiver<bool> {
-        self.ready.clone()
+    pub fn is_ready(&self) -> bool {
+        self.memory.ready.initialized()
     }
 
     async fn read(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
@@ -114,12 +122,17 @@ impl Memory {
         if let Ok(read) = &read {
             self.change(|store| store.after_read(name, before, read));
         }
-        Resolved { fact: read.map_or_else(SpecFact::Failed, super::live::Read::fact), source: Source::Api }
+        Resolved { fact: read.map_or_else(SpecFact::Failed, Read::fact), source: Source::Api }
     }
 
     fn store(&self) -> RwLockReadGuard<'_, Store> {
         // No change leaves the store half changed.
         self.store.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_ready(&self) {
+        // It may have been ready before.
+        let _ = self.ready.set(());
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Store) -> T) -> T {

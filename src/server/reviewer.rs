@@ -3,15 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future::{join, join_all};
-use tokio::time::Instant;
-use tracing::{Instrument as _, Level, Span};
-
-use super::limits::before;
-use crate::{
+use gmsa_cluster::{
     authorizer::{self, Authorizer},
-    metrics::{self, Metrics},
     resolver::{Freshness, Resolved, Resolver},
-    telemetry::{cut, cut_message, otlp},
 };
 use gmsa_core::{
     admission::{
@@ -19,6 +13,14 @@ use gmsa_core::{
         Webhook, operation::Operation,
     },
     credspec::SpecName,
+};
+use tokio::time::Instant;
+use tracing::{Instrument as _, Level, Span};
+
+use super::limits::before;
+use crate::{
+    metrics::{self, Metrics},
+    telemetry::{cut, cut_message, otlp},
 };
 
 /// Decides reviews with the help of a resolver and an authorizer.

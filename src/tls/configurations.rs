@@ -6,6 +6,7 @@
 use std::{fmt, str::FromStr};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::credspec::is_dns_subdomain;
 use k8s_openapi::{api::admissionregistration::v1::WebhookClientConfig, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde::Deserialize;
@@ -15,7 +16,6 @@ use super::{
     CaBundle,
     object::{self, ObjectError},
 };
-use crate::apiserver::ApiServer;
 
 /// A webhook configuration, by kind and name: `mutating/NAME` or `validating/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]

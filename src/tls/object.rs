@@ -4,13 +4,12 @@
 
 use std::time::Duration;
 
+use gmsa_cluster::apiserver::{ApiServer, CallError};
 use http::{Request, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 use tokio::time::Instant;
-
-use crate::apiserver::{ApiServer, CallError};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 

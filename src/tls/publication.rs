@@ -13,6 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use gmsa_cluster::apiserver::ApiServer;
 use rustls::pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -24,10 +25,7 @@ use super::{
     object::ObjectError,
     reload::Reload,
 };
-use crate::{
-    apiserver::ApiServer,
-    telemetry::{LogOnce, chain},
-};
+use crate::telemetry::{LogOnce, chain};
 
 /// How often to try again in one run when others write the same configuration.
 const ATTEMPTS: usize = 5;

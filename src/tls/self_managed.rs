@@ -19,6 +19,7 @@ use std::{
 };
 
 use futures::TryStreamExt as _;
+use gmsa_cluster::apiserver::{ApiServer, backoff::jittered};
 use kube::core::WatchEvent;
 use rustls::pki_types::CertificateDer;
 use thiserror::Error;
@@ -26,7 +27,6 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::{Clock, Publication, Served, configurations::Configuration, issue::IssueError, object::ObjectError};
 use crate::{
-    apiserver::{ApiServer, backoff::jittered},
     metrics::{CertificateStep, Metrics},
     telemetry::{LogOnce, chain},
 };

@@ -1,4 +1,4 @@
-//! What Helm says after an install, as it stands under `notes/`.
+//! What Helm says after an install, which `notes/` holds.
 //!
 //! Only `helm install` shows notes, and it knows no other Kubernetes version than its own. A copy of the chart therefore has them in a
 //! template, which `helm template` renders for any version.
@@ -10,7 +10,7 @@ use crate::{
     snapshot::assert_file,
 };
 
-/// A case, and what `helm template` is told.
+/// A case, and the arguments of `helm template`.
 const CASES: [(&str, &[&str]); 6] = [
     ("install", &["--set", "image.repository=registry.example.com/gmsa-webhook"]),
     ("upgrade", &["--is-upgrade", "--set", "global.systemDefaultRegistry=registry.example.com"]),

@@ -235,7 +235,7 @@ fn faults(queries: &[String]) -> Vec<(String, Fault)> {
     queries.iter().flat_map(|query| -> Vec<_> { of(query) }).collect()
 }
 
-/// Every text that stands under this key, however deep.
+/// Every text under this key, however deep.
 fn strings(value: &Value, key: &str) -> Vec<String> {
     match value {
         Value::Object(map) => map

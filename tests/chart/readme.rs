@@ -1,7 +1,7 @@
 //! The chart's README, made from the comments of its values.
 //!
-//! A comment stands above its key, at the same depth. A key without one belongs to the nearest key above it that has one, and every key
-//! must have such a one: what nobody explains cannot be set.
+//! A comment is above its key, at the same depth. A key without one belongs to the nearest key above it that has one, and every key
+//! must have one: a value without an explanation cannot be used.
 
 use std::fmt::Write;
 

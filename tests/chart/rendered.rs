@@ -9,7 +9,7 @@ use crate::{
     snapshot::assert_file,
 };
 
-/// A set of values and what `helm template` is told besides: namespace and Kubernetes version.
+/// A set of values and the other arguments of `helm template`: namespace and Kubernetes version.
 const CASES: [(&str, &str, &str); 18] = [
     ("defaults", "windows", "1.36"),
     ("go-chart", "windows", "1.36"),

@@ -1,4 +1,4 @@
-//! Files that say what a test expects, and how they are written anew.
+//! Files that say what a test expects, and how they are regenerated.
 
 use std::{env, fs, path::Path};
 
@@ -14,7 +14,7 @@ pub fn assert_file(path: impl AsRef<Path>, text: &str) {
         (1..).zip(lines(&expected).zip(lines(text))).find(|(_, (expected, text))| expected != text)
     {
         panic!(
-            "{}:{number}: stands there {expected:?}, is made as {text:?}; \
+            "{}:{number}: the file has {expected:?}, but it is made as {text:?}; \
              if that is right, run UPDATE_SNAPSHOTS=1 cargo test --test chart",
             path.display()
         );

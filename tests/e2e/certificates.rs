@@ -177,7 +177,7 @@ async fn end(replica: Webhook, relay: &Relay) {
     replica.end().await;
 }
 
-/// Creates pods, without storing them, until it is told to stop.
+/// Creates pods, without storing them, until it is stopped.
 struct Load {
     stop: Arc<AtomicBool>,
     admitted: Arc<AtomicUsize>,
@@ -208,7 +208,7 @@ impl Load {
         Self { stop, admitted, task }
     }
 
-    /// Waits for so many more pods.
+    /// Waits for this many more pods.
     async fn more(&self, number: usize) {
         let before = self.admitted.load(Ordering::Relaxed);
         let enough = || self.admitted.load(Ordering::Relaxed) >= before + number;

@@ -23,7 +23,7 @@ fn dry_run(world: &World, mut kubectl: Command, pod: &Value) -> Output {
 
 pub async fn dry_run_by_the_server(world: &mut World) {
     let (Some(allowing), Some(refusing)) = (world.control_plane.kubectl(), world.control_plane.kubectl()) else {
-        println!("        there is no kubectl: nobody asks with it");
+        println!("        there is no kubectl: this is left out");
         return;
     };
     let spec = json!({"securityContext": gmsa("web")});

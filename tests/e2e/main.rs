@@ -34,6 +34,11 @@ use world::World;
 
 #[path = "../support/control_plane/mod.rs"]
 mod control_plane;
+#[path = "../support/helm.rs"]
+mod helm;
+#[path = "../server/contract/oracle.rs"]
+#[allow(dead_code, reason = "updates are only asked of the core")]
+mod oracle;
 #[path = "../../benches/page/mod.rs"]
 mod page;
 mod world;
@@ -50,6 +55,7 @@ mod metrics;
 mod outage;
 mod pods;
 mod quiet;
+mod random;
 mod roles;
 mod soak;
 mod update;
@@ -125,6 +131,7 @@ fn main() -> ExitCode {
         let all = async {
             match word.as_str() {
                 "chaos" => chaos::run(binaries, folder, &arguments).await,
+                "random" => random::run(binaries, folder, &arguments).await,
                 "soak" => soak::run(binaries, folder, &arguments).await,
                 _ if timeout(WHOLE_RUN, run(binaries, folder, &word)).await.expect("not done in time") => {
                     ExitCode::SUCCESS

@@ -1,4 +1,4 @@
-//! Pods that a controller creates, as nobody's hand.
+//! Pods that a controller creates.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn apps() -> String {
     format!("/apis/apps/v1/namespaces/{NAMESPACE}")
 }
 
-/// Creates a Deployment of one pod; `false`, with a word, where nobody would act on it.
+/// Creates a Deployment of one pod; `false`, with a word, where no controller would act on it.
 async fn deploy(world: &World, name: &str, service_account: &str) -> bool {
     if !world.control_plane.has_controllers() {
         println!("        there is no kube-controller-manager: no pod comes of a Deployment");

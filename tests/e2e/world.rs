@@ -20,17 +20,17 @@ pub const NAMESPACE: &str = "apps";
 pub const USER: &str = "user";
 /// The service account that may use none.
 pub const VISITOR: &str = "visitor";
-/// The name of the two webhooks, which stands in front of every denial.
+/// The name of the two webhooks, which begins every denial.
 pub const WEBHOOK: &str = "admission-webhook.windows-gmsa.sigs.k8s.io";
 
-/// The credential spec `web`, which is that of the examples, as it stands in pods.
+/// The credential spec `web`, which is that of the examples, as pods hold it.
 pub const WEB: &str = concat!(
     r#"{"ActiveDirectoryConfig":{"GroupManagedServiceAccounts":[{"Name":"WebApp1","Scope":"contoso.com"},"#,
     r#"{"Name":"WebApp1","Scope":"CONTOSO"}]},"CmsPlugins":["ActiveDirectory"],"DomainJoinConfig":"#,
     r#"{"DnsName":"contoso.com","DnsTreeName":"contoso.com","Guid":"244818ae-87ac-4fcd-92ec-e79e5252348a","#,
     r#""MachineAccountName":"WebApp1","NetBiosName":"CONTOSO","Sid":"S-1-5-21-2126449477-2524075714-3094792973"}}"#
 );
-/// The credential spec `sql`, as it stands in pods: with the characters that Go escapes.
+/// The credential spec `sql`, as pods hold it: with the characters that Go escapes.
 pub const SQL: &str = concat!(
     r#"{"ActiveDirectoryConfig":{"HostAccountConfig":{"PluginInput":"a\u003cb\u003ec\u0026d"}},"#,
     r#""CmsPlugins":["ActiveDirectory"]}"#

@@ -182,7 +182,7 @@ fn workloads(plane: &Plane) {
         }}
     });
     assert_eq!(creation(plane, &owned), None);
-    assert_eq!(passed_unasked(plane) - before, 7, "one for each workload that uses GMSA and belongs to nobody");
+    assert_eq!(passed_unasked(plane) - before, 7, "one for each workload that uses GMSA and has no controller");
 }
 
 /// How often the API server went on without the webhook for workloads.

@@ -20,7 +20,7 @@ fn what_is_missing_is_said_in_one_line() {
         (&["--file", "--overwrite"], "--file needs a value"),
         (&["--file", "."], "--file . is a folder"),
         (&["--file", "no/m"], "--file no/m: its folder does not exist"),
-        // A folder in which nobody can make files, root included.
+        // A folder in which no user can create files, root included.
         (&["--file", "/proc/m"], "--file /proc/m cannot be written"),
         (&["--file", "m", "--certs-dir", "/dev/null"], "--certs-dir /dev/null is not a folder"),
         (&["--file", "m", "-dry-run=maybe"], "unknown kind of dry run maybe: client and server are known"),

@@ -1,4 +1,4 @@
-//! The CRD: what its schema refuses, that objects from before stay editable, and how a release brings it up to date, whoever owns it.
+//! The CRD: what its schema refuses, that objects from before stay editable, and how a release brings it up to date, no matter who owns it.
 
 use std::{fs, process::Stdio, thread};
 
@@ -91,7 +91,7 @@ fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
         let text = SPEC.replace("name: webapp1", "name: other").replacen(right, wrong, 1);
         assert!(text.contains(wrong), "{right} is not in the credential spec");
         let said = complaint(plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &text)).unwrap();
-        // Between the two stands the value.
+        // The value is between the two.
         let (field, message) = refusal.split_once(": Invalid value: ").unwrap_or((refusal, refusal));
         assert!(said.contains(field) && said.contains(message), "{wrong}: {said}");
     }

@@ -56,7 +56,7 @@ impl<'a> Desk<'a> {
         line_of_giving_up(&self.run(args))
     }
 
-    /// What lies in its folder, temporary files included.
+    /// What is in its folder, temporary files included.
     pub fn files(&self) -> Vec<String> {
         let names = |folder: &Path| -> Vec<String> {
             fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

@@ -50,7 +50,7 @@ impl<'p> Release<'p> {
         self.plane.kubectl_prints(patch);
     }
 
-    /// Installs it anew over itself, with these values.
+    /// Upgrades it to the same chart, with these values.
     pub fn upgrade(&self, values: &str) {
         self.run(&["upgrade", "gmsa", CHART, "--set", &self.ports, "--set", values]);
     }

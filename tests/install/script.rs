@@ -134,9 +134,9 @@ fn serves_a_certificate_from_a_folder(desk: &Desk<'_>) {
     desk.prints(&args);
     let (first, ca) = (certificate(), fs::read(desk.path("certs/ca.crt")).unwrap());
     desk.prints(&args);
-    assert_eq!(certificate(), first, "made anew without --overwrite");
+    assert_eq!(certificate(), first, "replaced without --overwrite");
     desk.prints(&[&args[..], &["--overwrite"]].concat());
-    assert_ne!(certificate(), first, "not made anew in spite of --overwrite");
+    assert_ne!(certificate(), first, "not replaced in spite of --overwrite");
     assert_eq!(fs::read(desk.path("certs/ca.crt")).unwrap(), ca);
 
     let secret = desk.get("secret/gmsa-webhook-cert");

@@ -3,11 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::{
     admission::{Failure, Subject},
     credspec::SpecName,
 };
-use gmsa_webhook::apiserver::ApiServer;
 use tokio::time::Instant;
 
 use crate::support::SimulatedApi;

@@ -4,11 +4,11 @@ use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use gmsa_cluster::resolver::{Freshness, Resolved, Resolver};
 use gmsa_core::{
     admission::{Source, SpecFact},
     credspec::{Contents, SpecName},
 };
-use gmsa_webhook::resolver::{Freshness, Resolved, Resolver};
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt, sync::Semaphore, time::Instant};

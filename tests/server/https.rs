@@ -8,14 +8,12 @@ use std::{
 };
 
 use bytes::Bytes;
+use gmsa_cluster::{authorizer::Authorizer, resolver::Resolver, standalone::Standalone};
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
-    authorizer::Authorizer,
     config::Limits,
     metrics::Metrics,
-    resolver::Resolver,
     server::{Bound, Reviewer},
-    standalone::Standalone,
     tls::{self, KeyPair, Served, issue::Ca},
 };
 use http::{Method, Request, StatusCode};
@@ -34,6 +32,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Server {
     pub address: SocketAddr,
     pub ca: String,
+    /// Cancelled where what is connected should go elsewhere.
+    pub ending: CancellationToken,
     pub closing: CancellationToken,
     /// Ends with the number of connections that were dropped.
     pub task: JoinHandle<usize>,
@@ -79,9 +79,9 @@ impl Setup {
             .enforcement(self.enforcement);
         let bound = Bound::bind("127.0.0.1:0".parse().unwrap(), tls, self.limits, reviewer).unwrap();
         let address = bound.address();
-        let closing = CancellationToken::new();
-        let task = tokio::spawn(bound.serve(closing.clone(), self.drain));
-        Server { address, ca, closing, task }
+        let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
+        let task = tokio::spawn(bound.leaving(ending.clone()).serve(closing.clone(), self.drain));
+        Server { address, ca, ending, closing, task }
     }
 }
 

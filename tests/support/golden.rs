@@ -37,7 +37,7 @@ const SLOT: &str = "slot";
 
 /// Where the cases stand.
 pub fn folder() -> PathBuf {
-    // Of the package that is tested, or of the workspace that it lies in.
+    // Of the package that is tested, or of its workspace.
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().map(|folder| folder.join("tests/golden")).find(|folder| folder.is_dir()).unwrap()
 }

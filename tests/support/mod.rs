@@ -125,7 +125,7 @@ impl Drop for SimulatedApi {
 }
 
 impl SimulatedApi {
-    /// Starts a server without objects, which allows nobody anything, on a free port of the loopback address.
+    /// Starts a server without objects, which denies every access review, on a free port of the loopback address.
     pub async fn start() -> Self {
         Self::start_with(None).await
     }
@@ -277,7 +277,7 @@ impl SimulatedApi {
         self.world.changed();
     }
 
-    /// Forgets the past: a watch from before now is told 410.
+    /// Forgets the past: a watch from before now is answered with 410.
     pub fn compact(&self) {
         self.world.store().compact();
     }

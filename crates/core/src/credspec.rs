@@ -103,7 +103,7 @@ pub struct CredentialSpec {
     /// The object's metadata.
     #[serde(default)]
     pub metadata: Metadata,
-    /// The top-level field `credspec`, whatever it holds.
+    /// The top-level field `credspec`, of any type.
     #[serde(default)]
     pub credspec: Option<Value>,
 }
@@ -128,32 +128,21 @@ impl CredentialSpec {
     }
 }
 
-/// The contents text of a credential spec, in the two forms that answers need, both made once.
+/// The contents text of a credential spec.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Contents {
-    text: Box<str>,
-    quoted: Box<str>,
-}
+pub struct Contents(Box<str>);
 
 impl Contents {
     /// Prints a `credspec` field.
     #[must_use]
     pub fn of(credspec: &Map<String, Value>) -> Self {
-        let text = text::object(credspec);
-        let quoted = text::string(&text);
-        Self { text: text.into(), quoted: quoted.into() }
+        Self(text::object(credspec).into())
     }
 
     /// The text that a pod carries in `gmsaCredentialSpec`.
     #[must_use]
     pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The text as a JSON string, quotes included, as a JSON Patch holds it.
-    #[must_use]
-    pub fn quoted(&self) -> &str {
-        &self.quoted
+        &self.0
     }
 }
 

@@ -110,7 +110,7 @@ async fn source(
     Ok((Source::new(Arc::new(specs), Arc::new(rbac)), surroundings, namespace))
 }
 
-/// What the linter, which looks at each credential spec alone, does not find.
+/// What the linter does not find, because it checks each credential spec alone.
 fn only_duplicates(problems: Vec<Diagnostic>, documents: &[Document]) -> Vec<Diagnostic> {
     let linted: HashSet<_> = documents
         .iter()

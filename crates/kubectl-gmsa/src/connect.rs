@@ -22,7 +22,7 @@ pub(super) const CALL: Duration = Duration::from_secs(15);
 /// How long a pod may take to answer: the API server itself tries longer to reach one that is not there.
 const POD_CALL: Duration = Duration::from_secs(2);
 
-/// Which cluster, and as whom.
+/// Which cluster, and as which user.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct Connection {
@@ -140,7 +140,7 @@ impl Cluster {
         Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
     }
 
-    /// Reads what a pod serves in plain HTTP on one of its ports, by way of the API server.
+    /// Reads what a pod serves in plain HTTP on one of its ports, through the API server.
     pub(super) async fn read_from_pod(
         &self,
         namespace: &str,

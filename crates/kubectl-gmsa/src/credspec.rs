@@ -258,7 +258,7 @@ fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
     let opened = if force { File::create(path) } else { OpenOptions::new().write(true).create_new(true).open(path) };
     let mut file = match opened {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            bail!("{} is there already: --force overwrites it", path.display())
+            bail!("{} exists: --force overwrites it", path.display())
         }
         opened => opened.with_context(|| format!("cannot write {}", path.display()))?,
     };
@@ -279,7 +279,7 @@ fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Whether a manifest is one of a credential spec, of whatever version.
+/// Whether a manifest is a credential spec, of any version.
 pub(super) fn is_credential_spec(document: &Document) -> bool {
     document.group() == GROUP && document.kind() == KIND
 }

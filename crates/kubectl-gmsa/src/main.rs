@@ -1,4 +1,4 @@
-//! `kubectl gmsa`: sees the mistake before the pod does.
+//! `kubectl gmsa`: finds mistakes before they fail a pod.
 //!
 //! What always holds: what is typed is not what holds (clap's structs end here); nothing is written to a cluster without
 //! `--apply`, and no file is overwritten without `--force`; the exit code is 0 for clean, 1 for findings, 2 for what could
@@ -92,7 +92,7 @@ enum Outcome {
     Clean,
     /// There are findings.
     Findings,
-    /// A part could not be looked at.
+    /// A part could not be checked.
     Incomplete,
 }
 

@@ -45,7 +45,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let mut text = problems_of(&problems);
     let rows = rows(&rbac, &options.name, connection.asked_namespace());
     if rows.is_empty() {
-        text.push_str("nobody\n");
+        text.extend(["no subject may use ", options.name.as_str(), "\n"]);
     } else {
         text.push_str(&table(["NAMESPACE", "WHO", "BY"], &rows));
     }

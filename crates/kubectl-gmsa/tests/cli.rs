@@ -154,7 +154,7 @@ fn no_file_is_overwritten_without_force() {
     let refused = new(&[]);
     assert_eq!(
         (text(&refused.stderr), refused.status.code()),
-        ("error: spec.yaml is there already: --force overwrites it\n", Some(2))
+        ("error: spec.yaml exists: --force overwrites it\n", Some(2))
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     assert_eq!(new(&["--force"]).status.code(), Some(0));

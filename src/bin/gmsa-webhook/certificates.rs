@@ -9,9 +9,9 @@ use std::{
 };
 
 use anyhow::Context as _;
+use gmsa_cluster::apiserver::ApiServer;
 use gmsa_webhook::{
     admin::Fact,
-    apiserver::ApiServer,
     config::{CHECK_INTERVAL, Certificate, Config},
     metrics::Metrics,
     tls::{Publication, Served, client_auth::ClientAuth, issue::Ca, self_managed::SelfManaged},
@@ -74,7 +74,7 @@ pub fn serve(
             let failed = "cannot create a certificate";
             let ca = Ca::generate("gmsa-webhook standalone CA", now, SELF_SIGNED_LIFETIME).context(failed)?;
             let (_, pair) = ca.issue_pair(&names, now, SELF_SIGNED_LIFETIME).context(failed)?;
-            // Clients read the CA's certificate. Its key stays in this process, and nobody else can change the file.
+            // Clients read the CA's certificate. Its key stays in this process, and no other user can change the file.
             let private = Permissions::from_mode(0o700);
             let folder = tempfile::Builder::new().prefix("gmsa-webhook-").permissions(private).tempdir();
             let folder = folder.context("cannot create a folder for the CA's certificate")?;

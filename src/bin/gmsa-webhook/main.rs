@@ -11,10 +11,10 @@ use std::{process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::Context as _;
 use clap::Parser as _;
+use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
-    apiserver::ApiServer,
     command::{Outcome, certs, crd, install_test},
     config::{Args, Backend, Config, Run},
     metrics::Metrics,
@@ -162,7 +162,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         probes.await;
     });
     let closing = shutdown.closing();
-    let mut webhook = tokio::spawn(webhook.serve(closing, drain));
+    let mut webhook = tokio::spawn(webhook.leaving(shutdown.ending()).serve(closing, drain));
     tokio::select! {
         signal = signals.next() => tracing::info!(signal, "ending"),
         _ = tasks.join_next() => anyhow::bail!("a part of the server ended unexpectedly"),

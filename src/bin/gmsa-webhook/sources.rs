@@ -2,14 +2,14 @@
 
 use std::{path::Path, sync::Arc};
 
-use gmsa_webhook::{
-    admin::Fact,
+use gmsa_cluster::{
     apiserver::ApiServer,
-    authorizer::{Authorizer, access_review::AccessReviews, remembered::Remembered},
-    config::Config,
-    metrics::Metrics,
-    resolver::{Resolver, cache::Cache},
+    authorizer::{Authorizer, access_review::AccessReviews},
+    resolver::Resolver,
     standalone::Standalone,
+};
+use gmsa_webhook::{
+    admin::Fact, authorizer::remembered::Remembered, config::Config, metrics::Metrics, resolver::cache::Cache,
 };
 
 use crate::Tasks;
@@ -28,14 +28,13 @@ pub fn offline(folder: &Path) -> anyhow::Result<Sources> {
 /// Answers from the cluster; `answers` comes true once it can.
 pub fn cluster(api: Arc<ApiServer>, config: &Config, metrics: &Metrics, answers: Fact, tasks: &mut Tasks) -> Sources {
     let (cache, watch) = Cache::new(Arc::clone(&api), metrics.clone());
-    let mut ready = cache.ready();
+    let cache = Arc::new(cache);
+    let filled = Arc::clone(&cache);
     tasks.spawn(async move { match watch.await {} });
     tasks.spawn(async move {
-        // The cache, which says so, lives as long as the process.
-        if ready.wait_for(|ready| *ready).await.is_ok() {
-            answers.set();
-        }
+        filled.ready().await;
+        answers.set();
         std::future::pending::<()>().await;
     });
-    (Arc::new(cache), Arc::new(Remembered::new(AccessReviews::new(api), config.authorization_cache_ttl)))
+    (cache, Arc::new(Remembered::new(AccessReviews::new(api), config.authorization_cache_ttl)))
 }

@@ -10,11 +10,11 @@ use std::{
     sync::Arc,
 };
 
+use gmsa_cluster::resolver::live::Read;
+use gmsa_core::credspec::{Contents, SpecName};
 use tokio::time::Instant;
 
 use super::TRUST;
-use crate::resolver::live::Read;
-use gmsa_core::credspec::{Contents, SpecName};
 
 /// A credential spec.
 #[derive(Clone, Debug, PartialEq, Eq)]

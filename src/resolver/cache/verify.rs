@@ -12,6 +12,11 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use gmsa_cluster::{
+    apiserver::{ApiServer, backoff::jittered},
+    resolver::live::collection,
+};
+use gmsa_core::credspec::SpecName;
 use kube::core::{Request, params::ListParams};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -20,11 +25,6 @@ use super::{
     store::{Store, Version},
     wire::{Metadata, NameAndVersion, Page, WatchError},
 };
-use crate::{
-    apiserver::{ApiServer, backoff::jittered},
-    resolver::live::collection,
-};
-use gmsa_core::credspec::SpecName;
 
 /// The longest silence before the number of objects is verified. Replicas differ by up to half of [`JITTER`].
 const SILENCE: Duration = Duration::from_secs(60);

@@ -19,14 +19,16 @@
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
+use gmsa_cluster::{
+    apiserver::{ApiServer, CallError, backoff::Backoff},
+    resolver::live::collection,
+};
+use gmsa_core::credspec::SpecName;
 use kube::core::{
     Request, WatchEvent,
     params::{ListParams, WatchParams},
 };
-use tokio::{
-    sync::watch as readiness,
-    time::{Instant, sleep, timeout, timeout_at},
-};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::{
     Memory,
@@ -34,12 +36,7 @@ use super::{
     verify::Verifier,
     wire::{Object, Page, PageMetadata, WatchError},
 };
-use crate::{
-    apiserver::{ApiServer, CallError, backoff::Backoff},
-    metrics::WatchState,
-    resolver::live::collection,
-};
-use gmsa_core::credspec::SpecName;
+use crate::metrics::WatchState;
 
 /// Objects per page of a list.
 const PAGE: u32 = 250;
@@ -58,7 +55,6 @@ const PAUSES_WHILE_REFUSED: (Duration, Duration) = (Duration::from_secs(5), Dura
 pub(super) struct Watch {
     api: Arc<ApiServer>,
     memory: Arc<Memory>,
-    ready: readiness::Sender<bool>,
     /// The resource version to go on from; `None` where a list must come first.
     version: Option<String>,
     state: WatchState,
@@ -69,11 +65,10 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub fn new(api: Arc<ApiServer>, memory: Arc<Memory>, ready: readiness::Sender<bool>) -> Self {
+    pub fn new(api: Arc<ApiServer>, memory: Arc<Memory>) -> Self {
         Self {
             api,
             memory,
-            ready,
             version: None,
             state: WatchState::Starting,
             backoff: Backoff::new(PAUSES.0, PAUSES.1),
@@ -220,7 +215,7 @@ impl Watch {
         if self.enter(WatchState::Synced) {
             tracing::info!(specs = self.memory.store().len(), "credential specs are answered from memory");
         }
-        self.ready.send_replace(true);
+        self.memory.set_ready();
     }
 
     /// What the failure of a list or a watch means, and how long to wait before the next.
@@ -268,7 +263,7 @@ impl Watch {
     /// There is no watch at the moment. If there was a list, the API server answers: reads will do.
     fn stale(&mut self) {
         if self.version.is_some() {
-            self.ready.send_replace(true);
+            self.memory.set_ready();
             self.enter(WatchState::Stale);
         }
     }
@@ -277,7 +272,7 @@ impl Watch {
     fn live(&mut self) -> bool {
         self.version = None;
         self.memory.change(Store::give_up);
-        self.ready.send_replace(true);
+        self.memory.set_ready();
         self.enter(WatchState::Live)
     }
 

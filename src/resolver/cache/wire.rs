@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
+use gmsa_cluster::apiserver::{CallError, bounded};
+use gmsa_core::credspec::{Contents, CredentialSpec};
 use kube::core::Status;
 use serde::Deserialize;
-
-use crate::apiserver::{CallError, bounded};
-use gmsa_core::credspec::{Contents, CredentialSpec};
 
 /// An object of a list or an event, with what memory keeps of it.
 #[derive(Clone, Deserialize)]

@@ -43,8 +43,8 @@ struct Log {
 
 impl Log {
     fn new(format: Format) -> Self {
-        let ((begin, begun), (gate, wait), (sent, writes)) = (mpsc::channel(), mpsc::channel(), mpsc::channel());
-        let reader = Reader { begun: begin, gate: Arc::new(Mutex::new(wait)), writes: sent };
+        let ((enter, begun), (gate, wait), (sent, writes)) = (mpsc::channel(), mpsc::channel(), mpsc::channel());
+        let reader = Reader { begun: enter, gate: Arc::new(Mutex::new(wait)), writes: sent };
         let (layer, guard) = layer(format, move || reader.clone());
         Self { events: registry().with(layer).into(), guard, begun, gate, writes }
     }

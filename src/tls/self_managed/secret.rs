@@ -7,15 +7,13 @@
 use std::{fmt, str::FromStr};
 
 use futures::{StreamExt as _, stream::BoxStream};
+use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::credspec::is_dns_subdomain;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::{PartialObjectMeta, Request, WatchEvent, params::WatchParams};
 use serde_json::json;
 
-use crate::{
-    apiserver::ApiServer,
-    tls::object::{self, ObjectError},
-};
+use crate::tls::object::{self, ObjectError};
 
 /// A new value of this annotation asks for a new CA.
 pub const ROTATE_ANNOTATION: &str = "gmsa-webhook/rotate-ca";

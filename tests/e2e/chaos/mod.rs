@@ -88,7 +88,7 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
             eprintln!("{fault}: not run, because there is no libfaketime");
             continue;
         };
-        eprintln!("{row}");
+        eprintln!("{row:#}");
         rows.push(row);
     }
     let report = Report { rows, replicas: args.replicas, api_server: deployment.control_plane.version().await };

@@ -55,6 +55,8 @@ impl Replica {
         let [address, admin] = free_addresses();
         let mut command = Command::new(&start.binary);
         command.env_clear().env("KUBECONFIG", start.folder.join("replica.kubeconfig")).env("LOG_FORMAT", "json");
+        // The image sets it too.
+        command.env("MIMALLOC_PURGE_DELAY", "0");
         command.args(&start.flags);
         command.args(["--listen", &address.to_string(), "--admin-listen", &admin.to_string()]);
         if let Some((library, time)) = &start.clock {

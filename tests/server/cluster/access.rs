@@ -1,7 +1,7 @@
 //! Access reviews: what is asked, and what is made of the answers.
 
+use gmsa_cluster::authorizer::{Authorizer as _, Verdict, access_review::AccessReviews};
 use gmsa_core::admission::{Source, UseFact};
-use gmsa_webhook::authorizer::{Authorizer as _, Verdict, access_review::AccessReviews};
 use serde_json::{Value, json};
 
 use super::{Duration, REVIEWS, SOON, connect, failed, spec_name, subject, timed_out, within};

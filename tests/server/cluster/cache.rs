@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _};
 use gmsa_core::admission::{Source, SpecFact};
-use gmsa_webhook::resolver::{Freshness, Resolved, Resolver as _};
 use serde_json::json;
 use tokio::task::JoinSet;
 

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use gmsa_cluster::{
+    manifests::{self, Bounds},
+    standalone::Standalone,
+};
 use gmsa_core::admission::{Verdict, Webhook};
-use gmsa_webhook::standalone::Standalone;
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time};
 
@@ -208,7 +211,7 @@ async fn the_examples_work_as_they_are_told_to() {
     let api = SimulatedApi::start().await;
     let Standalone { rbac, .. } = Standalone::load(examples).unwrap();
     api.authorize_by(rbac);
-    for document in gmsa_webhook::manifests::load(examples, &gmsa_webhook::manifests::Bounds::SERVER).documents {
+    for document in manifests::load(examples, &Bounds::SERVER).documents {
         if document.kind() == "GMSACredentialSpec" {
             api.apply(document.value().clone());
         }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
-use gmsa_webhook::{
+use gmsa_cluster::{
     apiserver::CallKind,
     authorizer::{Authorizer as _, Verdict, access_review::AccessReviews},
     resolver::{Freshness, Resolver as _},
 };
+use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
 
@@ -122,7 +122,7 @@ fn all_calls_in_flight_fit_into_one_connection() {
     assert_eq!(CallKind::AccessReview.share(), 8);
 }
 
-/// A pod that names 24 credential specs which nobody created.
+/// A pod that names 24 credential specs that do not exist.
 fn hostile(namespace: &str, number: usize, contents: Option<&str>) -> Value {
     let container = |n: usize| {
         let name = format!("unknown-{number}-{n}");
@@ -164,7 +164,7 @@ async fn a_thousand_reviews_of_unknown_names_hold_no_other_up() {
     replica.denies(Webhook::Validate, &simple("crowd", "till", r#"{"is": "other"}"#), 422, differ).await;
     assert_eq!(replica.api.count(Verb::Get, UNKNOWN), 8);
     assert_eq!(replica.calls(), (9, 2));
-    // What nobody waits for any more is not asked.
+    // A question without a caller is not asked.
     flood.shutdown().await;
     gate.open();
     settle().await;

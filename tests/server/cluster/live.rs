@@ -1,7 +1,7 @@
 //! Live reads: what the API server says of a credential spec, and the ways in which it may say nothing.
 
+use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _, live::Live};
 use gmsa_core::admission::{Source, SpecFact};
-use gmsa_webhook::resolver::{Freshness, Resolved, Resolver as _, live::Live};
 use serde_json::json;
 
 use super::{Duration, SOON, SPECS, connect, failed, spec_name, timed_out, within};

@@ -3,12 +3,12 @@
 
 use std::{env, fs, process::Command, sync::Arc};
 
-use gmsa_core::admission::Source;
-use gmsa_webhook::{
+use gmsa_cluster::{
     apiserver::ApiServer,
-    metrics::Metrics,
-    resolver::{Freshness, Resolver as _, cache::Cache},
+    resolver::{Freshness, Resolver as _},
 };
+use gmsa_core::admission::Source;
+use gmsa_webhook::{metrics::Metrics, resolver::cache::Cache};
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::timeout};
 

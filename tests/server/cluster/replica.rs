@@ -2,13 +2,9 @@
 
 use std::{convert::Infallible, sync::Arc};
 
+use gmsa_cluster::authorizer::access_review::AccessReviews;
 use gmsa_core::admission::{Decision, Review, Verdict, Webhook};
-use gmsa_webhook::{
-    authorizer::{access_review::AccessReviews, remembered::Remembered},
-    metrics::Metrics,
-    resolver::cache::Cache,
-    server::Reviewer,
-};
+use gmsa_webhook::{authorizer::remembered::Remembered, metrics::Metrics, resolver::cache::Cache, server::Reviewer};
 use serde_json::{Value, json};
 use tokio::{
     task::JoinSet,
@@ -50,8 +46,7 @@ impl Replica {
         let (cache, watch) = Cache::new(Arc::clone(&server), metrics.clone());
         let mut owner = JoinSet::new();
         owner.spawn(watch);
-        let mut ready = cache.ready();
-        time::timeout(PATIENCE, ready.wait_for(|ready| *ready)).await.unwrap().unwrap();
+        time::timeout(PATIENCE, cache.ready()).await.unwrap();
         let authorizer = Remembered::new(AccessReviews::new(server), TTL);
         let reviewer = Reviewer::new(Arc::new(cache), Arc::new(authorizer), false, metrics);
         api.forget_requests();

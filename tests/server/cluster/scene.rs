@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _};
 use gmsa_core::admission::{Source, SpecFact};
 use gmsa_webhook::{
     metrics::{self, Metrics},
-    resolver::{Freshness, Resolved, Resolver as _, cache::Cache},
+    resolver::cache::Cache,
 };
 use serde_json::json;
 use tokio::{task::JoinSet, time};
@@ -49,12 +50,11 @@ impl Scene {
     }
 
     pub async fn ready(&self) {
-        let mut ready = self.cache.ready();
-        time::timeout(PATIENCE, ready.wait_for(|ready| *ready)).await.unwrap().unwrap();
+        time::timeout(PATIENCE, self.cache.ready()).await.unwrap();
     }
 
     pub fn is_ready(&self) -> bool {
-        *self.cache.ready().borrow()
+        self.cache.is_ready()
     }
 
     pub fn shows(&self, line: &str) -> bool {

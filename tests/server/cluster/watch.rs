@@ -1,7 +1,8 @@
 //! The watch behind the cache: everything that can happen to it, and that no answer is wrong meanwhile.
 
+use gmsa_cluster::resolver::{Freshness, Resolved};
 use gmsa_core::admission::{Source, SpecFact};
-use gmsa_webhook::resolver::{Freshness, Resolved, cache::TRUST};
+use gmsa_webhook::resolver::cache::TRUST;
 use serde_json::json;
 use tokio::time;
 

@@ -12,8 +12,8 @@ use std::{
 };
 
 use futures::FutureExt as _;
+use gmsa_cluster::{authorizer::Authorizer as _, standalone::Standalone};
 use gmsa_core::admission::{Enforcement, Facts, Needs, Plan, Review, Source, Webhook};
-use gmsa_webhook::{authorizer::Authorizer as _, standalone::Standalone};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -113,7 +113,13 @@ impl Program {
         Self {
             child,
             _folder: folder,
-            server: crate::https::Server { address, ca, closing, task: tokio::spawn(async { 0 }) },
+            server: crate::https::Server {
+                address,
+                ca,
+                ending: closing.clone(),
+                closing,
+                task: tokio::spawn(async { 0 }),
+            },
         }
     }
 }

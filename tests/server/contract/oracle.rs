@@ -10,7 +10,7 @@ pub struct World {
     pub specs: Map<String, Value>,
     /// The credential specs that the service account may use.
     pub allowed: Vec<String>,
-    /// The credential specs about which nobody could say whether it may.
+    /// The credential specs whose access review fails.
     pub unknown: Vec<String>,
 }
 

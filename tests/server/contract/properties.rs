@@ -68,7 +68,7 @@ fn any_pod() -> impl Strategy<Value = Value> {
     pod(|| options(vec!["web", "web", "db", "cache", "missing", "Not-A-Name", ""]))
 }
 
-/// A pod whose slots name credential specs that exist, or have none, and that nobody has expanded.
+/// A pod whose slots name credential specs that exist, or have none, and that are not expanded.
 fn unexpanded_pod() -> impl Strategy<Value = Value> {
     pod(|| select(SPECS.to_vec()).prop_map(|name| json!({"windowsOptions": {"gmsaCredentialSpecName": name}})))
 }

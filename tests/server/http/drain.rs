@@ -39,6 +39,26 @@ async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
 }
 
 #[tokio::test]
+async fn before_the_end_every_answer_closes_its_connection_and_new_ones_are_served() {
+    let server = examples().start();
+    let request = b"GET /health HTTP/1.1\r\nhost: l\r\n\r\n";
+    let mut kept = server.connect(&["http/1.1"]).await;
+    kept.write_all(request).await.unwrap();
+    let mut first = [0; 12];
+    kept.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 204");
+    server.ending.cancel();
+    let mut new = server.connect(&["http/1.1"]).await;
+    for connection in [&mut kept, &mut new] {
+        connection.write_all(request).await.unwrap();
+        let answer = read_to_close(connection).await;
+        assert!(answer.contains("connection: close\r\n"), "{answer}");
+        assert!(answer.contains("HTTP/1.1 204 No Content\r\n"), "{answer}");
+    }
+    assert!(!server.task.is_finished());
+}
+
+#[tokio::test]
 async fn a_drain_drops_what_does_not_finish_in_time() {
     let gated = Gated::new();
     let server = Setup { resolver: gated.clone(), drain: Duration::from_millis(100), ..examples() }.start();

@@ -69,7 +69,7 @@ async fn over_its_limit_of_connections_a_replica_closes_the_one_that_is_idle_lon
 }
 
 #[tokio::test]
-async fn silent_connections_keep_nobody_out() {
+async fn silent_connections_keep_no_client_out() {
     let limits = Limits { connections: 50, ..Limits::default() };
     let server = Setup { limits, ..examples() }.start();
     let mut silent = Vec::new();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use gmsa_cluster::resolver::{Freshness, Resolved, Resolver};
 use gmsa_core::credspec::{Contents, SpecName};
-use gmsa_webhook::resolver::{Freshness, Resolved, Resolver};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

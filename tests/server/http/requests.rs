@@ -109,7 +109,7 @@ async fn deep_nesting_ends_as_an_answer() {
     let server = examples().start();
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let place = |spec: Value| serde_json::to_string(&create(&spec)).unwrap().replace("\"deep\"", &deep);
-    // Where nobody looks it is stepped over, without a stack.
+    // In a field that is not read it is skipped, without recursion.
     let answer = server.post("/mutate", place(json!({"elsewhere": "deep"}))).await;
     assert_eq!(answer.json()["response"], json!({"uid": "u-1", "allowed": true}));
     let answer = server.post("/mutate", place(json!({"containers": "deep"}))).await;

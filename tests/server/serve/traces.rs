@@ -184,7 +184,7 @@ fn a_collector_that_is_away_costs_one_line_and_no_review() {
 
 #[test]
 fn a_collector_that_never_answers_delays_nothing() {
-    // Connections are made, and nobody accepts them.
+    // Connections are made, and none is accepted.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let mut serving = serve(&endpoint, &[("OTEL_BSP_SCHEDULE_DELAY", "20"), ("OTEL_BSP_MAX_QUEUE_SIZE", "1")]);

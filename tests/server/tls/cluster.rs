@@ -10,8 +10,8 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gmsa_cluster::apiserver::ApiServer;
 use gmsa_webhook::{
-    apiserver::ApiServer,
     metrics::{self, Metrics},
     tls::{
         CaBundle, Clock, Served,

@@ -1,16 +1,14 @@
 //! Replicas that share a Secret, against the simulated API server; reviews are verified as an API server verifies them: by
-//! the bundle that stands in a configuration at that moment.
+//! the bundle that a configuration has at that moment.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use gmsa_webhook::{
-    apiserver::ApiServer,
-    tls::{
-        Publication,
-        issue::Ca,
-        self_managed::{ROTATE_ANNOTATION, Settings},
-    },
+use gmsa_cluster::apiserver::ApiServer;
+use gmsa_webhook::tls::{
+    Publication,
+    issue::Ca,
+    self_managed::{ROTATE_ANNOTATION, Settings},
 };
 use serde_json::json;
 
@@ -295,7 +293,7 @@ async fn a_mounted_authority_is_published_in_the_same_way() {
     cluster.api.apply(configuration(CONFIGURATIONS[0], ""));
     eventually("what was published before stays", || carry(&first)).await;
     std::fs::write(&file, &second).unwrap();
-    eventually("the new one stands beside the old one", || carry(&(first.clone() + &second))).await;
+    eventually("the new one is beside the old one", || carry(&(first.clone() + &second))).await;
     cluster.pass(10 * DAY).await;
     eventually("the old one goes", || carry(&second)).await;
     task.abort();

@@ -1,4 +1,4 @@
-//! How the API server proves to a webhook that it is the API server: by a client certificate, to those that it is told of.
+//! How the API server proves to a webhook that it is the API server: by a client certificate, to the webhooks in its configuration.
 
 use std::{
     fs,

@@ -1,6 +1,10 @@
 //! What calls the API server: objects are JSON, a refusal is a value.
 
-use http::{Method, Request, header::CONTENT_TYPE};
+use http::{
+    Method, Request,
+    header::{CONTENT_TYPE, WARNING},
+};
+use http_body_util::BodyExt as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
@@ -57,6 +61,21 @@ impl Client {
     /// Creates an object in a collection.
     pub async fn create(&self, collection: &str, object: &Value) -> Answer {
         self.call(Method::POST, collection, JSON, Some(object)).await
+    }
+
+    /// Creates an object in a collection, and gives the warnings too.
+    pub async fn create_warned(&self, collection: &str, object: &Value) -> Answer<(Value, Vec<String>)> {
+        let request = Request::post(collection).header(CONTENT_TYPE, JSON);
+        let answer = self.0.send(request.body(object.to_string().into_bytes().into()).unwrap()).await?;
+        let warnings = answer.headers().get_all(WARNING).iter().map(|warning| warning.to_str().unwrap().to_owned());
+        let (code, warnings) = (answer.status(), warnings.collect());
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        if code.is_success() {
+            Ok((body, warnings))
+        } else {
+            Err(Refusal { code: code.as_u16(), message: body["message"].as_str().unwrap_or_default().to_owned() })
+        }
     }
 
     /// Changes the fields that `change` names.

@@ -254,7 +254,7 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
     for (flag, file) in [
         ("--tls-cert-file", "api-server.crt"),
         ("--tls-private-key-file", "api-server.key"),
-        // A certificate stands for the public key in it.
+        // The API server takes the public key from a certificate too.
         ("--service-account-key-file", "service-accounts.crt"),
         ("--service-account-signing-key-file", "service-accounts.key"),
         ("--token-auth-file", "tokens.csv"),
@@ -273,7 +273,7 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
     Process::start("kube-apiserver", folder, &mut command)
 }
 
-/// As many addresses that nobody listens on, all different.
+/// As many addresses without a listener, all different.
 pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     let probes = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     probes.map(|probe| probe.local_addr().unwrap())

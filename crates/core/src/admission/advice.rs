@@ -15,7 +15,7 @@ use crate::diagnostic::{
     rules::{self, Rule},
 };
 
-/// One thing to be said about a pod.
+/// One warning about a pod.
 #[derive(Clone, Debug)]
 pub struct Advice {
     /// The rule that is broken.
@@ -35,14 +35,14 @@ impl Advice {
     }
 }
 
-/// What is to be said about the pod of a review.
+/// The warnings about the pod of a review.
 pub(super) fn on_pod(review: &Review) -> Vec<String> {
     let mut warnings = Warnings::default();
     review.object.iter().flat_map(advise).for_each(|advice| warnings.push(advice.rule, &advice.text));
     warnings.into_lines()
 }
 
-/// What is to be said about a pod, or a pod template; nothing where it does not use GMSA.
+/// The warnings about a pod, or a pod template; none where it does not use GMSA.
 #[must_use]
 pub fn advise(pod: &Pod) -> Vec<Advice> {
     let mut advice = Vec::new();
@@ -68,7 +68,7 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
     advice
 }
 
-/// What is to be said beside that when a workload is applied, or a file is checked: not at each creation of a pod.
+/// More warnings, for a workload that is applied or a file that is checked, but not for each creation of a pod.
 /// `replicas` is how many pods there will be, where that is known.
 #[must_use]
 pub fn advise_template(pod: &Pod, unfit: &Unfit, replicas: Option<u64>) -> Vec<Advice> {
@@ -122,7 +122,7 @@ fn linux_only(found: &Found, is_windows: bool) -> Advice {
     Advice { severity, ..Advice::new(&rules::LINUX_ONLY, found.pointer.clone(), &what, &names) }
 }
 
-/// Whether a user of the container is one that logs on to the network as the computer, which is to say as the gMSA.
+/// Whether a user of the container is one that logs on to the network as the computer, and so as the gMSA.
 /// Windows ignores case and takes these accounts with and without their authority.
 fn acts_as_the_account(user: &str) -> bool {
     let user: String = user.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_lowercase()).collect();

@@ -17,7 +17,7 @@ pub enum AllowReason {
     Unchanged,
     /// The subject may use every credential spec, and all contents match.
     Authorized,
-    /// A workload whose owner was looked at instead.
+    /// A workload that another object controls: that object has its own review.
     Controlled,
     /// A workload that uses GMSA; the warnings say what will happen to its pods.
     Workload,

@@ -1,7 +1,7 @@
 //! Every way to say no: the message for the user, the HTTP code of the status, and a static word for logs and metrics.
 //!
 //! The messages and codes are those of the Go webhook where it had one. None of them quotes a contents text, and
-//! whatever comes from a pod is quoted, escaped and cut.
+//! every text from a pod is quoted, escaped and cut.
 
 use super::{
     Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD,

@@ -131,7 +131,7 @@ impl Facts {
         names
     }
 
-    /// The credential specs and how each was looked at: `web (use: api, contents: cache), other (use: remembered)`.
+    /// The credential specs and where the facts about each come from: `web (use: api, contents: cache), other (use: remembered)`.
     pub(super) fn describe(&self, names: &[SpecName]) -> String {
         // Room for the longest words and for most names.
         let mut text = String::with_capacity(names.len() * 64);

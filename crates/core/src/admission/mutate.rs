@@ -12,14 +12,14 @@ use super::{
     pod::{Pod, Slot, SlotKind},
     preconditions::{bound_names, expect_pod, spec_name},
 };
-use crate::credspec::{SpecName, text};
+use crate::credspec::SpecName;
 
 /// What is to be done for one review.
 #[derive(Debug, Default)]
 pub(super) struct Expansion<'p> {
     /// The slots to expand, with the credential specs that they name.
     slots: Vec<(Slot<'p>, SpecName)>,
-    /// What is refused whatever the facts are, in the order of the slots.
+    /// What no fact can admit, in the order of the slots.
     refused: Vec<Denial>,
     hostname: bool,
     reason: Option<AllowReason>,
@@ -96,11 +96,11 @@ impl Expansion<'_> {
         }
         let mut patch = PatchWriter::default();
         for (slot, name) in &self.slots {
-            let added = facts.contents(name).and_then(|contents| patch.add(&path(slot), contents.quoted()));
+            let added = facts.contents(name).and_then(|contents| patch.add(&path(slot), contents.text()));
             added.or_else(&mut pass)?;
         }
         if let Some(hostname) = facts.hostname.as_deref().filter(|_| self.hostname) {
-            patch.add("/spec/hostname", &text::string(hostname)).or_else(&mut pass)?;
+            patch.add("/spec/hostname", hostname).or_else(&mut pass)?;
         }
         let reason = if self.slots.is_empty() { AllowReason::AlreadyExpanded } else { AllowReason::Expanded };
         Ok(Admitted { reason, patch: patch.finish(), not_enforced })

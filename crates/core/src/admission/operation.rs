@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::json::string;
 
-/// The version of the AdmissionReview API that the request speaks, and so the answer.
+/// The version of the AdmissionReview API of the request, and so of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiVersion {
     /// `admission.k8s.io/v1`

@@ -1,5 +1,7 @@
 //! A JSON Patch (RFC 6902) that adds texts.
 
+use serde::Serialize;
+
 use super::{Denial, MAX_PATCH_BYTES};
 
 /// A JSON Patch, as it is written into the answer.
@@ -18,19 +20,24 @@ impl Patch {
 #[derive(Default)]
 pub(super) struct PatchWriter(Vec<u8>);
 
+/// An operation. It is written as the Go webhook writes it: Go's escapes are in the contents text already.
+#[derive(Serialize)]
+struct Add<'a> {
+    op: &'static str,
+    path: &'a str,
+    value: &'a str,
+}
+
 impl PatchWriter {
-    /// Adds one operation, or none where the patch gets too large. The path holds only field names and numbers: nothing in
-    /// it needs an escape.
-    pub(super) fn add(&mut self, at: &str, quoted_value: &str) -> Result<(), Denial> {
-        let separator = if self.0.is_empty() { "[" } else { "," };
-        let parts = [separator, r#"{"op":"add","path":""#, at, r#"","value":"#, quoted_value, "}"];
-        let length: usize = parts.iter().map(|part| part.len()).sum();
-        if self.0.len() + length >= MAX_PATCH_BYTES {
+    /// Adds one operation, or none where the patch gets too large.
+    pub(super) fn add(&mut self, path: &str, value: &str) -> Result<(), Denial> {
+        let before = self.0.len();
+        self.0.push(if before == 0 { b'[' } else { b',' });
+        // Writing texts into memory cannot fail.
+        let _ = serde_json::to_writer(&mut self.0, &Add { op: "add", path, value });
+        if self.0.len() >= MAX_PATCH_BYTES {
+            self.0.truncate(before);
             return Err(Denial::PatchTooLarge);
-        }
-        self.0.reserve(length + 1);
-        for part in parts {
-            self.0.extend_from_slice(part.as_bytes());
         }
         Ok(())
     }

@@ -128,7 +128,7 @@ impl<'r> Plan<'r> {
             audit.push((specs_key, facts.describe(specs)));
         }
         match verdict {
-            // Recorded whatever the pod names: nothing else in the cluster shows it.
+            // Recorded for every pod: nothing else in the cluster shows it.
             Verdict::WouldDeny { .. } => audit.push((decision_key, format!("would-deny: {reason}"))),
             Verdict::Allowed(_) | Verdict::Denied(_) if !specs.is_empty() => {
                 audit.push((decision_key, reason.to_owned()));

@@ -199,6 +199,23 @@ fn only_pods_and_their_creation_and_update_are_judged() {
 }
 
 #[test]
+fn an_update_says_what_it_changed() {
+    let with = |context: Value| json!({"metadata": {"name": "web"}, "spec": {"securityContext": context}});
+    let old = with(options("a", "{}"));
+    for (new, what) in [
+        (with(options("b", "{}")), "name"),
+        (with(options("a", "[]")), "contents"),
+        (with(options("b", "[]")), "name and contents"),
+        (with(json!({})), "name and contents"),
+    ] {
+        let message = format!("cannot update an existing pod's GMSA settings (GMSA {what} modified on pod \"web\")");
+        let update = review("UPDATE", &new, &old);
+        assert_eq!(denial(Webhook::Validate, &update, &Facts::default()), (403, message));
+    }
+    assert!(decided(Webhook::Validate, &review("UPDATE", &old, &old), &Facts::default()).is_allowed());
+}
+
+#[test]
 fn a_subject_that_cannot_be_one_is_refused_before_it_is_asked_about() {
     for namespace in ["", "Prod", "a.b", "a/b", "a:b"] {
         let mut review = create(&json!({"securityContext": options("a", "{}")}));

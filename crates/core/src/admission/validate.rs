@@ -19,7 +19,7 @@ use crate::{credspec::SpecName, json::MAX_TEXT};
 pub(super) struct Checks<'r> {
     /// Set where there is a slot to check.
     subject: Option<Subject>,
-    /// The slots with a name, up to and including the first that is refused whatever the facts are.
+    /// The slots with a name, up to and including the first that no fact can admit.
     named: Vec<(Slot<'r>, SpecName)>,
     /// The denial that remains if all of `named` pass.
     then: Result<AllowReason, Denial>,
@@ -69,10 +69,10 @@ pub(super) fn plan(review: &Review) -> Result<Checks<'_>, Denial> {
     Ok(checks)
 }
 
-/// Refuses a change to any slot of the old object, and gives back the slots that the old object does not have. Slots pair
+/// Refuses a change to any slot of the old object, and returns the slots that the old object does not have. Slots pair
 /// by kind and name: an index shifts when a container is put in front.
 fn unchanged<'r>(old: &Pod, new: &'r Pod) -> Result<Vec<Slot<'r>>, Denial> {
-    // The pod itself is one slot, whatever it is called.
+    // The pod itself is one slot, under any name.
     let key = |kind: SlotKind, owner| if kind == SlotKind::Pod { (kind, "") } else { (kind, owner) };
     let before: HashMap<_, Slot<'_>> = old.slots().map(|slot| (key(slot.kind, slot.owner), slot)).collect();
     let mut seen = HashSet::with_capacity(before.len());

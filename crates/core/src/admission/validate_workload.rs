@@ -17,7 +17,7 @@ use crate::{
     diagnostic::rules,
 };
 
-/// The template to look at, or why there is none.
+/// The pod template to check, or why there is none.
 fn template(review: &Review) -> Result<&Pod, AllowReason> {
     let workload = review.workload.as_ref().ok_or(AllowReason::NoGmsa)?;
     if workload.is_controlled() {
@@ -84,7 +84,7 @@ pub(super) fn decide(review: &Review, facts: &Facts) -> (AllowReason, Vec<String
     (AllowReason::Workload, warnings.into_lines())
 }
 
-/// What is wrong with the template whatever the cluster holds.
+/// What is wrong with the template, independent of the cluster.
 fn unusable_names(pod: &Pod, warnings: &mut Warnings) {
     for slot in pod.slots() {
         match (slot.name, slot.contents) {
@@ -111,7 +111,7 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
     }
 }
 
-/// What will become of the slots with a name. Each credential spec is looked at once, however many slots name it.
+/// What will become of the slots with a name. Each credential spec is checked once, even if many slots name it.
 fn foresee(pod: &Pod, subject: &Subject, facts: &Facts, warnings: &mut Warnings) {
     let mut known: HashMap<SpecName, Option<Expected<'_>>> = HashMap::new();
     for (slot, name) in named(pod) {

@@ -20,7 +20,7 @@ pub const KINDS: [&str; 7] = [
     "StatefulSet.apps",
 ];
 
-/// The place of the pod template of a kind, as a JSON Pointer (RFC 6901); `None` for what is no workload.
+/// The place of the pod template of a kind, as a JSON Pointer (RFC 6901); `None` for other kinds.
 #[must_use]
 pub fn template_pointer(kind: &str) -> Option<&'static str> {
     match kind {

@@ -218,7 +218,7 @@ impl Draft {
     pub fn yaml(&self) -> String {
         let mut yaml = format!(
             "apiVersion: {GROUP}/{VERSION}\nkind: {KIND}\nmetadata:\n  name: {}\n\
-             # Not secret, but whoever may change it decides as whom pods log on.\ncredspec:\n  \
+             # Not secret. Everyone who may change it can choose the account that pods log on with.\ncredspec:\n  \
              ActiveDirectoryConfig:\n    \
              # What the host may fetch: each account under the domain's DNS and NetBIOS names.\n    \
              GroupManagedServiceAccounts:\n",

@@ -1,8 +1,8 @@
-//! What makes a credential spec wrong, before a container fails to start with it: one rule book for the linter, the
+//! What makes a credential spec wrong, before a container fails to start with it: the same rules for the linter, the
 //! generator and the webhook.
 //!
 //! Pure. What always holds: a finding names the field, says what is wrong, what happens at run time and how to get the
-//! right value; no finding quotes a plugin's input, which may hold what should have been a secret; whatever is quoted is
+//! right value; no finding quotes a plugin's input, which may contain a secret; each quoted text is
 //! escaped and cut.
 
 use serde_json::{Map, Value};
@@ -63,7 +63,7 @@ pub fn too_large() -> Vec<Diagnostic> {
 }
 
 const NOT_ACCEPTED: &str = "the API server refuses every pod that carries it";
-const NOTHING_TO_EXPAND: &str = "pods that name this credential spec are refused, for it has nothing to give them";
+const NOTHING_TO_EXPAND: &str = "pods that name this credential spec are refused, because it has no contents";
 const WRITE_NEW: &str =
     "kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json";
 
@@ -153,7 +153,7 @@ struct Report {
 }
 
 const CANNOT_START: &str = "Windows cannot read the credential spec: the container does not start";
-const PRUNED: &str = "kubectl refuses it, and for other clients the API server drops it without a word";
+const PRUNED: &str = "kubectl refuses it, and for other clients the API server drops it silently";
 
 impl Report {
     fn add(

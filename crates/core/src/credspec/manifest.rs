@@ -1,6 +1,6 @@
 //! A `GMSACredentialSpec` object that a user sends, read for the linter.
 //!
-//! What always holds: what is read is small, whatever the object is.
+//! What always holds: what is read is small, even if the object is not.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -20,7 +20,7 @@ pub const MAX_BYTES: usize = 6 * MAX_CONTENTS_BYTES + 128 * 1024;
 /// The most values in a `credspec` that is read. An honest one has fewer than a hundred.
 pub const MAX_VALUES: usize = 8192;
 
-/// The most unknown fields of the object that are looked at.
+/// The most unknown fields of the object that are kept.
 const MAX_FIELDS: usize = 100;
 
 /// What was read.
@@ -32,7 +32,7 @@ pub enum Manifest {
     TooLarge,
 }
 
-/// Reads an object; `None` where it is none.
+/// Reads an object; `None` where the text is not one.
 pub(crate) fn read(json: &str) -> Option<Manifest> {
     let Fields { known, unknown } = serde_json::from_str(json).ok()?;
     let mut object: Map<String, Value> = unknown.into_iter().map(|key| (key.into(), Value::Null)).collect();

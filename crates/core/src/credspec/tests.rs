@@ -96,10 +96,10 @@ fn keys_are_sorted_by_their_bytes_at_every_level() {
 }
 
 #[test]
-fn the_quoted_contents_are_the_text_as_a_json_string() {
+fn a_json_string_of_the_contents_is_what_go_prints() {
     let contents = contents(r#"{"a":"<\\\""}"#);
     assert_eq!(contents.text(), r#"{"a":"\u003c\\\""}"#);
-    assert_eq!(contents.quoted(), r#""{\"a\":\"\\u003c\\\\\\\"\"}""#);
+    assert_eq!(serde_json::to_string(contents.text()).unwrap(), r#""{\"a\":\"\\u003c\\\\\\\"\"}""#);
 }
 
 #[test]
@@ -293,5 +293,14 @@ fn a_difference_says_what_is_wrong_without_either_text() {
         ),
     ] {
         assert_eq!(difference.to_string(), text);
+    }
+}
+
+#[test]
+fn numbers_in_lists_are_compared_by_value_too() {
+    let contents = contents(r#"{"a":[1,[2]]}"#);
+    assert_eq!(compare(r#"{"a": [1.0, [2e0]]}"#, &contents), Ok(()));
+    for other in [r#"{"a": [1.5, [2]]}"#, r#"{"a": [1, [2], 3]}"#, r#"{"a": [1]}"#] {
+        assert!(compare(other, &contents).is_err(), "{other}");
     }
 }

@@ -54,6 +54,7 @@ impl<'d> Subject<'d> {
             // As its controller will call it.
             pod.insert("metadata".to_owned(), json!({"generateName": format!("{name}-")}));
         }
+        default_service_account_name(&mut pod);
         Some(Self { document, at, pod, object: format!("{kind} {namespace}/{name}"), namespace })
     }
 
@@ -73,6 +74,18 @@ impl<'d> Subject<'d> {
             field: dotted(&format!("{}{pointer}", self.at)),
             ..Diagnostic::new(rule, message).at(Location { file, position })
         }
+    }
+}
+
+/// Copies the deprecated `serviceAccount` to `serviceAccountName` where that is empty, as kube-apiserver does before it calls
+/// a webhook.
+fn default_service_account_name(pod: &mut Value) {
+    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let is_empty = |value: &Value| value.is_null() || value == "";
+    if spec.get("serviceAccountName").is_none_or(is_empty)
+        && let Some(name) = spec.get("serviceAccount").filter(|name| !is_empty(name)).cloned()
+    {
+        spec.insert("serviceAccountName".to_owned(), name);
     }
 }
 

@@ -128,7 +128,7 @@ impl Unfit {
 
     fn add(&mut self, parent: &str, container: Option<(SlotKind, &str)>, set: Set, field: &'static Field) {
         if set != Set::Absent && self.fields.len() < MAX_FOUND {
-            // What stands behind a colon is a value, or what the names of several fields have in common.
+            // What follows a colon is a value, or what the names of several fields have in common.
             let path = field.path.split(':').next().unwrap_or_default().replace('.', "/");
             self.fields.push(Found {
                 field,

@@ -79,7 +79,7 @@ apiVersion: windows.k8s.io/v1
 kind: GMSACredentialSpec
 metadata:
   name: webapp1
-# Not secret, but whoever may change it decides as whom pods log on.
+# Not secret. Everyone who may change it can choose the account that pods log on with.
 credspec:
   ActiveDirectoryConfig:
     # What the host may fetch: each account under the domain's DNS and NetBIOS names.

@@ -12,7 +12,7 @@ use crate::diagnostic::rules::{self, Rule};
 const PATH: &str = "credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts";
 const RULE: &Rule = &rules::ACCOUNTS;
 
-/// More entries than any host fetches: the rest is not looked at.
+/// More entries than any host fetches: the rest is not checked.
 const MAX_ENTRIES: usize = 64;
 
 pub(super) fn check(report: &mut Report, value: Option<&Value>, join: &Join<'_>) {

@@ -34,7 +34,7 @@ pub(super) fn check<'v>(report: &mut Report, join: Option<&'v Map<String, Value>
     if let (Some(dns), Some(tree)) = (dns, tree)
         && is_below(tree, dns)
     {
-        let problem = format!("{} lies below DnsName: the forest root never lies below a domain", quote(tree));
+        let problem = format!("{} is below DnsName: the root of a forest is never below a domain", quote(tree));
         let remedy = "(Get-ADDomain).Forest, and (Get-ADDomain).DNSRoot for DnsName";
         report.add(
             Severity::Error,
@@ -87,7 +87,7 @@ fn guid(report: &mut Report, value: Option<&Value>) {
     }
     let inner = guid.trim_start_matches('{').trim_end_matches('}');
     let (problem, remedy) = if inner != guid && is_guid(inner, |b| b.is_ascii_hexdigit()) {
-        (format!("{} stands in braces", quote(guid)), inner.to_owned())
+        (format!("{} is in braces", quote(guid)), inner.to_owned())
     } else {
         (format!("{} is not a GUID", quote(guid)), REMEDY.to_owned())
     };

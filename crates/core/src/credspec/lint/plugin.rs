@@ -57,7 +57,7 @@ fn guid(report: &mut Report, value: Option<&Value>) {
         }
         None => {
             let remedy = if shape(guid) { format!("\"{{{guid}}}\"") } else { REMEDY.to_owned() };
-            let problem = format!("{} does not stand in braces", quote(guid));
+            let problem = format!("{} is not in braces", quote(guid));
             report.add(Severity::Error, RULE, &field, problem, SKIPPED, remedy);
         }
     }
@@ -71,7 +71,8 @@ fn input(report: &mut Report, value: Option<&Value>, known: Option<Known>) {
         Some(Value::String(input)) => {
             let lower = input.to_ascii_lowercase();
             if ["password", "passwd", "pwd="].iter().any(|word| lower.contains(word)) {
-                let why = "credential specs are not secret: whoever can read them or a pod reads the password";
+                let why =
+                    "credential specs are not secret: everyone who may read them, or a pod, can read the password";
                 let remedy = "keep the password in the plugin's vault and name the vault here";
                 report.add(Severity::Warning, RULE, &field, "seems to hold a password", why, remedy);
             } else if let Some(problem) = known.and_then(|known| known.fault(input)) {

@@ -172,7 +172,7 @@ fn a_guid_has_no_braces() {
     assert_one(
         &with("/credspec/DomainJoinConfig/Guid", Some(json!("{244818ae-87ac-4fcd-92ec-e79e5252348a}"))),
         &format!(
-            "{START}\"{{244818ae-87ac-4fcd-92ec-e79e5252348a}}\" stands in braces -> 244818ae-87ac-4fcd-92ec-e79e5252348a"
+            "{START}\"{{244818ae-87ac-4fcd-92ec-e79e5252348a}}\" is in braces -> 244818ae-87ac-4fcd-92ec-e79e5252348a"
         ),
     );
     assert_one(
@@ -228,7 +228,7 @@ fn dns_names_are_not_netbios_names() {
 fn a_forest_root_never_lies_below_the_domain() {
     assert_one(
         &with("/credspec/DomainJoinConfig/DnsTreeName", Some(json!("west.contoso.com"))),
-        "error dns-tree-name credspec.DomainJoinConfig.DnsTreeName: \"west.contoso.com\" lies below DnsName: the forest root never lies below a domain -> (Get-ADDomain).Forest, and (Get-ADDomain).DNSRoot for DnsName",
+        "error dns-tree-name credspec.DomainJoinConfig.DnsTreeName: \"west.contoso.com\" is below DnsName: the root of a forest is never below a domain -> (Get-ADDomain).Forest, and (Get-ADDomain).DNSRoot for DnsName",
     );
     assert_eq!(object(&with("/credspec/DomainJoinConfig/DnsTreeName", Some(json!("fabrikam.com")))), []);
     assert_eq!(object(&with("/credspec/DomainJoinConfig/DnsTreeName", Some(json!("mycontoso.com")))), []);
@@ -300,7 +300,7 @@ fn plugins_are_given_texts() {
         [
             format!("error plugin-version {PATH}.PortableCcgVersion: is a bare number -> PortableCcgVersion: \"1\""),
             format!(
-                "error plugin-guid {PATH}.PluginGUID: \"CCC2A336-D7F3-4818-A213-272B7924213E\" does not stand in braces -> \"{{CCC2A336-D7F3-4818-A213-272B7924213E}}\""
+                "error plugin-guid {PATH}.PluginGUID: \"CCC2A336-D7F3-4818-A213-272B7924213E\" is not in braces -> \"{{CCC2A336-D7F3-4818-A213-272B7924213E}}\""
             ),
             format!(
                 "error plugin-input {PATH}.PluginInput: is an object, not a string -> one string, as the plugin's maker documents it"
