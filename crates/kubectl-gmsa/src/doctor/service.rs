@@ -34,7 +34,7 @@ pub(super) async fn look(cluster: &Cluster, client: &WebhookClientConfig, checks
         Ok(endpoints) => endpoints,
         Err(error) => return checks.push(not_checked(SERVICE, &error)),
     };
-    let ready: Vec<&Endpoint> = endpoints.iter().filter(is_ready).collect();
+    let ready: Vec<&Endpoint> = endpoints.iter().filter(|endpoint| is_ready(endpoint)).collect();
     let count = format!("{namespace}/{name} has {} of {} endpoints ready", ready.len(), endpoints.len());
     checks.push(match ready.len() {
         0 => {
@@ -61,7 +61,7 @@ async fn endpoints(cluster: &Cluster, service: &ServiceReference) -> anyhow::Res
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
-fn is_ready(endpoint: &&Endpoint) -> bool {
+fn is_ready(endpoint: &Endpoint) -> bool {
     endpoint.conditions.as_ref().and_then(|is| is.ready) != Some(false)
 }
 
@@ -70,7 +70,7 @@ fn is_ready(endpoint: &&Endpoint) -> bool {
 pub(crate) async fn versions(cluster: &Cluster, service: &ServiceReference) -> anyhow::Result<BTreeSet<String>> {
     let endpoints = endpoints(cluster, service).await?;
     let mut found = BTreeSet::new();
-    for endpoint in endpoints.iter().filter(is_ready) {
+    for endpoint in endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
         let Some(name) = endpoint.target_ref.as_ref().and_then(|pod| pod.name.as_deref()) else { continue };
         // It may have ended in the meantime.
         let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
