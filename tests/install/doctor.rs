@@ -138,11 +138,7 @@ pass  permission  apps:default may use webapp1
 warn  node        the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]
                   -> Set `spec.os.name: windows` and the node selector `kubernetes.io/os: windows`.
 pass  node        Running on windows-1
-pass  in the pod  run these commands:
-kubectl exec -n apps web -- nltest /query
-kubectl exec -n apps web -- nltest /sc_verify:corp.example.com
-kubectl exec -n apps web -- klist get WebApp1
-kubectl exec -n apps web -- whoami
+pass  in the pod  run: kubectl gmsa verify apps/web
 ";
     assert_eq!((report.as_str(), code), (running, 0));
 }

@@ -165,11 +165,7 @@ shop       ServiceAccount shop:web  RoleBinding gmsa-use-webapp1-web of ClusterR
 pass  admission   the pod carries the contents of its credential spec
 pass  permission  shop:web may use webapp1
 pass  node        Running on windows-1
-pass  in the pod  run these commands:
-kubectl exec -n shop {name} -- nltest /query
-kubectl exec -n shop {name} -- nltest /sc_verify:contoso.com
-kubectl exec -n shop {name} -- klist get WebApp1
-kubectl exec -n shop {name} -- whoami
+pass  in the pod  run: kubectl gmsa verify shop/{name}
 "
     );
     assert_eq!(tool.gmsa(&format!("doctor --pod shop/{name}")), (explained, 0));

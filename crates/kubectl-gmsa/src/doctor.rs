@@ -50,13 +50,6 @@ pub struct Options {
     json: bool,
 }
 
-/// The checks, and the commands to run for what only a pod itself can show.
-#[derive(Default)]
-pub(super) struct Examination {
-    pub checks: Vec<Check>,
-    pub commands: Vec<String>,
-}
-
 /// Checks everything, or one pod.
 ///
 /// # Errors
@@ -67,19 +60,19 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));
         let mut awaited = Vec::new();
         loop {
-            let found = match &options.pod {
+            let checks = match &options.pod {
                 Some(pod) => one_pod::explain(&cluster, pod).await?,
-                None => Examination { checks: look(&cluster).await?, commands: Vec::new() },
+                None => look(&cluster).await?,
             };
-            let worst = found.checks.iter().filter_map(Check::severity).max();
+            let worst = checks.iter().filter_map(Check::severity).max();
             let fails = worst == Some(Severity::Error);
             if !fails || until.is_none_or(|until| Instant::now() >= until) {
-                let text = if options.json { json(&found)? } else { table(&found, Style::of_terminal()) };
+                let text = if options.json { json(&checks)? } else { table(&checks, Style::of_terminal()) };
                 print(text.as_bytes())?;
                 let is_clean = worst.is_none() || (until.is_some() && !fails);
                 return Ok(if is_clean { Outcome::Clean } else { Outcome::Findings });
             }
-            awaited = report_waiting(&found.checks, &awaited)?;
+            awaited = report_waiting(&checks, &awaited)?;
             sleep(PAUSE).await;
         }
     })
@@ -124,8 +117,6 @@ struct Shown<'c> {
     rule: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<&'c str>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    commands: &'c [String],
 }
 
 impl<'c> From<&'c Check> for Shown<'c> {
@@ -137,21 +128,17 @@ impl<'c> From<&'c Check> for Shown<'c> {
             text: text(check),
             rule: found.map(|found| found.rule.id),
             remedy: found.map(Diagnostic::remedy),
-            commands: &[],
         }
     }
 }
 
-pub(super) fn json(found: &Examination) -> anyhow::Result<String> {
-    let mut checks: Vec<Shown<'_>> = found.checks.iter().map(Shown::from).collect();
-    if let Some(last) = checks.last_mut() {
-        last.commands = &found.commands;
-    }
+pub(super) fn json(checks: &[Check]) -> anyhow::Result<String> {
+    let checks: Vec<Shown<'_>> = checks.iter().map(Shown::from).collect();
     Ok(printable::json(&(serde_json::to_string_pretty(&checks)? + "\n")))
 }
 
-pub(super) fn table(found: &Examination, style: Style) -> String {
-    let width = found.checks.iter().map(|check| check.about.chars().count()).max().unwrap_or_default();
+pub(super) fn table(checks: &[Check], style: Style) -> String {
+    let width = checks.iter().map(|check| check.about.chars().count()).max().unwrap_or_default();
     let row = |check: &Check| {
         let status = status(check);
         let mark = check.severity().map_or_else(|| style.good(status), |severity| style.level(severity, status));
@@ -163,8 +150,7 @@ pub(super) fn table(found: &Examination, style: Style) -> String {
             }
         }
     };
-    let commands = found.commands.iter().map(|command| format!("{}\n", one_line(command)));
-    found.checks.iter().map(row).chain(commands).collect()
+    checks.iter().map(row).collect()
 }
 
 fn status(check: &Check) -> &'static str {

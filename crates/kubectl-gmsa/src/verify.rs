@@ -14,7 +14,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     Outcome,
     connect::{Cluster, Connection, block_on},
-    doctor::{Examination, json, table, usage::ClusterPod},
+    doctor::{json, table, usage::ClusterPod},
     output::Style,
     print, progress,
 };
@@ -75,10 +75,9 @@ const CONTAINER: &str = "container";
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let checks = block_on(verify(options, connection))?;
     let outcome = if checks.iter().all(|check| check.result.is_ok()) { Outcome::Clean } else { Outcome::Findings };
-    let found = Examination { checks, commands: Vec::new() };
     let text = match options.output {
-        Shape::Table => table(&found, Style::of_terminal()),
-        Shape::Json => json(&found)?,
+        Shape::Table => table(&checks, Style::of_terminal()),
+        Shape::Json => json(&checks)?,
     };
     print(text.as_bytes())?;
     Ok(outcome)

@@ -3,11 +3,11 @@
 use std::{collections::HashMap, sync::Arc};
 
 use anyhow::{Context as _, bail};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::{
-    Examination, found,
+    found,
     usage::{ClusterPod, Slots},
 };
 use crate::connect::{CALL, Cluster};
@@ -15,10 +15,7 @@ use gmsa_cluster::authorizer::{Authorizer as _, access_review::AccessReviews};
 use gmsa_core::{
     admission::{Subject, UseFact, advice::advise, pod::Pod},
     credspec::{Contents, CredentialSpec, GROUP, PLURAL, SpecName, VERSION, is_dns_subdomain},
-    diagnostic::{
-        Check, Diagnostic, Severity,
-        rules::{self, Rule},
-    },
+    diagnostic::{Check, Diagnostic, rules},
 };
 
 const ADMISSION: &str = "admission";
@@ -28,7 +25,7 @@ const NODE: &str = "node";
 const NEXT: &str = "in the pod";
 
 /// Explains a pod, `NAMESPACE/NAME`.
-pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Examination> {
+pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Vec<Check>> {
     let (namespace, name) = pod.split_once('/').unwrap_or((&cluster.namespace, pod));
     if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
         bail!("{pod:?} is not NAMESPACE/NAME of a pod");
@@ -56,17 +53,10 @@ pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Exam
         checks.push(found(NODE, advice.rule, advice.text));
     }
     checks.push(placed(&pod));
-    let mut commands = Vec::new();
     if pod.phase() == "Running" && !specs.is_empty() {
-        match commands_in_pod(namespace, name, specs.iter().map(|(_, spec)| spec)) {
-            Ok(found) => {
-                checks.push(Check::pass(NEXT, "run these commands:"));
-                commands = found;
-            }
-            Err(unusable) => checks.push(Check::found(NEXT, *unusable)),
-        }
+        checks.push(Check::pass(NEXT, format!("run: kubectl gmsa verify {namespace}/{name}")));
     }
-    Ok(Examination { checks, commands })
+    Ok(checks)
 }
 
 fn admitted(pod: &Pod, contents: &HashMap<String, Contents>) -> Check {
@@ -121,34 +111,4 @@ fn placed(pod: &ClusterPod) -> Check {
     } else {
         found(NODE, &rules::NOT_STARTED, format!("{place}, waiting: {}", waiting.join("; ")))
     }
-}
-
-/// What only the pod itself can show.
-fn commands_in_pod<'s>(
-    namespace: &str,
-    name: &str,
-    specs: impl Iterator<Item = &'s CredentialSpec>,
-) -> Result<Vec<String>, Box<Diagnostic>> {
-    let exec = format!("kubectl exec -n {namespace} {name} --");
-    let mut commands = vec![format!("{exec} nltest /query")];
-    for spec in specs {
-        commands.push(format!("{exec} nltest /sc_verify:{}", word(spec, "DnsName", &rules::DNS_NAME)?));
-        commands.push(format!("{exec} klist get {}", word(spec, "MachineAccountName", &rules::ACCOUNT)?));
-    }
-    commands.push(format!("{exec} whoami"));
-    Ok(commands)
-}
-
-/// A value of `DomainJoinConfig`, if it is one word of a command line.
-fn word<'s>(spec: &'s CredentialSpec, key: &str, rule: &'static Rule) -> Result<&'s str, Box<Diagnostic>> {
-    let join = spec.credspec.as_ref().and_then(|credspec| credspec.get("DomainJoinConfig"));
-    let value = join.and_then(|join| join.get(key)).and_then(Value::as_str).unwrap_or_default();
-    if !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.$".contains(c)) {
-        return Ok(value);
-    }
-    let diagnostic = Diagnostic::new(
-        rule,
-        format!("{key} of the credential spec is not one word of letters, digits, dots and hyphens"),
-    );
-    Err(Box::new(diagnostic.with_severity(Severity::Warning).with_fix("kubectl gmsa credspec lint")))
 }

@@ -18,11 +18,7 @@ async fn one_pod_is_explained() {
 pass  admission   the pod carries the contents of its credential spec
 pass  permission  shop:web may use webapp1
 pass  node        Running on win1
-pass  in the pod  run these commands:
-kubectl exec -n shop web -- nltest /query
-kubectl exec -n shop web -- nltest /sc_verify:contoso.com
-kubectl exec -n shop web -- klist get WebApp1
-kubectl exec -n shop web -- whoami
+pass  in the pod  run: kubectl gmsa verify shop/web
 "
     );
     assert_eq!(output.status.code(), Some(0));
