@@ -39,7 +39,7 @@ typos:
 
 # Every shell script, whatever its name.
 shellcheck:
-    git grep --untracked -lE '^#!/.*\b(bash|sh)$' | xargs -r shellcheck
+    git grep --untracked -lE '^#!/.*\b(bash|sh)$' | xargs -r shellcheck -x
 
 # The workflows: pinned actions, permissions, injection.
 workflows:

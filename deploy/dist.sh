@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes all that a release holds, in one folder: images, the plugin's archives, chart, manifests, bills of materials, checksums. The same
-# commit and tools give the same bytes. Needs what deploy/image.sh needs, for both architectures, and mingw's C compiler, helm and zip;
-# no network but the package registries.
+# commit and tools give the same bytes. Needs what deploy/image.sh needs, for both architectures, the Rust targets of deploy/plugin.sh, mingw's
+# C compiler and helm; no network but the package registries.
 # usage: deploy/dist.sh [IMAGE [SOURCE]]
 #   IMAGE   repository that the image is published to [default: localhost/gmsa-webhook]
 #   SOURCE  address of the source repository [default: https://localhost/gmsa-webhook]
@@ -9,9 +9,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly IMAGE=${1:-localhost/gmsa-webhook} SOURCE=${2:-https://localhost/gmsa-webhook}
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-target=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-folder=$target/release-$version
+# shellcheck source=deploy/common.sh
+. deploy/common.sh
+folder=$target_folder/release-$version
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 # The plugin points to the documentation at its source.
 export SOURCE_DATE_EPOCH IMAGE GMSA_SOURCE=$SOURCE
@@ -28,7 +28,7 @@ webhook() {
   local arch
   for arch in amd64 arm64; do
     deploy/image.sh "$arch"
-    mv "$target/image/gmsa-webhook-$version-$arch.oci.tar" "$target/image/gmsa-webhook-$version-$arch.cdx.json" "$folder"
+    mv "$target_folder/image/gmsa-webhook-$version-$arch.oci.tar" "$target_folder/image/gmsa-webhook-$version-$arch.cdx.json" "$folder"
   done
 }
 

@@ -8,7 +8,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly ARCH=${1:-amd64}
-readonly BINARY_LIMIT=$((12 * 1024 * 1024)) # bytes
+readonly LIMIT=12 # MiB, of the binary
+# shellcheck source=deploy/common.sh
+. deploy/common.sh
 
 failed() {
   printf 'image: %s\n' "$*" >&2
@@ -20,9 +22,7 @@ case $ARCH in
   arm64) target=aarch64-unknown-linux-gnu linker=aarch64-linux-gnu-gcc ;;
   *) failed "unknown architecture $ARCH: amd64 and arm64 are known" ;;
 esac
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-folder=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
-context=$folder/image
+context=$target_folder/image
 image=${IMAGE:-localhost/gmsa-webhook}:$version
 [[ $ARCH == amd64 ]] || image+=-$ARCH
 archive=$context/gmsa-webhook-$version-$ARCH.oci.tar
@@ -31,15 +31,11 @@ epoch=$(git log -1 --format=%ct)
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 
 # A static binary, by glibc: its allocator does better under many threads than musl's, and since glibc 2.34 it looks up names without
-# shared libraries. With a target, the flags are not for build scripts and macros, which need shared linking.
+# shared libraries, as the image's empty root has no nsswitch.conf.
 build() {
-  local name=${target^^} binary=$folder/$target/dist/gmsa-webhook
-  name=CARGO_TARGET_${name//-/_}
-  # No path of this machine in the binary: another one makes the same.
-  export "${name}_RUSTFLAGS=-C target-feature=+crt-static --remap-path-prefix=$PWD=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
-  export "${name}_LINKER=$linker"
-  cargo build --profile dist --no-default-features --locked --target "$target" --package gmsa-webhook --bin gmsa-webhook
-  [[ $(stat --format %s "$binary") -le $BINARY_LIMIT ]] || failed "$binary has more than $BINARY_LIMIT bytes"
+  local binary=$target_folder/$target/dist/gmsa-webhook
+  build_dist "$target" "$linker" "-C target-feature=+crt-static $(rust_lld)" gmsa-webhook
+  check_size "$binary" "$LIMIT"
   if readelf --program-headers --wide "$binary" | grep -q ' INTERP '; then
     failed "$binary is not static: it names a dynamic loader"
   fi
@@ -59,7 +55,7 @@ write_archive() {
   local layout
   layout=$(mktemp -d)
   buildah push --quiet --format oci "$image" "oci:$layout:$image"
-  tar --create --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --directory "$layout" . >"$archive"
+  tar --create --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --directory "$layout" blobs index.json oci-layout >"$archive"
   rm -rf "$layout"
 }
 

@@ -6,23 +6,30 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly PLATFORM=$1 FOLDER=$2
+readonly LIMIT=9 # MiB
+# shellcheck source=deploy/common.sh
+. deploy/common.sh
 linker=cc flags='' program=kubectl-gmsa
+# On Linux by musl: a static glibc loads the system's own libraries to look up names, and they must be of its version.
 case $PLATFORM in
-  linux-amd64) triple=x86_64-unknown-linux-gnu linker=x86_64-linux-gnu-gcc flags='-C target-feature=+crt-static' ;;
-  linux-arm64) triple=aarch64-unknown-linux-gnu linker=aarch64-linux-gnu-gcc flags='-C target-feature=+crt-static' ;;
-  windows-amd64) triple=x86_64-pc-windows-gnu linker=x86_64-w64-mingw32-gcc flags='-C target-feature=+crt-static' program+=.exe ;;
+  linux-amd64) triple=x86_64-unknown-linux-musl linker=x86_64-linux-gnu-gcc flags=$(rust_lld) ;;
+  linux-arm64) triple=aarch64-unknown-linux-musl linker=aarch64-linux-gnu-gcc flags=$(rust_lld) ;;
+  windows-amd64)
+    triple=x86_64-pc-windows-gnu linker=x86_64-w64-mingw32-gcc program+=.exe
+    flags='-C target-feature=+crt-static -C link-arg=-Wl,--no-insert-timestamp'
+    ;;
   darwin-amd64) triple=x86_64-apple-darwin ;;
   darwin-arm64) triple=aarch64-apple-darwin ;;
   *) echo "plugin: unknown platform $PLATFORM" >&2 && exit 2 ;;
 esac
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-target=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 name=kubectl-gmsa-$version-$PLATFORM
 
-# The bash of macOS is old.
-upper=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$triple")
-# No path of this machine in the program: another one makes the same.
-export "${upper}_RUSTFLAGS=$flags --remap-path-prefix=$PWD=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo" "${upper}_LINKER=$linker"
-cargo build --profile dist --locked --target "$triple" --package kubectl-gmsa
+# The C code of libraries is compiled against glibc's headers, whose checked functions musl does not have.
+export "CFLAGS_${triple//-/_}=-U_FORTIFY_SOURCE"
+build_dist "$triple" "$linker" "$flags" kubectl-gmsa
+check_size "$target_folder/$triple/dist/$program" "$LIMIT"
+if [[ $PLATFORM == linux-* ]] && readelf --program-headers --wide "$target_folder/$triple/dist/$program" | grep -q ' INTERP '; then
+  echo "plugin: $program is not static: it names a dynamic loader" >&2 && exit 1
+fi
 python3 deploy/sbom.py "$triple" "$linker" kubectl-gmsa >"$FOLDER/$name.cdx.json"
-python3 deploy/pack.py "$FOLDER/$name" "$(git log -1 --format=%ct)" "$target/$triple/dist/$program" LICENSE
+python3 deploy/pack.py "$FOLDER/$name" "$(git log -1 --format=%ct)" "$target_folder/$triple/dist/$program" LICENSE

@@ -13,6 +13,10 @@ buildah manifest create "$list" >/dev/null
 for arch in amd64 arm64; do
   buildah manifest add --arch "$arch" --os linux "$list" "oci-archive:$FOLDER/gmsa-webhook-$version-$arch.oci.tar" >/dev/null
 done
-buildah manifest push --all --quiet --digestfile image.digest "$list" "docker://$list" >&2
-echo "image=$(cat image.digest)"
-echo "chart=$(helm push "$FOLDER/gmsa-webhook-$version.tgz" "oci://$CHARTS" 2>&1 | tee /dev/stderr | sed -n 's/^Digest: //p')"
+digest=$(mktemp)
+buildah manifest push --all --quiet --format oci --digestfile "$digest" "$list" "docker://$list" >&2
+# buildah 1.28 reports success where it could not reach the registry.
+grep -q '^sha256:' "$digest" || { echo "publish: the images were not pushed to $list" >&2 && exit 1; }
+echo "image=$(cat "$digest")"
+pushed=$(helm push "$FOLDER/gmsa-webhook-$version.tgz" "oci://$CHARTS" 2>&1) || { echo "publish: $pushed" >&2 && exit 1; }
+echo "chart=$(sed -n 's/^Digest: //p' <<<"$pushed")"

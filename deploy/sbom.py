@@ -8,6 +8,7 @@ included. The same sources and tools give the same text: no date, no random numb
 """
 
 import json
+import pathlib
 import re
 import subprocess
 import sys
@@ -25,6 +26,10 @@ def tools(target, linker):
     """What the tools bring along."""
     rust = re.search("^release: (.+)$", output("rustc", "--version", "--verbose"), re.MULTILINE)
     brought = [component("generic", "rust-std", rust[1], "MIT OR Apache-2.0")]
+    if "musl" in target:
+        root = pathlib.Path(output("rustc", "--print", "target-libdir", "--target", target).strip())
+        version = re.search(rb"\0(1\.2\.\d+)\0", (root / "self-contained" / "libc.a").read_bytes())
+        return [component("generic", "musl", version[1].decode(), "MIT"), *brought]
     if "linux" not in target:
         return brought
     macros = output(linker, "-E", "-dM", "-", given="#include <features.h>\n")

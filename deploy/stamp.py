@@ -58,6 +58,7 @@ def chart(image, source, version, folder):
     lines, annotations = metadata(image, source, version)
     described = (target / "Chart.yaml").read_text(encoding="utf-8")
     described = replaced(described, "\nannotations:\n", "\n" + "\n".join([*lines, "annotations:", *annotations]) + "\n")
+    described = replaced(described, " maintainers\n", f" maintainers\n    url: {source}\n")
     (target / "Chart.yaml").write_text(described, encoding="utf-8")
     readme = (target / "README.md").read_text(encoding="utf-8")
     readme = readme.replace("](../../", f"]({source}/blob/v{version}/").replace('`"gmsa-webhook"` | Image', f'`"{image}"` | Image')

@@ -1,6 +1,6 @@
 //! `/livez`, `/readyz` and `/metrics`, on a port of their own and in plain HTTP: probes need no certificate.
 //!
-//! What always holds: a readiness fact that was true once stays true, because a fault later on must not take every replica
+//! Invariants: a readiness fact that was true once stays true, because a fault later on must not take every replica
 //! out at once. Only the end of the process makes it unready.
 
 use std::{

@@ -1,6 +1,6 @@
 //! Equal questions that are asked at about the same time are one call.
 //!
-//! What always holds: a call continues while at least one caller waits for its answer, even if the caller that began it has
+//! Invariants: a call continues while at least one caller waits for its answer, even if the caller that began it has
 //! gone, and is dropped when none does; each caller waits until its own deadline and no longer; no caller gets the answer of
 //! a call that began more than [`JOIN_WITHIN`] before, since the state that it reports may have changed. No task is started:
 //! the callers that wait drive the call.

@@ -1,6 +1,6 @@
 //! What the process counts and measures, as Prometheus reads it.
 //!
-//! What always holds: metrics are registered into a registry once, by [`Metrics::new`], and every label takes its value
+//! Invariants: metrics are registered into a registry once, by [`Metrics::new`], and every label takes its value
 //! from an enum or a static word, so their number is bounded. This module depends on no other one of the server.
 
 use std::{

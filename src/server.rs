@@ -1,6 +1,6 @@
 //! The server: settings become a [`Bound`] socket, and that becomes running tasks.
 //!
-//! What always holds: a [`Bound`] has a listening socket and everything that its routes need. Nothing in here knows a
+//! Invariants: a [`Bound`] has a listening socket and everything that its routes need. Nothing in here knows a
 //! cluster or a file.
 
 use std::{future::ready, io, net::SocketAddr, sync::Arc, time::Duration};

@@ -1,6 +1,6 @@
 //! The end of the process, in order: unready → wait for endpoints to forget us → stop accepting → drain → stop.
 //!
-//! What always holds: the steps are only taken forward, and a second signal ends the wait.
+//! Invariants: the steps are only taken forward, and a second signal ends the wait.
 
 use std::{io, time::Duration};
 

@@ -1,6 +1,6 @@
 //! Certificates: where the serving certificate comes from, how it is validated, and how handshakes get it.
 //!
-//! What always holds: only a [`KeyPair`] can be served, and only complete validation makes one; once [`Served`] holds a
+//! Invariants: only a [`KeyPair`] can be served, and only complete validation makes one; once [`Served`] holds a
 //! pair it always holds one; the crypto provider is named here and never taken from the process. Must not: print, store
 //! or quote key material.
 

@@ -1,6 +1,6 @@
-//! Fewer questions for another [`Authorizer`]: equal ones that are asked at once are one, and a yes is remembered.
+//! The cache of allowed access reviews, in front of another [`Authorizer`]. Equal reviews at the same time are one call.
 //!
-//! What always holds: only "allowed" is remembered, for at most the time that was set, counted from when the question was
+//! Invariants: only "allowed" is remembered, for at most the time that was set, counted from when the question was
 //! asked: what is revoked after that is noticed in time. A denial or a failure is never remembered. The number of
 //! remembered answers is bounded.
 

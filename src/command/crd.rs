@@ -1,6 +1,6 @@
 //! `gmsa-webhook upgrade-crd`: brings the CRD in the cluster up to this release's, which Helm leaves to its users.
 //!
-//! What always holds: the CRD is patched in place by server-side apply, even if another tool created it, and never deleted, so
+//! Invariants: the CRD is patched in place by server-side apply, even if another tool created it, and never deleted, so
 //! no credential spec is lost. A CRD of a later release is not changed.
 
 use std::time::Duration;

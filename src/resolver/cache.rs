@@ -1,6 +1,6 @@
 //! Credential specs from memory, kept up to date by a watch; from the API server where memory cannot be trusted.
 //!
-//! What always holds: "not found" is never answered from memory; memory is trusted only while the watch is connected and was
+//! Invariants: "not found" is never answered from memory; memory is trusted only while the watch is connected and was
 //! known to be right within [`TRUST`]; silence alone is no reason to doubt it, but it is verified (`verify`); a question that asks for
 //! the live object, or that memory has no answer to, reads the object once, and callers that ask at the same time share that
 //! read. What a read returns enters memory only by the rules of `Store`.

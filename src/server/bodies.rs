@@ -1,6 +1,6 @@
 //! The memory that reviews take: their bodies while they arrive, what reading them costs, and their answers.
 //!
-//! What always holds: what is counted is what is held, from the bytes as they arrive; an announced length costs nothing.
+//! Invariants: what is counted is what is held, from the bytes as they arrive; an announced length costs nothing.
 //! Small reviews have a share of their own, which large ones cannot take. A body that is still arriving keeps no other one
 //! out: where a share is full, the bodies that began first are dropped if that is enough, and their clients get a 503. A
 //! review that is read holds its place until it is answered: one that shrinks is never refused, and one that grows is

@@ -1,6 +1,6 @@
 //! One connection: HTTP/1.1 on a byte stream, one exchange after the other.
 //!
-//! What always holds: between two exchanges a connection holds its stream and nothing of HTTP. hyper gets the stream when
+//! Invariants: between two exchanges a connection holds its stream and nothing of HTTP. hyper gets the stream when
 //! the first byte of a request is there and returns it when the answer is written: its buffers would be most of an idle
 //! connection's memory, and its header timeout would also run while a kept-alive connection is idle (the API server keeps
 //! one for 90 s). A request whose body was not read to its end closes the connection, so no body is ever read as a request.
@@ -65,7 +65,7 @@ where
         let exchanged = Box::pin(exchange(stream, early, router.clone(), Arc::clone(&seat), &closing)).await;
         let Some((returned, rest)) = exchanged else { return };
         (stream, early) = (returned, rest);
-        seat.rest();
+        seat.mark_idle();
     }
     close(stream).await;
 }
@@ -147,7 +147,7 @@ where
         Ok(false) => {}
         Err(error) => tracing::debug!(%error, "connection closed"),
     }
-    progress.seat.vacate();
+    progress.seat.mark_idle_if_busy();
     close(stream).await;
     None
 }
@@ -199,14 +199,14 @@ impl Progress {
             self.read_whole_body();
         } else {
             // A request before this one may have occupied the place.
-            self.seat.vacate();
+            self.seat.mark_idle_if_busy();
         }
         request.map(|body| Arriving { body, progress: Arc::clone(self) })
     }
 
     fn read_whole_body(&self) {
         self.body_read.store(true, Relaxed);
-        self.seat.occupy();
+        self.seat.mark_busy();
     }
 
     fn answer(&self, is_last: bool) {

@@ -1,6 +1,6 @@
 //! One review that is being decided, with the places that it takes.
 //!
-//! What always holds: a large review is read and decided off the threads that serve connections, a few at once, so what it
+//! Invariants: a large review is read and decided off the threads that serve connections, a few at once, so what it
 //! costs delays no handshake; while it waits for the API server it takes none of those turns. One whose deadline has passed
 //! or whose client has gone is dropped at the next step: before it is parsed, before it is decided, while it waits. A body
 //! is dropped once it is parsed.

@@ -1,6 +1,6 @@
 //! The bounds on everything that comes from outside, and the time that a review may take.
 //!
-//! What always holds: each bound is a constant, a setting, or follows from the memory limit of the process
+//! Invariants: each bound is a constant, a setting, or follows from the memory limit of the process
 //! ([`Limits`](crate::config::Limits)); none grows with what a client sends.
 
 use std::{pin::pin, task::Poll, time::Duration};

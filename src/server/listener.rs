@@ -1,6 +1,6 @@
 //! From a socket to connections: binding, accepting, the TLS handshake, and the end of all of them.
 //!
-//! What always holds: accepting never stops; over the limit of connections the one that is idle longest is closed; a
+//! Invariants: accepting never stops; over the limit of connections the one that is idle longest is closed; a
 //! handshake that hangs ends after its time limit; every connection is a task of one [`JoinSet`] and is asked to finish
 //! before it is dropped.
 
@@ -174,7 +174,7 @@ impl Connection {
                 }
             }
         };
-        seat.closed.run_until_cancelled(served).await;
+        seat.close_requested.run_until_cancelled(served).await;
     }
 
     async fn handshake(

@@ -1,7 +1,7 @@
 //! How many files, and with them connections, the process may have open.
 //!
 //! Container runtimes start processes with a soft limit of 1024 more and more often, far below the connection cap, and
-//! leave it to them to raise it. What always holds: the limit is never lowered.
+//! leave it to them to raise it. Invariants: the limit is never lowered.
 
 use std::io;
 

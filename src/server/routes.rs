@@ -1,6 +1,6 @@
 //! The paths on the TLS port, and what HTTP itself has to say: wrong path, method, content type, size, time, load.
 //!
-//! What always holds: a review that is parsed is answered with 200 and an AdmissionReview; anything else with an error
+//! Invariants: a review that is parsed is answered with 200 and an AdmissionReview; anything else with an error
 //! code and a line of text, never with an empty 200. The API server takes each of those errors as a denial.
 
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! The places that connections take. When there are more connections than places, the one that is idle longest is closed.
+//! A limit on open connections: each takes a seat. When there are more connections than seats, the one that is idle longest is
+//! closed.
 //!
-//! What always holds: accepting never waits for a place, so clients that connect and stay silent cannot exclude others; a
+//! Invariants: accepting never waits for a seat, so clients that connect and stay silent cannot exclude others; a
 //! connection whose request is complete and not yet answered is never closed for another one. What a client sends does not
-//! count as activity until a request is complete: single bytes do not keep a place.
+//! count as activity until a request is complete: single bytes do not keep a seat.
 
 use std::{
     collections::BTreeMap,
@@ -11,10 +12,10 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-/// All places.
+/// The seats of one listener.
 #[derive(Debug)]
 pub(super) struct Seats {
-    places: usize,
+    limit: usize,
     state: Mutex<State>,
 }
 
@@ -27,25 +28,26 @@ struct State {
 }
 
 impl Seats {
-    pub(super) fn new(places: usize) -> Arc<Self> {
-        Arc::new(Self { places, state: Mutex::default() })
+    pub(super) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, state: Mutex::default() })
     }
 
-    /// Takes a place for a new connection, which is idle at first. Over the limit the connection that is idle longest is
-    /// closed: its [`Seat::closed`] is cancelled.
+    /// Takes a seat for a new connection, which is idle at first. Over the limit the connection that is idle longest is
+    /// closed: its [`Seat::close_requested`] is cancelled.
     pub(super) fn take(self: &Arc<Self>) -> Seat {
-        let seat = Seat { seats: Arc::clone(self), closed: CancellationToken::new(), turn: Mutex::new(None) };
-        seat.rest();
+        let seat =
+            Seat { seats: Arc::clone(self), close_requested: CancellationToken::new(), idle_key: Mutex::new(None) };
+        seat.mark_idle();
         let mut state = self.state();
         state.open += 1;
-        if state.open > self.places {
+        if state.open > self.limit {
             close_longest_idle(&mut state);
         }
         drop(state);
         seat
     }
 
-    /// Closes the connection that is idle longest: the process has run out of something else.
+    /// Closes the connection that is idle longest: the process has run out of something else, for example of file descriptors.
     pub(super) fn make_room(&self) {
         close_longest_idle(&mut self.state());
     }
@@ -61,52 +63,52 @@ fn close_longest_idle(state: &mut State) {
     }
 }
 
-/// One connection's place. It is returned when this is dropped.
+/// One connection's seat, released on drop.
 #[derive(Debug)]
 pub(super) struct Seat {
     seats: Arc<Seats>,
-    /// Cancelled when the place is needed for another connection.
-    pub(super) closed: CancellationToken,
+    /// Cancelled when the seat is needed for another connection.
+    pub(super) close_requested: CancellationToken,
     /// The key among the idle connections.
-    turn: Mutex<Option<u64>>,
+    idle_key: Mutex<Option<u64>>,
 }
 
 impl Seat {
     /// The connection is idle from now on.
-    pub(super) fn rest(&self) {
-        let mut turn = self.turn();
+    pub(super) fn mark_idle(&self) {
+        let mut idle_key = self.idle_key();
         let mut state = self.seats.state();
-        if let Some(before) = turn.take() {
+        if let Some(before) = idle_key.take() {
             state.idle.remove(&before);
         }
         let next = state.next;
         state.next += 1;
-        state.idle.insert(next, self.closed.clone());
-        *turn = Some(next);
+        state.idle.insert(next, self.close_requested.clone());
+        *idle_key = Some(next);
     }
 
     /// The connection is idle again, if it was not idle already.
-    pub(super) fn vacate(&self) {
-        if self.turn().is_none() {
-            self.rest();
+    pub(super) fn mark_idle_if_busy(&self) {
+        if self.idle_key().is_none() {
+            self.mark_idle();
         }
     }
 
     /// A complete request is being answered: the connection is not idle.
-    pub(super) fn occupy(&self) {
-        if let Some(turn) = self.turn().take() {
-            self.seats.state().idle.remove(&turn);
+    pub(super) fn mark_busy(&self) {
+        if let Some(key) = self.idle_key().take() {
+            self.seats.state().idle.remove(&key);
         }
     }
 
-    fn turn(&self) -> MutexGuard<'_, Option<u64>> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle_key(&self) -> MutexGuard<'_, Option<u64>> {
+        self.idle_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.occupy();
+        self.mark_busy();
         self.seats.state().open -= 1;
     }
 }
@@ -116,19 +118,19 @@ mod tests {
     use super::*;
 
     fn closed(seats: &[&Seat]) -> Vec<bool> {
-        seats.iter().map(|seat| seat.closed.is_cancelled()).collect()
+        seats.iter().map(|seat| seat.close_requested.is_cancelled()).collect()
     }
 
     #[test]
     fn the_connection_that_is_idle_longest_makes_room() {
         let seats = Seats::new(3);
         let (first, second, third) = (seats.take(), seats.take(), seats.take());
-        first.occupy();
-        first.rest();
+        first.mark_busy();
+        first.mark_idle();
         let fourth = seats.take();
         assert_eq!(closed(&[&first, &second, &third, &fourth]), [false, true, false, false]);
         drop(second);
-        third.occupy();
+        third.mark_busy();
         let fifth = seats.take();
         assert_eq!(closed(&[&first, &third, &fourth, &fifth]), [true, false, false, false]);
     }
@@ -137,7 +139,7 @@ mod tests {
     fn a_connection_that_is_being_answered_is_never_closed_for_another() {
         let seats = Seats::new(1);
         let busy = seats.take();
-        busy.occupy();
+        busy.mark_busy();
         let next = seats.take();
         assert_eq!(closed(&[&busy, &next]), [false, true]);
         drop((busy, next));
@@ -150,8 +152,8 @@ mod tests {
         let seats = Seats::new(2);
         for _ in 0..3 {
             let seat = seats.take();
-            seat.occupy();
-            seat.rest();
+            seat.mark_busy();
+            seat.mark_idle();
         }
         let state = seats.state();
         assert_eq!((state.open, state.idle.len()), (0, 0));

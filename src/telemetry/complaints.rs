@@ -1,6 +1,6 @@
 //! Log lines about clients that are not authenticated: anyone on the network can cause them, as many as they like.
 //!
-//! What always holds: in each period the first few are written and the others are counted; the count is logged when the
+//! Invariants: in each period the first few are written and the others are counted; the count is logged when the
 //! period ends, so a flood costs a few lines. Metrics count all of them.
 
 use std::{

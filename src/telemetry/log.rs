@@ -1,6 +1,6 @@
 //! The log: tracing-subscriber's formatters over tracing-appender's thread.
 //!
-//! What always holds: code that logs never waits for the reader of the log; at most [`LINES`] lines wait to be written, further
+//! Invariants: code that logs never waits for the reader of the log; at most [`LINES`] lines wait to be written, further
 //! ones are dropped and counted; an event is one line, whatever its values hold, because control characters are escaped; when
 //! the guard is dropped, the lines that wait are written, or given up after a second if nothing reads them.
 

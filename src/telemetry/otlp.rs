@@ -1,6 +1,6 @@
 //! Traces: one span per review, sent to an OpenTelemetry collector as protobuf over HTTP.
 //!
-//! What always holds: without an endpoint nothing is made and every span's callsite is off; a collector that is away or
+//! Invariants: without an endpoint nothing is made and every span's callsite is off; a collector that is away or
 //! slow costs spans and a log line now and then, never a review; spans hold names and outcomes, never a pod's body or
 //! contents.
 

@@ -1,6 +1,6 @@
 //! The certificates in a `caBundle`.
 //!
-//! Pure. What always holds: only certificates that may go are removed; text that is not a certificate is no part of a
+//! Pure. Invariants: only certificates that may go are removed; text that is not a certificate is no part of a
 //! bundle.
 
 use std::fmt;

@@ -2,7 +2,7 @@
 //!
 //! The API server presents a client certificate to a webhook where its `AdmissionConfiguration` names a kubeconfig with one.
 //!
-//! What always holds: no handshake completes without a valid certificate; an invalid CA file changes nothing.
+//! Invariants: no handshake completes without a valid certificate; an invalid CA file changes nothing.
 
 use std::{
     convert::Infallible,

@@ -1,6 +1,6 @@
 //! The `caBundle`s of webhook configurations, as the API server has them.
 //!
-//! What always holds: only the `caBundle`s of a configuration are written, and only where it is still the version that was
+//! Invariants: only the `caBundle`s of a configuration are written, and only where it is still the version that was
 //! read. Needs `get` and `patch` on the configurations, by name.
 
 use std::{fmt, str::FromStr};

@@ -1,6 +1,6 @@
 //! Certificates, keys and CAs in PEM files.
 //!
-//! What always holds: a new pair is validated completely before it is served, and until one is valid the current pair
+//! Invariants: a new pair is validated completely before it is served, and until one is valid the current pair
 //! stays in use; an error names the file and the step. Must not: combine files of two versions.
 
 use std::{

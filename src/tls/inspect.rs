@@ -1,6 +1,6 @@
 //! Checks a serving certificate as an API server would: names, dates, key, CA, and every webhook configuration.
 //!
-//! What always holds: the result never contains key material. A certificate is accepted here exactly where the verifier of
+//! Invariants: the result never contains key material. A certificate is accepted here exactly where the verifier of
 //! API servers (Go's) accepts it: also where the bundle holds the certificate itself.
 
 use std::{fmt, time::SystemTime};

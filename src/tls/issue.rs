@@ -1,6 +1,6 @@
 //! X.509: a certificate authority (CA), and the serving certificates that it signs.
 //!
-//! What always holds: keys are ECDSA P-256 and new for every certificate; a serving certificate never outlives its CA; a CA
+//! Invariants: keys are ECDSA P-256 and new for every certificate; a serving certificate never outlives its CA; a CA
 //! signs servers only and no other CA. Must not: read a clock, touch a file.
 
 use std::{

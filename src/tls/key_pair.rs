@@ -1,6 +1,6 @@
 //! A certificate chain with its private key, validated as a whole.
 //!
-//! What always holds: a [`KeyPair`] parses, its key is the key of its first certificate, it names at
+//! Invariants: a [`KeyPair`] parses, its key is the key of its first certificate, it names at
 //! least one host, and, unless read without its dates, it was valid when it was checked. Must not: put a byte of the key
 //! into an error or a debug text.
 

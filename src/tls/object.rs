@@ -1,6 +1,6 @@
 //! Reads and writes single objects of the API server.
 //!
-//! What always holds: each call has a time limit; an error names the object and never quotes what is in it.
+//! Invariants: each call has a time limit; an error names the object and never quotes what is in it.
 
 use std::time::Duration;
 

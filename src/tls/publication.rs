@@ -1,6 +1,6 @@
 //! Keeps the CAs of this webhook in the `caBundle`s of its webhook configurations.
 //!
-//! What always holds: a CA that this process does not know stays for the whole grace period, so that pods that still serve
+//! Invariants: a CA that this process does not know stays for the whole grace period, so that pods that still serve
 //! with it stay trusted; only a CA that has been in every `caBundle` for some time counts as known to the API servers,
 //! because they learn of a change by watching; one configuration that cannot be written does not keep the others from
 //! being written. All times are observed by this process: after a restart they start again, which only makes them longer.

@@ -4,7 +4,7 @@
 //! file would stay with the old one. So the folder is watched. A timer covers what a watch cannot see: a folder that was
 //! replaced, a network file system, a node without free watches.
 //!
-//! What always holds: the watch starts before the files are read, so no change is missed; the timer works without the
+//! Invariants: the watch starts before the files are read, so no change is missed; the timer works without the
 //! watch; a file system that hangs blocks no other task. Must not: decide what to do with an invalid value.
 
 use std::{

@@ -1,6 +1,6 @@
 //! The certificate that handshakes get.
 //!
-//! What always holds: only a validated [`KeyPair`] is served; once there is one, there always is one, whatever happens to
+//! Invariants: only a validated [`KeyPair`] is served; once there is one, there always is one, whatever happens to
 //! its source; a pair that is refused is counted and logged once while it lasts.
 
 use std::{

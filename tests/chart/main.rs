@@ -21,6 +21,7 @@ mod promql;
 mod readme;
 mod reference;
 mod refused;
+mod release;
 mod rendered;
 mod schema;
 mod snapshot;

@@ -4,7 +4,7 @@
 //! `just e2e` runs this, never `cargo test`: it needs kube-apiserver and etcd, in the folder that `KUBEBUILDER_ASSETS`
 //! names. A word after `--` picks the scenarios whose names contain it.
 //!
-//! What always holds: the scenarios run one after the other, in the order in which they stand here, because some take away
+//! Invariants: the scenarios run one after the other, in the order in which they stand here, because some take away
 //! what others need, and beside them `quiet`, which takes eight minutes, on a control plane of its own; no process is left
 //! behind, however this ends.
 #![allow(

@@ -1,6 +1,6 @@
 //! A simulated API server: objects with resource versions, watches, access reviews and scripted faults, over real HTTP.
 //!
-//! What always holds: it answers a real `kube::Client` in the words of kube-apiserver (messages, codes, `details`), and
+//! Invariants: it answers a real `kube::Client` in the words of kube-apiserver (messages, codes, `details`), and
 //! every request is recorded before anything else happens to it, so that tests can count calls. It knows nothing of the
 //! webhook. It keeps no schema: objects are JSON.
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]

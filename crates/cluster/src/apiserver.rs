@@ -1,6 +1,6 @@
 //! The API server, as the webhook calls it: one connection, limits on what is in flight, one retry.
 //!
-//! What always holds: a call ends by its deadline, whatever the API server does; no more calls are in flight at once than
+//! Invariants: a call ends by its deadline, whatever the API server does; no more calls are in flight at once than
 //! their [`CallKind`] allows, and waiting for a turn counts against the deadline; a call is tried again once, and only where the
 //! first try may have failed by chance; what the API server said reaches people cut to a bound, and only where it is a
 //! `Status`: never the body of an answer.

@@ -1,6 +1,6 @@
 //! May this subject `use` that credential spec?: the trait, and what it answers.
 //!
-//! What always holds: an answer comes by the deadline; a check that could not be made is never an approval.
+//! Invariants: an answer comes by the deadline; a check that could not be made is never an approval.
 
 use std::sync::Arc;
 

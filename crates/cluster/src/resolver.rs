@@ -1,6 +1,6 @@
 //! From the name of a credential spec to its contents text: the trait, and what it answers.
 //!
-//! What always holds: only a [`SpecName`] can be asked for, so nothing from a pod reaches a URL unchecked; an answer comes
+//! Invariants: only a [`SpecName`] can be asked for, so nothing from a pod reaches a URL unchecked; an answer comes
 //! by the deadline, and a failure is an answer.
 
 use futures::future::BoxFuture;

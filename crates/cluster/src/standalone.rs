@@ -1,6 +1,6 @@
 //! A cluster made of files: what `serve --standalone` and offline checks ask instead of an API server.
 //!
-//! What always holds: it is complete or it is not there; later changes to the files are not seen.
+//! Invariants: it is complete or it is not there; later changes to the files are not seen.
 
 use std::path::Path;
 

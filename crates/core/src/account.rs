@@ -1,6 +1,6 @@
 //! A group Managed Service Account, as `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json` prints it.
 //!
-//! Pure. What always holds: an account is read whatever else the directory says about it; a property that was not printed
+//! Pure. Invariants: an account is read whatever else the directory says about it; a property that was not printed
 //! is [`None`], which is different from one that is empty.
 
 use serde_json::{Map, Value};

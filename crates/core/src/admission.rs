@@ -15,7 +15,7 @@
 //! | `subject`, `facts` | who the pod runs as; what must be known, and what is known |
 //! | `patch`, `decision` | what the answer changes; what it says |
 //! | `warning`, `advice` | lines that `kubectl` shows; what deserves one in a pod that uses GMSA |
-//! | `preconditions` | what must hold before the slots of a pod are checked |
+//! | `preconditions` | what must hold before the slots of a pod are checked: their number, the bound of 24 names |
 //! | `mutate` | `/mutate`: names become contents |
 //! | `validate` | `/validate`: names are authorised, contents are compared |
 //! | `validate_workload` | `/validate-workload`: what will happen to the pods |

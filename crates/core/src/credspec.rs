@@ -1,6 +1,6 @@
 //! A `GMSACredentialSpec`: its name, its `credspec` field, its contents text.
 //!
-//! Pure: no runtime, no client, no files, no clock. What always holds: a [`SpecName`] is a DNS-1123 subdomain, so it may
+//! Pure: no runtime, no client, no files, no clock. Invariants: a [`SpecName`] is a DNS-1123 subdomain, so it may
 //! be part of a URL, a log line or a cache key; a [`Contents`] is the text that Go's `encoding/json` would print.
 //!
 //! | module | what it decides or holds |

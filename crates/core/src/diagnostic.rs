@@ -1,6 +1,6 @@
 //! What is wrong with something: one type for the linter, advice on pods, manifests and every check of an installation.
 //!
-//! What always holds: a diagnostic belongs to a rule of the one table in [`rules`], so each has a page to point to; a
+//! Invariants: a diagnostic belongs to a rule of the one table in [`rules`], so each has a page to point to; a
 //! [`Diagnostics`] holds at most [`MAX_OF_A_RULE`] of one rule for one file, and counts the others.
 
 use std::{collections::HashMap, fmt, sync::Arc};

@@ -1,6 +1,6 @@
 //! How JSON from outside is read: into bounded values, by types that take what they need and skip the rest.
 //!
-//! What always holds: no error quotes a value, which can be as large as the body and can be a password; a text is cut where
+//! Invariants: no error quotes a value, which can be as large as the body and can be a password; a text is cut where
 //! it is longer than any valid one; a list is read item by item, so its reader decides what is kept.
 
 use std::{fmt, marker::PhantomData, ops::Deref};

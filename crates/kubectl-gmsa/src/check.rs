@@ -1,6 +1,6 @@
 //! `check`: decides about every pod in some manifests as the webhook would.
 //!
-//! What always holds: the decisions are the server's own, made by the same code from the same facts; only where the facts
+//! Invariants: the decisions are the server's own, made by the same code from the same facts; only where the facts
 //! come from differs: the manifests, another folder of them, or the cluster.
 
 use std::{

@@ -70,7 +70,7 @@ impl DryRun {
     }
 
     /// What is written behind each change.
-    pub(super) fn mark(&self) -> &'static str {
+    pub(super) fn suffix(&self) -> &'static str {
         if self.is_off() { "" } else { " (server dry run)" }
     }
 }

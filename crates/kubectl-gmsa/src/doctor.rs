@@ -1,6 +1,6 @@
 //! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
 //!
-//! What always holds: nothing is changed in the cluster. The one request that is not a read is a Pod that the API server
+//! Invariants: nothing is changed in the cluster. The one request that is not a read is a Pod that the API server
 //! creates as a dry run, which shows whether it can call the webhook. What the user may not read is a warning, not a failure.
 
 use std::{
@@ -27,10 +27,10 @@ use super::{
 };
 
 mod certificate;
-mod install;
+pub(super) mod install;
 mod nodes;
 mod one_pod;
-mod service;
+pub(super) mod service;
 pub(super) mod usage;
 
 /// How long `--wait` pauses between two rounds of checks.

@@ -1,6 +1,6 @@
 //! `grant`: the ClusterRole and RoleBinding that let a service account use one credential spec, and nothing else.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use http::{Request, header::CONTENT_TYPE};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub struct Options {
     /// The service account
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = ServiceAccount::parse)]
     serviceaccount: ServiceAccount,
-    /// Take the permission back: the RoleBinding alone, since other bindings may refer to the ClusterRole
+    /// Revoke the permission: only the RoleBinding is deleted, because other bindings may use the ClusterRole
     #[arg(long)]
     revoke: bool,
     /// Apply it to the cluster instead of printing it; with --revoke, delete it there
@@ -77,7 +77,7 @@ pub(super) struct Grant<'a> {
 }
 
 impl Grant<'_> {
-    /// Names that are the same for the same grant, so that granting twice changes nothing.
+    /// This name and the binding's follow from the grant, so that granting twice changes nothing.
     fn role(&self) -> String {
         format!("gmsa-use-{}", self.spec)
     }
@@ -115,7 +115,7 @@ impl Grant<'_> {
         format!("/apis/{RBAC}/v1/namespaces/{}/rolebindings/{}", self.namespace, self.binding())
     }
 
-    /// Whether a manifest is that of the binding.
+    /// Whether the document is the RoleBinding of this grant's name.
     fn is_binding(&self, document: &Document) -> bool {
         let field = |pointer: &str| document.value().pointer(pointer).and_then(Value::as_str);
         document.kind() == "RoleBinding"
@@ -123,7 +123,21 @@ impl Grant<'_> {
             && field("/metadata/name") == Some(&self.binding())
     }
 
-    /// The manifest.
+    /// Whether a RoleBinding of this grant's name gives this permission to this service account and nothing else. The names of two
+    /// grants can be the same: `a-b` for `c`, and `a` for `b-c`.
+    fn is_the_grant(&self, binding: &Document) -> bool {
+        let subjects = binding.value().pointer("/subjects").and_then(Value::as_array);
+        let is_the_subject = |subject: &Value| {
+            let field = |name: &str| subject.get(name).and_then(Value::as_str);
+            field("kind") == Some("ServiceAccount")
+                && field("name") == Some(self.service_account)
+                && field("namespace") == Some(self.namespace)
+        };
+        binding.value().pointer("/roleRef/name").and_then(Value::as_str) == Some(&self.role())
+            && matches!(subjects.map(Vec::as_slice), Some([subject]) if is_the_subject(subject))
+    }
+
+    /// The manifests of both objects.
     pub(super) fn yaml(&self) -> String {
         let [spec, role] = [self.spec, &self.role()].map(scalar);
         format!(
@@ -183,23 +197,23 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         if options.revoke {
             revoke(&cluster, &grant, &options.dry_run).await
         } else {
-            give(&cluster, &grant, &options.dry_run).await
+            apply_grant(&cluster, &grant, &options.dry_run).await
         }
     })
 }
 
-async fn give(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+async fn apply_grant(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     apply(cluster, &grant.role_path(), &grant.role_object(), dry_run).await.context("cannot apply the ClusterRole")?;
     let binding = grant.binding_object();
     apply(cluster, &grant.binding_path(), &binding, dry_run).await.context("cannot apply the RoleBinding")?;
-    let (role, binding, mark) = (grant.role(), grant.binding(), dry_run.mark());
+    let (role, binding, suffix) = (grant.role(), grant.binding(), dry_run.suffix());
     print(
-        format!("clusterrole/{role} applied{mark}\nrolebinding/{binding} applied in {}{mark}\n", grant.namespace)
+        format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {}{suffix}\n", grant.namespace)
             .as_bytes(),
     )
 }
 
-/// Server-side apply: the same request creates an object, and leaves one alone that is as it should be.
+/// Server-side apply: creates the object, and does nothing if it is already correct.
 async fn apply(cluster: &Cluster, path: &str, object: &Value, dry_run: &DryRun) -> anyhow::Result<()> {
     let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa&force=true{}", dry_run.parameter()))
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
@@ -210,18 +224,25 @@ async fn apply(cluster: &Cluster, path: &str, object: &Value, dry_run: &DryRun) 
 
 /// Deletes the binding, and says where another one still gives the permission.
 async fn revoke(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
-    let (binding, mark) = (grant.binding(), dry_run.mark());
+    let (binding, suffix) = (grant.binding(), dry_run.suffix());
+    // RBAC is evaluated here and not by an access review: the API server's authorizer notices a deletion a moment later.
+    let Manifests { documents, .. } =
+        roles_and_bindings(cluster).await.context("cannot tell what else gives the permission")?;
+    let (own, others): (Vec<Document>, Vec<Document>) =
+        documents.into_iter().partition(|document| grant.is_binding(document));
+    if !own.iter().all(|document| grant.is_the_grant(document)) {
+        bail!(
+            "rolebinding/{binding} in {} is not of this grant alone: edit or delete it with kubectl",
+            grant.namespace
+        );
+    }
     let request = Request::delete(format!("{}?{}", grant.binding_path(), dry_run.parameter())).body(Vec::new())?;
     let deleted = cluster.api.call(request, Instant::now() + CALL).await.map_err(anyhow::Error::from);
     let mut text = match deleted {
-        Ok(_) => format!("rolebinding/{binding} deleted in {}{mark}\n", grant.namespace),
+        Ok(_) => format!("rolebinding/{binding} deleted in {}{suffix}\n", grant.namespace),
         Err(error) if is_missing(&error) => format!("there is no rolebinding/{binding} in {}\n", grant.namespace),
         Err(error) => return Err(error.context("cannot delete the RoleBinding")),
     };
-    // Read, and not asked by an access review: the API server's authorizer notices a deletion a moment later.
-    let Manifests { documents, .. } =
-        roles_and_bindings(cluster).await.context("cannot tell whether another binding gives the permission")?;
-    let others: Vec<Document> = documents.into_iter().filter(|document| !grant.is_binding(document)).collect();
     let (rbac, _) = Rbac::from_documents(&others);
     let subject = Subject { namespace: grant.namespace.into(), service_account: grant.service_account.into() };
     let (user, groups) = (subject.user(), subject.groups());

@@ -1,6 +1,6 @@
 //! What `-f` names: files, folders, or `-` for standard input.
 //!
-//! What always holds: reading is bounded; what cannot be read is a problem with a file and, where known, a line, and keeps
+//! Invariants: reading is bounded; what cannot be read is a problem with a file and, where known, a line, and keeps
 //! nothing else back.
 
 use std::{

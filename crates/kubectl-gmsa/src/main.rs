@@ -1,7 +1,6 @@
 //! `kubectl gmsa`: finds mistakes before they fail a pod.
 //!
-//! What always holds: what is typed is not what holds (clap's structs end here); nothing is written to a cluster without
-//! `--apply`, and no file is overwritten without `--force`; the exit code is 0 for clean, 1 for findings, 2 for what could
+//! Invariants: no command changes the cluster without `--apply` or `--restart`, and no file is overwritten without `--force`; the exit code is 0 for clean, 1 for findings, 2 for what could
 //! not be done.
 
 use std::{
@@ -24,6 +23,7 @@ mod output;
 mod progress;
 mod reference;
 mod verify;
+mod version;
 mod who_can;
 
 use connect::Connection;
@@ -62,6 +62,8 @@ enum Command {
     Doctor(doctor::Options),
     /// Ask a container whether it has its identity in the domain, and name the first cause where it does not
     Verify(verify::Options),
+    /// Show the version of this program, and of the webhook in the cluster where it can be reached
+    Version(version::Options),
     /// Print a completion script for a shell
     Completion(CompletionOptions),
     /// Print the manual page
@@ -140,6 +142,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
         Command::Verify(options) => verify::run(&options, &connection),
+        Command::Version(options) => version::run(&options, &connection),
         Command::Completion(options) => {
             let mut script = Vec::new();
             // The name of the program: kubectl completes a plugin by a program of its own.

@@ -1,6 +1,6 @@
 //! `outdated`: the workloads whose pods carry contents that their credential spec no longer has, and how they get the new ones.
 //!
-//! What always holds: nothing is changed without `--restart` and a yes; a restart changes one annotation of the pod template, as
+//! Invariants: nothing is changed without `--restart` and a yes; a restart changes one annotation of the pod template, as
 //! `kubectl rollout restart` does; pods that nothing replaces are left alone and named.
 
 use std::{
@@ -249,7 +249,7 @@ async fn restart(cluster: &Cluster, owner: &Owner, dry_run: &DryRun) -> anyhow::
         .body(change.to_string().into_bytes())?;
     let patched = cluster.api.call(request, Instant::now() + CALL).await;
     patched.with_context(|| format!("cannot restart {target} in {namespace}"))?;
-    say(&format!("{target} restarted in {namespace}{}", dry_run.mark()))?;
+    say(&format!("{target} restarted in {namespace}{}", dry_run.suffix()))?;
     let on_delete = update_strategy.and_then(|strategy| strategy.kind).as_deref() == Some("OnDelete");
     if on_delete {
         say(&format!("{target} replaces a pod only when it is deleted (updateStrategy OnDelete): delete its pods"))?;

@@ -1,6 +1,6 @@
 //! What a check found, and the forms in which people and machines read it.
 //!
-//! What always holds: every format says the same; everything that comes from a file is escaped for the format, so
+//! Invariants: every format says the same; everything that comes from a file is escaped for the format, so
 //! no manifest can steer a terminal or write a log command.
 
 use std::{io::IsTerminal as _, sync::Arc};

@@ -1,7 +1,7 @@
 //! What takes so long: a line on standard error about the call that is under way, after a second and again whenever it is
 //! another one.
 //!
-//! What always holds: only a terminal is written to, so no log and no script sees these lines.
+//! Invariants: only a terminal is written to, so no log and no script sees these lines.
 
 use std::{
     cell::RefCell,

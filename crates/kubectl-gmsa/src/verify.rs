@@ -1,7 +1,7 @@
 //! `verify`: asks a container, by commands that run in it, whether it has its identity in the domain, and names the first cause
 //! where it does not.
 //!
-//! What always holds: nothing that a command prints is shown, so no ticket and no name of the directory is; only status codes are
+//! Invariants: nothing that a command prints is shown, so no ticket and no name of the directory is; only status codes are
 //! read, which are the same in every language of Windows; every command has a time limit; what follows from a cause is not looked at.
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The server: reads its settings, puts the parts together, and owns every task.
 //!
-//! What always holds: a task that ends unexpectedly ends the process. Exit codes: 0 after a signal, 2 where it could not
+//! Invariants: a task that ends unexpectedly ends the process. Exit codes: 0 after a signal, 2 where it could not
 //! start or a part of it failed.
 
 mod certificates;

@@ -1,6 +1,6 @@
 //! The credential specs in memory, and the rules by which they change.
 //!
-//! What always holds: nothing older replaces what is newer, by resource version, which kube-apiserver counts upwards; what
+//! Invariants: nothing older replaces what is newer, by resource version, which kube-apiserver counts upwards; what
 //! a read returns is ignored if an object was deleted, or a new list began, since the read began: the read may have
 //! seen what is gone; nothing is given out while the watch is not connected, or memory has not been confirmed within
 //! [`TRUST`].

@@ -6,7 +6,7 @@
 //! and resource version every ten minutes. That is not done every minute because the metadata of an object brings its
 //! `managedFields` along: about 1.2 KB each.
 //!
-//! What always holds: both lists are consistent reads, never answered from an API server's own memory that may be behind;
+//! Invariants: both lists are consistent reads, never answered from an API server's own memory that may be behind;
 //! an event delays the check of the number, never the comparison of each object; memory that is not trusted becomes trusted
 //! only by that comparison; a difference names its object, and only an event of that object explains it.
 

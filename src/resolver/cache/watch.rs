@@ -10,7 +10,7 @@
 //!   `Client::request_events` reads lines of any length: it is bounded only by the size of an object that the API server
 //!   accepts.
 //!
-//! What always holds: whatever fails, memory is not trusted until the watch is connected again, and each try waits longer
+//! Invariants: whatever fails, memory is not trusted until the watch is connected again, and each try waits longer
 //! than the one before; after a long interruption memory is not trusted before it is verified; nothing depends on bookmarks:
 //! they only move the version from which the next watch continues; where the API server ends a watch, as it does after some
 //! minutes, memory stays trusted while the next one begins; objects are turned into contents as they come, and nothing else

@@ -1,6 +1,6 @@
 //! What lists and watches of credential specs bring over the wire, and the ways in which they fail.
 //!
-//! What always holds: of an object only its name, its version and its contents are kept, and the contents are made as it
+//! Invariants: of an object only its name, its version and its contents are kept, and the contents are made as it
 //! is parsed; what an error says never quotes an object.
 
 use std::sync::Arc;

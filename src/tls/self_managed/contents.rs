@@ -1,6 +1,6 @@
 //! What the Secret holds: the CAs and the serving certificate.
 //!
-//! Pure. What always holds: [`Certificates`] are consistent (every key belongs to its certificate, and the CA that signs
+//! Pure. Invariants: [`Certificates`] are consistent (every key belongs to its certificate, and the CA that signs
 //! has signed the serving certificate), and are read back as they were written; unknown members of `authorities.json` are
 //! skipped, so that what a newer version wrote can be read. Must not: quote what it reads, because there are keys in it.
 

@@ -1,6 +1,6 @@
 //! The Secret, as the API server has it.
 //!
-//! What always holds: it is written only where it is still the version that was read, so of two writers one has to read it
+//! Invariants: it is written only where it is still the version that was read, so of two writers one has to read it
 //! again; it is never created, because RBAC cannot limit `create` to a name. Needs `get`, `update` and `watch` on it, by
 //! name. Must not: print what is in it.
 

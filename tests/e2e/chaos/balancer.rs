@@ -1,7 +1,7 @@
 //! What a Service does: it passes each new connection on to one of the replicas that are ready, and asks them whether they
 //! are, as often as the chart has the kubelet do it.
 //!
-//! What always holds: a connection that is passed on stays where it is, and one to a replica that does not answer fails. It
+//! Invariants: a connection that is passed on stays where it is, and one to a replica that does not answer fails. It
 //! never tries another replica: a Service does not either.
 
 use std::{

@@ -1,6 +1,6 @@
 //! Does what a logged `curl` command says, without curl: `cargo test` needs nothing but Rust and a C compiler.
 //!
-//! What always holds: an option that the server does not print is refused, so that the line stays one that can be pasted.
+//! Invariants: an option that the server does not print is refused, so that the line stays one that can be pasted.
 
 use std::{
     fs,

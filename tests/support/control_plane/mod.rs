@@ -1,6 +1,6 @@
 //! A real control plane on loopback: etcd, kube-apiserver and, where it is there, kube-controller-manager.
 //!
-//! What always holds: everything it writes is in one temporary folder, everything it listens on is a free port of
+//! Invariants: everything it writes is in one temporary folder, everything it listens on is a free port of
 //! 127.0.0.1, its credentials are made for this run, and its processes end with it. It decides nothing about what is tested.
 #![allow(dead_code, unused_imports, reason = "the tests and the benchmark each use their own part")]
 #![allow(

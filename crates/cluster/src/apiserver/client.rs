@@ -1,6 +1,6 @@
 //! The client of the API server: one HTTP/2 connection with keep-alive pings.
 //!
-//! What always holds: a connection on which nothing arrives for [`PING_AFTER`] is pinged, and closed when the answer does
+//! Invariants: a connection on which nothing arrives for [`PING_AFTER`] is pinged, and closed when the answer does
 //! not come within [`PING_TIMEOUT`], as client-go does it. Without that, a connection that a firewall or a failed node
 //! dropped looks like a quiet watch and never ends.
 //!

@@ -1,6 +1,6 @@
 //! Limits on the calls in flight: each kind of call has its own, and within it no namespace takes more than a share.
 //!
-//! What always holds: a flood of one kind of call, such as reads of names that do not exist, takes no turn from another
+//! Invariants: a flood of one kind of call, such as reads of names that do not exist, takes no turn from another
 //! kind; a flood from one namespace leaves most turns to the others. A call that is no longer waited for gives up its
 //! place in the queue, since waiting is a future that is dropped with the review.
 

@@ -1,6 +1,6 @@
 //! Authorisation, asked of the API server: a `LocalSubjectAccessReview` for each question.
 //!
-//! What always holds: the review is made in the pod's namespace, for exactly the pod's service account and its two groups;
+//! Invariants: the review is made in the pod's namespace, for exactly the pod's service account and its two groups;
 //! only `allowed` without `denied` is an approval, and an answer that cannot be read is a failure.
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Kubernetes' RBAC over manifests: the [`Authorizer`] that replaces a cluster.
 //!
-//! What always holds: an answer is the one that the API server's RBAC authorizer gives for the same objects, its reason
+//! Invariants: an answer is the one that the API server's RBAC authorizer gives for the same objects, its reason
 //! included, and whatever no rule allows is denied. An access review names exactly the two groups of
 //! [`Subject::groups`], so a binding to `system:authenticated`, in which every logged-in user is, counts neither here nor
 //! in a cluster.

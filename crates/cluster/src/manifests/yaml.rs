@@ -1,6 +1,6 @@
 //! YAML text to values that remember their lines.
 //!
-//! What always holds: scalars mean what they mean to `kubectl` (`yes` is a boolean, `010` is 8), a duplicate key is an
+//! Invariants: scalars mean what they mean to `kubectl` (`yes` is a boolean, `010` is 8), a duplicate key is an
 //! error, and anchors cannot expand a small text without bound.
 
 use std::{

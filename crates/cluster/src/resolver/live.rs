@@ -1,6 +1,6 @@
 //! Credential specs, read from the API server for each question.
 //!
-//! What always holds: "missing" is said only where the API server itself says that there is no object of that name; a
+//! Invariants: "missing" is said only where the API server itself says that there is no object of that name; a
 //! missing `CustomResourceDefinition` is a failure, not a missing credential spec. An answer about another object is none.
 
 use std::sync::Arc;

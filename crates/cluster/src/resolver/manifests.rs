@@ -1,6 +1,6 @@
 //! Credential specs from manifests: the [`Resolver`] that replaces a cluster.
 //!
-//! What always holds: everything is read, checked and printed before the first question, so an answer is a look-up and
+//! Invariants: everything is read, checked and printed before the first question, so an answer is a look-up and
 //! never fails. Unknown keys in a `credspec` are kept, where a cluster's CRD would prune them.
 
 use std::{

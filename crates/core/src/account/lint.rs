@@ -1,6 +1,6 @@
 //! What makes an account wrong, before a host asks the domain for its password.
 //!
-//! Pure. What always holds: nothing is said about a property that was not printed but that it was not; whatever is quoted is
+//! Pure. Invariants: nothing is said about a property that was not printed but that it was not; whatever is quoted is
 //! escaped and cut.
 
 use serde_json::Value;

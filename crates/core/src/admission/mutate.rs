@@ -1,6 +1,6 @@
 //! `/mutate`: names become contents, by one JSON Patch (RFC 6902).
 //!
-//! What always holds: only slots with a name and no contents are touched, so a patched pod sent again yields no patch.
+//! Invariants: only slots with a name and no contents are touched, so a patched pod sent again yields no patch.
 
 use std::{borrow::Cow, collections::HashSet};
 

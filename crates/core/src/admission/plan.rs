@@ -1,8 +1,8 @@
 //! From a review to its decision: the [`Plan`] says what it [`Needs`], the caller finds the [`Facts`], and the plan gives a
 //! [`Decision`].
 //!
-//! What always holds: [`Plan::decide`] is total and synchronous, and a fact that is missing or could not be found is a
-//! denial, never an approval.
+//! Invariants: [`Plan::decide`] is total and synchronous, and for `/mutate` and `/validate` a fact that is
+//! missing or could not be found is a denial, never an approval.
 
 use super::{
     Decision, Denial, Enforcement, Facts, Needs, Review, Source, Verdict, Webhook, advice, decision::Admitted, mutate,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::credspec::SpecName;
 
-/// What there is to do for a review, worked out once from the review alone: it says what must be found out, and then decides.
+/// The plan for one review: it lists the facts to fetch, then decides.
 #[derive(Debug)]
 pub struct Plan<'r> {
     review: &'r Review,
@@ -56,7 +56,7 @@ impl<'r> Plan<'r> {
         }
     }
 
-    /// Decides the review. A fact that was needed and is not among `facts` is one that could not be found out.
+    /// Decides the review. A needed fact that is missing from `facts` counts as a failed lookup.
     #[must_use]
     pub fn decide(&self, facts: &Facts) -> Decision {
         let (outcome, warnings) = match &self.steps {

@@ -1,6 +1,6 @@
 //! An AdmissionReview: the parts of the request that matter.
 //!
-//! What always holds: a [`Review`] has a uid, an operation and a kind, and holds only the objects that the webhook that was
+//! Invariants: a [`Review`] has a uid, an operation and a kind, and holds only the objects that the webhook that was
 //! called decides about. Unknown fields are skipped without being built, known fields of the wrong type and duplicate known
 //! keys are errors, and no error quotes the body. The time that reading takes grows with the body and no faster, the
 //! memory by [`most_bytes_to_parse`]. The wire format is `k8s.io/api/admission/v1`; `v1beta1` has the same one.

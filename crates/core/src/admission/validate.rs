@@ -1,6 +1,6 @@
 //! `/validate`: a new slot is authorised and carries its credential spec's contents; an old one is as it was.
 //!
-//! What always holds: slots are checked in the order in which [`Pod::slots`] gives them, and the first fault decides; a slot
+//! Invariants: slots are checked in the order in which [`Pod::slots`] gives them, and the first fault decides; a slot
 //! is allowed only by a fact that says so.
 
 use std::collections::{HashMap, HashSet};

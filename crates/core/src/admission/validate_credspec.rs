@@ -1,6 +1,6 @@
 //! `/validate-credspec`: a credential spec is linted when it is applied, before a container fails to start with it.
 //!
-//! What always holds: a deletion is allowed; without strictness so is everything else, with a warning for each finding;
+//! Invariants: a deletion is allowed; without strictness so is everything else, with a warning for each finding;
 //! with it only findings that are errors refuse.
 
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! `/validate-workload`: what will happen to the pods of a workload, said when the workload is applied rather than when
 //! its pods fail to appear.
 //!
-//! What always holds: a workload is never refused here, because its pods are checked when they are created; a workload that another
+//! Invariants: a workload is never refused here, because its pods are checked when they are created; a workload that another
 //! one controls (the ReplicaSet of a Deployment) is skipped, because the owner has its own review.
 
 use std::collections::HashMap;

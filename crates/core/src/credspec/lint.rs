@@ -1,7 +1,7 @@
 //! What makes a credential spec wrong, before a container fails to start with it: the same rules for the linter, the
-//! generator and the webhook.
+//! generator and the webhook. Each rule is an entry of [`crate::diagnostic::rules`] and a function here.
 //!
-//! Pure. What always holds: a finding names the field, says what is wrong, what happens at run time and how to get the
+//! Pure. Invariants: a finding names the field, says what is wrong, what happens at run time and how to get the
 //! right value; no finding quotes a plugin's input, which may contain a secret; each quoted text is
 //! escaped and cut.
 

@@ -1,6 +1,6 @@
 //! A `GMSACredentialSpec` object that a user sends, read for the linter.
 //!
-//! What always holds: what is read is small, even if the object is not.
+//! Invariants: what is read is small, even if the object is not.
 
 use std::{collections::BTreeMap, fmt};
 

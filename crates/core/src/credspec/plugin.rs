@@ -1,6 +1,6 @@
 //! The plugins of the Container Credential Guard that are known by name, and what each takes as its `PluginInput`.
 //!
-//! Pure. What always holds: no message quotes an input, which may hold what should have been a secret.
+//! Pure. Invariants: no message quotes an input, which may hold what should have been a secret.
 
 use serde_json::{Map, Value, json};
 

@@ -64,6 +64,12 @@ pub(super) async fn look(cluster: &Cluster, checks: &mut Vec<Check>) -> Vec<Stri
     excluded(cluster, &of_pods, checks).await
 }
 
+/// The Service that the API server calls for new pods; `None` where none is configured.
+pub(crate) async fn service_of_webhook(cluster: &Cluster) -> anyhow::Result<Option<ServiceReference>> {
+    let found = configured(cluster).await?.into_iter().find(Configured::is_of_pods);
+    Ok(found.and_then(|found| found.webhook.client_config.service))
+}
+
 /// Checks the webhooks in the configurations of one of the two kinds.
 fn configurations(mutating: bool, webhooks: &[Configured], checks: &mut Vec<Check>) {
     let kind = if mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" };

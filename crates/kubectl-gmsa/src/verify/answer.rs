@@ -112,7 +112,7 @@ mod tests {
     fn identifiers_and_numbers_are_found() {
         assert_eq!(answer(0, "\"nt-autorit\u{e4}t\\netzwerkdienst\",\"S-1-5-20\"\r\n").sid(), Some("S-1-5-20"));
         assert_eq!(answer(0, "nt authority").sid(), None);
-        assert!(answer(0, "    Priorit\u{fffd}t = 0\r\n\tport           = 389\r\n").assigns("389"));
+        assert!(answer(0, "    Gewicht\u{fffd} = 0\r\n\tport           = 389\r\n").assigns("389"));
         assert!(!answer(0, "port = 3890\r\n= 38 389").assigns("389"));
     }
 }

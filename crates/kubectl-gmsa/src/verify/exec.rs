@@ -1,6 +1,6 @@
 //! One command in a container, by the API server's `exec`.
 //!
-//! What always holds: a command is run without a shell; it ends by its time limit for us; of what it prints a bounded part is read.
+//! Invariants: a command is run without a shell; it ends by its time limit for us; of what it prints a bounded part is read.
 
 use std::time::Duration;
 

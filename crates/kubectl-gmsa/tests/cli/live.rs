@@ -149,6 +149,19 @@ async fn what_is_revoked_is_deleted_and_what_is_left_is_said() {
     let left = "there is no rolebinding/gmsa-use-webapp1-api in shop\n\
                 shop:api may still use webapp1, by ClusterRoleBinding all of ClusterRole cluster-admin\n";
     assert_eq!((text(&output.stdout), output.status.code()), (left, Some(1)), "{}", text(&output.stderr));
+    // The grant of `webapp1-a` to `pi` and that of `webapp1` to `a-pi` have the same name: only the one that is asked for is deleted.
+    api.apply(json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "gmsa-use-webapp1-a-pi", "namespace": "shop"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "gmsa-use-webapp1-a"},
+        "subjects": [{"kind": "ServiceAccount", "name": "pi", "namespace": "shop"}],
+    }));
+    let other = ["grant", "--credspec", "webapp1", "--serviceaccount", "shop:a-pi", "--revoke", "--apply"];
+    let output = run(&api, &other).await;
+    let refused =
+        "error: rolebinding/gmsa-use-webapp1-a-pi in shop is not of this grant alone: edit or delete it with kubectl\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (refused, Some(2)));
+    assert_eq!(api.count(Verb::Delete, "gmsa-use-webapp1-a-pi"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,4 +203,41 @@ async fn without_a_cluster_it_says_why() {
         portable(text(&output.stderr)),
         "error: cannot read the kubeconfig none: failed to read kubeconfig from '\"none\"': No such file or directory (os error 2)\n"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn version_is_that_of_the_plugin_and_of_the_running_webhook() {
+    let plugin = env!("CARGO_PKG_VERSION");
+    let mut api = healthy().await;
+    // Its replicas cannot be asked, so their image says it.
+    let output = run(&api, &["version"]).await;
+    let both = format!("plugin   {plugin}\nwebhook  0.1.0\n");
+    assert_eq!((text(&output.stdout), output.status.code()), (both.as_str(), Some(0)));
+
+    let metrics = "gmsa_webhook_build_info{version=\"0.2.0\"} 1\n# EOF\n";
+    api.fault(Verb::Get, "/pods/webhook-a:9090/proxy/metrics", usize::MAX, Fault::Text(200, metrics));
+    let output = run(&api, &["version", "-o", "json"]).await;
+    let versions: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(versions, json!({"plugin": plugin, "webhook": ["0.2.0"]}));
+
+    api.delete("endpointslices", "gmsa", "webhook-1");
+    let output = run(&api, &["version"]).await;
+    let nothing = format!("plugin   {plugin}\nwebhook  unknown: no replica of gmsa/webhook is ready\n");
+    assert_eq!((text(&output.stdout), output.status.code()), (nothing.as_str(), Some(0)));
+    api.delete("mutatingwebhookconfigurations", "", "gmsa");
+    api.delete("validatingwebhookconfigurations", "", "gmsa");
+    let output = run(&api, &["version", "-o", "json"]).await;
+    let versions: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(versions, json!({"plugin": plugin, "webhook": [], "error": "no GMSA webhook is installed"}));
+
+    api.stop().await;
+    let output = run(&api, &["version"]).await;
+    let start = format!("plugin   {plugin}\nwebhook  unknown: the API server cannot be reached: ");
+    assert!(text(&output.stdout).starts_with(&start), "{}", text(&output.stdout));
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+    let folder = tempfile::tempdir().unwrap();
+    let output = program(folder.path()).arg("version").output().unwrap();
+    let start = format!("plugin   {plugin}\nwebhook  unknown: the kubeconfig does not lead to a cluster: ");
+    assert!(text(&output.stdout).starts_with(&start), "{}", text(&output.stdout));
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
 }

@@ -1,6 +1,6 @@
 //! Roles and bindings from manifests, with the checks of the API server.
 //!
-//! What always holds: an object that could not exist in a cluster is an error and grants nothing. That includes unknown
+//! Invariants: an object that could not exist in a cluster is an error and grants nothing. That includes unknown
 //! fields, because a mistyped `resourceNames` would open every credential spec.
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -1,7 +1,7 @@
 //! What of a Pod Windows does not have, field by field, and the images that matter.
 //!
 //! The list is that of the Kubernetes documentation (Windows containers in Kubernetes, API compatibility) and of the API
-//! reference (`PodSpec.os`). What always holds: at most [`MAX_FOUND`] fields of a pod are kept.
+//! reference (`PodSpec.os`). Invariants: at most `MAX_FOUND` fields of a pod are kept.
 
 use std::fmt;
 

@@ -1,0 +1,30 @@
+# What image.sh and plugin.sh share: how a released program is built. Sourced from the project's folder; runs in the bash of macOS too.
+# shellcheck shell=bash disable=SC2034 # used by those who source it
+
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+target_folder=$(cargo metadata --format-version 1 --no-deps --offline --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+
+# build_dist TRIPLE LINKER FLAGS PACKAGE: builds the program of PACKAGE, the same bytes on every machine with the same tools and for every
+# folder that it is built in. With a target, the flags are not for build scripts and macros.
+build_dist() {
+  local triple=$1 linker=$2 flags=$3 package=$4 upper
+  upper=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$triple")
+  flags+=" --remap-path-prefix=$PWD=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
+  export "${upper}_RUSTFLAGS=$flags" "${upper}_LINKER=$linker" "CC_${triple//-/_}=$linker"
+  cargo build --profile dist --no-default-features --locked --target "$triple" --package "$package" --bin "$package"
+}
+
+# rust_lld: flags for the linker that comes with Rust. It writes relative relocations in a thirtieth of the space, and equal functions once.
+rust_lld() {
+  local host folder
+  host=$(rustc --version --verbose | sed -n 's/^host: //p')
+  folder=$(rustc --print sysroot)/lib/rustlib/$host/bin/gcc-ld
+  echo "-C link-arg=-fuse-ld=lld -C link-arg=-B$folder -C link-arg=-Wl,--pack-dyn-relocs=relr,--icf=all"
+}
+
+# check_size FILE LIMIT: fails where FILE has more than LIMIT MiB.
+check_size() {
+  local bytes
+  bytes=$(wc -c <"$1")
+  [[ $bytes -le $(($2 * 1024 * 1024)) ]] || { echo "$1 has $bytes bytes, more than $2 MiB" >&2 && return 1; }
+}

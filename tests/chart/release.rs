@@ -1,0 +1,127 @@
+//! What a release adds to the chart, and the manifests that it is made of: addresses, Artifact Hub's metadata, krew's manifest,
+//! checksums. `deploy/stamp.py` and `deploy/finish.sh` make them.
+
+use std::{fs, path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+const IMAGE: &str = "registry.example.com/gmsa/gmsa-webhook";
+const SOURCE: &str = "https://example.com/gmsa";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn succeeds(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn yaml(file: &Path) -> Value {
+    serde_saphyr::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+fn stamped() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    succeeds(Command::new("python3").args(["deploy/stamp.py", IMAGE, SOURCE]).arg(folder.path()));
+    folder
+}
+
+#[test]
+fn the_released_chart_names_the_released_image() {
+    let folder = stamped();
+    let chart = folder.path().join("gmsa-webhook");
+    assert_eq!(yaml(&chart.join("values.yaml"))["image"]["repository"], IMAGE);
+    let manifest = fs::read_to_string(folder.path().join("gmsa-webhook.yaml")).unwrap();
+    let images: Vec<&str> = manifest.lines().filter_map(|line| line.trim().strip_prefix("image: \"")).collect();
+    assert_eq!(images, [format!("{IMAGE}:{VERSION}\"")]);
+    let kinds: Vec<String> = serde_saphyr::from_multiple::<Value>(&manifest)
+        .unwrap()
+        .iter()
+        .map(|object| object["kind"].as_str().unwrap().to_owned())
+        .collect();
+    for kind in ["Namespace", "CustomResourceDefinition", "Deployment", "ValidatingWebhookConfiguration"] {
+        assert!(kinds.iter().any(|found| found == kind), "{kind} is missing: {kinds:?}");
+    }
+}
+
+#[test]
+fn the_released_chart_says_what_artifact_hub_shows() {
+    let folder = stamped();
+    let described = yaml(&folder.path().join("gmsa-webhook/Chart.yaml"));
+    assert_eq!(described["home"], SOURCE);
+    assert_eq!(described["sources"], json!([SOURCE]));
+    assert_eq!(described["maintainers"], json!([{"name": "The gmsa-webhook maintainers", "url": SOURCE}]));
+    let icon = described["icon"].as_str().unwrap().strip_prefix(&format!("{SOURCE}/raw/v{VERSION}/")).unwrap();
+    assert!(Path::new(icon).is_file(), "{icon}");
+    let list = |name: &str| -> Vec<Value> {
+        serde_saphyr::from_str(described["annotations"][format!("artifacthub.io/{name}")].as_str().unwrap()).unwrap()
+    };
+    let changes = list("changes");
+    assert!(changes.len() > 5, "{changes:?}");
+    for change in changes {
+        assert!(
+            ["added", "changed", "deprecated", "removed", "fixed", "security"]
+                .iter()
+                .any(|kind| change["kind"] == *kind)
+        );
+        assert!(!change["description"].as_str().unwrap().contains('\n'));
+    }
+    let platforms = ["linux/amd64", "linux/arm64"];
+    assert_eq!(
+        list("images"),
+        [json!({"name": "gmsa-webhook", "image": format!("{IMAGE}:{VERSION}"), "platforms": platforms})]
+    );
+    let crd = &list("crds")[0];
+    assert_eq!((&crd["kind"], &crd["version"]), (&json!("GMSACredentialSpec"), &json!("v1")));
+}
+
+#[test]
+fn no_link_leads_out_of_the_released_chart() {
+    let folder = stamped();
+    let readme = fs::read_to_string(folder.path().join("gmsa-webhook/README.md")).unwrap();
+    for link in readme.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        let file = link.split('#').next().unwrap();
+        let stays =
+            file.starts_with(SOURCE) || file.is_empty() || folder.path().join("gmsa-webhook").join(file).is_file();
+        assert!(stays && !file.contains(".."), "{link}");
+        if let Some(page) = file.strip_prefix(&format!("{SOURCE}/blob/v{VERSION}/")) {
+            assert!(Path::new(page).is_file(), "{link}");
+        }
+    }
+}
+
+#[test]
+fn krew_gets_each_archive_with_its_checksum() {
+    let folder = tempfile::tempdir().unwrap();
+    let archives = [
+        ("darwin", "amd64", "tar.gz", "kubectl-gmsa"),
+        ("darwin", "arm64", "tar.gz", "kubectl-gmsa"),
+        ("linux", "amd64", "tar.gz", "kubectl-gmsa"),
+        ("linux", "arm64", "tar.gz", "kubectl-gmsa"),
+        ("windows", "amd64", "zip", "kubectl-gmsa.exe"),
+    ];
+    let name = |system: &str, arch: &str, end: &str| format!("kubectl-gmsa-{VERSION}-{system}-{arch}.{end}");
+    for (system, arch, end, _) in archives {
+        fs::write(folder.path().join(name(system, arch, end)), "abc").unwrap();
+    }
+    succeeds(Command::new("deploy/finish.sh").arg(folder.path()).arg(format!("{SOURCE}/")));
+    let plugin = yaml(&folder.path().join("gmsa.krew.yaml"));
+    assert_eq!(plugin["apiVersion"], "krew.googlecontainertools.github.com/v1alpha2");
+    assert_eq!((&plugin["kind"], &plugin["metadata"]["name"]), (&json!("Plugin"), &json!("gmsa")));
+    assert_eq!(plugin["spec"]["version"], format!("v{VERSION}"));
+    // Krew's index refuses a longer one.
+    assert!(plugin["spec"]["shortDescription"].as_str().unwrap().len() <= 50);
+    // Of "abc".
+    let checksum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let expected = archives.map(|(system, arch, end, program)| {
+        json!({
+            "selector": {"matchLabels": {"os": system, "arch": arch}},
+            "uri": format!("{SOURCE}/releases/download/v{VERSION}/{}", name(system, arch, end)),
+            "sha256": checksum,
+            "bin": program,
+        })
+    });
+    assert_eq!(plugin["spec"]["platforms"], json!(expected));
+    let sums = fs::read_to_string(folder.path().join("SHA256SUMS")).unwrap();
+    assert_eq!(sums.lines().filter(|line| line.starts_with(checksum)).count(), archives.len());
+    assert_eq!(sums.lines().count(), archives.len() + 1);
+    succeeds(Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(folder.path()));
+}
