@@ -11,11 +11,11 @@ use std::{
     time::Duration,
 };
 
+use gmsa_cluster::standalone::Standalone;
 use gmsa_webhook::{
     config::Limits,
     metrics::Metrics,
     server::{Reviewer, listener::Listener, routes},
-    standalone::Standalone,
     telemetry::Complaints,
 };
 use tokio::runtime::{Builder, Runtime};
