@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the fuzz targets, all or one, each for so many seconds (60), and prints what they did: just fuzz [TARGET] [SECONDS].
+# Runs the fuzz targets, all or one, each for the given seconds (60), and prints what they did: just fuzz [TARGET] [SECONDS].
 # `just fuzz TARGET cmin` makes the target's corpus small.
 set -euo pipefail
 cd "$(dirname "$0")"

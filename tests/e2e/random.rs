@@ -202,7 +202,7 @@ fn imagined(account: &str) -> oracle::World {
     oracle::World { specs: specs.as_object().unwrap().clone(), allowed, unknown: Vec::new() }
 }
 
-/// How the credential spec stands in pods.
+/// How pods carry the credential spec.
 fn text(name: &str) -> &'static str {
     match name {
         "web" => WEB,

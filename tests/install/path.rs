@@ -188,7 +188,7 @@ warning[contents-outdated] Deployment shop/web
     assert_eq!(tool.gmsa("outdated --restart --yes"), (report + "deployment/web restarted in shop\n", 0));
     // The old pod leaves when the new one is ready; there is no kubelet that ends it.
     run_pods(plane, "shop", "windows-1", 2);
-    plane.until("the old pod is told to go", || {
+    plane.until("the old pod is being deleted", || {
         pods(plane).iter().any(|pod| !pod["metadata"]["deletionTimestamp"].is_null())
     });
     let new: Vec<Value> =

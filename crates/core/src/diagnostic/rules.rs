@@ -225,7 +225,7 @@ rules! {
         NO_ANSWER: "no-answer", Error, "A command in the container did not end in time: a firewall drops its packets, or a server does not answer.",
             "Let the Pod network reach the domain controllers: TCP and UDP 53, 88 and 389, TCP 135, 445 and the dynamic ports. `--timeout` waits longer.";
         NO_CREDENTIALS: "no-credentials", Error, "Windows gave the container no credential spec, or no logon session of the account.",
-            "Create the Pod anew. If that does not help, the log Microsoft-Windows-Containers-CCG/Admin of the node says why. See docs/troubleshooting.md.";
+            "Create the Pod again. If that does not help, the log Microsoft-Windows-Containers-CCG/Admin of the node says why. See docs/troubleshooting.md.";
         DOMAIN_DNS: "domain-dns", Error, "The container finds no domain controller in DNS.",
             "Forward the domain to its DNS servers in the DNS of the cluster (CoreDNS: a stub domain), and let UDP 53 through.";
         DOMAIN_DNS_TCP: "domain-dns-tcp", Error, "The container finds the domain controllers over UDP, but not over TCP.",

@@ -2,7 +2,7 @@
 //! of a real API server.
 //!
 //! A transcript is what `kubectl exec` shows: `> COMMAND`, what it prints, and `exit CODE` where that is not 0; `hangs` is a command
-//! that never ends. A command that is not there is one that the image does not have. What stands in a folder with `german` in its
+//! that never ends. A command that is not there is one that the image does not have. What is in a folder with `german` in its
 //! name is sent in code page 850, as a German console writes it.
 
 use std::{

@@ -1,0 +1,89 @@
+//! Which fields of a pod do not fit Windows.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn found(spec: &Value) -> Vec<String> {
+    let unfit = read(&json!({"spec": spec}).to_string()).unwrap();
+    let line = |found: &Found| {
+        let owner = found.container.as_ref().map(|(kind, name)| format!(" of {kind} {name}")).unwrap_or_default();
+        format!("{}{owner}{}", found.pointer, if found.is_false { ", false" } else { "" })
+    };
+    unfit.fields.iter().map(line).collect()
+}
+
+#[test]
+fn every_field_is_found_where_it_is() {
+    let context = json!({
+        "allowPrivilegeEscalation": false, "appArmorProfile": {}, "capabilities": {"drop": ["ALL"]}, "fsGroup": 1,
+        "fsGroupChangePolicy": "Always", "privileged": true, "procMount": "Default", "readOnlyRootFilesystem": true,
+        "runAsGroup": 1, "runAsUser": 0, "seLinuxChangePolicy": "x", "seLinuxOptions": {}, "seccompProfile": {},
+        "supplementalGroups": [], "supplementalGroupsPolicy": "x", "sysctls": [], "runAsNonRoot": true,
+    });
+    let pod = found(&json!({
+        "hostIPC": true, "hostPID": true, "hostUsers": false, "shareProcessNamespace": true, "hostNetwork": true,
+        "dnsPolicy": "ClusterFirstWithHostNet", "securityContext": context,
+        "volumes": [{"name": "a"}, {"name": "b", "emptyDir": {"medium": "Memory"}}],
+    }));
+    assert_eq!(pod.len(), 6 + 16 + 1, "{pod:?}");
+    assert_eq!(pod[0], "/spec/hostIPC");
+    assert_eq!(pod[5..7], ["/spec/dnsPolicy", "/spec/securityContext/allowPrivilegeEscalation, false"]);
+    assert_eq!(pod[22], "/spec/volumes/1/emptyDir/medium");
+    let container = found(&json!({
+        "containers": [{"name": "a"}, {
+            "name": "b", "securityContext": {"runAsUser": 0}, "resources": {"limits": {"hugepages-2Mi": "1"}},
+            "volumeDevices": [{}], "volumeMounts": [{}, {"mountPropagation": "Bidirectional"}],
+        }],
+        "initContainers": [{"name": "c", "securityContext": {"capabilities": {}}}],
+    }));
+    assert_eq!(
+        container,
+        [
+            "/spec/containers/1/securityContext/runAsUser of container b",
+            "/spec/containers/1/resources of container b",
+            "/spec/containers/1/volumeDevices of container b",
+            "/spec/containers/1/volumeMounts/1/mountPropagation of container b",
+            "/spec/initContainers/0/securityContext/capabilities of init container c",
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_set_is_not_found() {
+    assert_eq!(
+        found(&json!({
+            "hostIPC": false, "hostPID": null, "hostNetwork": false, "dnsPolicy": "ClusterFirst",
+            "shareProcessNamespace": null, "securityContext": null, "volumes": [{"emptyDir": {}}, {"emptyDir": null}],
+            "containers": [{
+                "name": "a", "securityContext": {"runAsUser": null, "runAsNonRoot": true}, "volumeDevices": [],
+                "resources": {"limits": {"cpu": 1}, "requests": null}, "volumeMounts": [{"mountPropagation": "None"}],
+            }],
+        })),
+        [""; 0]
+    );
+    assert_eq!(read("{}").unwrap(), Unfit::default());
+}
+
+#[test]
+fn images_on_nano_server_are_found() {
+    let image = "mcr.microsoft.com/dotnet/aspnet:8.0-nanoserver-ltsc2022";
+    let spec = json!({"containers": [{"name": "a", "image": "x"}, {"name": "b", "image": image}]});
+    let unfit = read(&json!({"spec": spec}).to_string()).unwrap();
+    assert_eq!(unfit.on_nano_server, [(SlotKind::Container, 1, "b".to_owned())]);
+}
+
+#[test]
+fn a_hostile_pod_is_bounded() {
+    let container = json!({"name": "a", "securityContext": {"runAsUser": 0, "runAsGroup": 0}});
+    assert_eq!(found(&json!({"containers": vec![container; 200]})).len(), MAX_FOUND);
+}
+
+#[test]
+fn the_documentation_has_every_field() {
+    let page = include_str!("../../../../../../docs/windows-placement.md");
+    for Field { path, is_refused, reason } in FIELDS {
+        let row = format!("| `{path}` | {} | {reason} |", if *is_refused { "yes" } else { "no" });
+        assert!(page.contains(&row), "missing in docs/windows-placement.md: {row}");
+    }
+}
