@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gmsa_core::admission::Source;
+use gmsa_core::admission::{Source, Webhook, operation::Operation};
 use prometheus_client::{
     encoding::{EncodeMetric, MetricEncoder, text},
     metrics::{
@@ -25,7 +25,7 @@ use prometheus_client::{
 mod labels;
 mod process;
 
-pub use labels::{Access, CertificateStep, Lookup, Operation, Outcome, Path, Reload, WatchState};
+pub use labels::{Access, CertificateStep, Lookup, Outcome, Reload, WatchState, path};
 use labels::{
     AccessLabels, CodeLabel, Labels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
 };
@@ -113,8 +113,16 @@ impl Metrics {
         (metrics, whole)
     }
 
-    /// A review was answered after so long, for a static reason.
-    pub fn review(&self, path: Path, operation: Operation, outcome: Outcome, reason: &'static str, duration: Duration) {
+    /// A review was answered after `duration`.
+    pub fn review(
+        &self,
+        webhook: Webhook,
+        operation: Operation,
+        outcome: Outcome,
+        reason: &'static str,
+        duration: Duration,
+    ) {
+        let (path, operation) = (path(webhook), labels::operation(operation));
         self.reviews.get_or_create(&ReviewLabels { path, operation, outcome, reason }).inc();
         self.durations.get_or_create(&PathLabel { path }).observe(duration.as_secs_f64());
     }

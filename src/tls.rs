@@ -13,6 +13,7 @@ use rustls::{
 };
 
 mod ca_bundle;
+mod certificates;
 pub mod client_auth;
 pub mod configurations;
 pub mod files;
@@ -26,7 +27,8 @@ pub mod self_managed;
 mod served;
 mod summary;
 
-pub use ca_bundle::{CaBundle, CaBundleError};
+pub use ca_bundle::CaBundle;
+pub use certificates::CertificatesError;
 pub use key_pair::{KeyPair, KeyPairError};
 pub use object::ObjectError;
 pub use publication::{CaPolicy, Publication, Published};

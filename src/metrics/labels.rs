@@ -1,6 +1,6 @@
 //! The values that labels take: enums, so that a scrape can never grow with what clients send.
 
-use gmsa_core::admission::{AllowReason, Denial, Source};
+use gmsa_core::admission::{AllowReason, Denial, Source, Webhook, operation::Operation};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 macro_rules! label {
@@ -30,31 +30,24 @@ macro_rules! label {
     };
 }
 
-label! {
-    /// Which of the webhook's paths was called.
-    Path {
-        /// `/mutate`
-        Mutate = "mutate",
-        /// `/validate`
-        Validate = "validate",
-        /// `/validate-workload`
-        ValidateWorkload = "validate-workload",
-        /// `/validate-credspec`
-        ValidateCredspec = "validate-credspec",
+/// Which of the webhook's paths was called.
+#[must_use]
+pub fn path(webhook: Webhook) -> &'static str {
+    match webhook {
+        Webhook::Mutate { .. } => "mutate",
+        Webhook::Validate => "validate",
+        Webhook::ValidateWorkload => "validate-workload",
+        Webhook::ValidateCredspec { .. } => "validate-credspec",
     }
 }
 
-label! {
-    /// What was being done to the object.
-    Operation {
-        /// CREATE
-        Create = "create",
-        /// UPDATE
-        Update = "update",
-        /// DELETE
-        Delete = "delete",
-        /// CONNECT
-        Connect = "connect",
+/// What was being done to the object. In a review, the word has capital letters.
+pub(super) fn operation(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Create => "create",
+        Operation::Update => "update",
+        Operation::Delete => "delete",
+        Operation::Connect => "connect",
     }
 }
 
@@ -135,7 +128,7 @@ label! {
         Rotated = "rotated",
         /// Wrote a webhook configuration.
         BundleWritten = "bundle-written",
-        /// Nothing: it came to no good end.
+        /// Nothing: it failed.
         Failed = "failed",
     }
 }
@@ -170,14 +163,22 @@ macro_rules! labels {
     )+};
 }
 
+const WEBHOOKS: [Webhook; 4] = [
+    Webhook::Mutate { random_hostname: false },
+    Webhook::Validate,
+    Webhook::ValidateWorkload,
+    Webhook::ValidateCredspec { strict: false },
+];
+const OPERATIONS: [Operation; 4] = [Operation::Create, Operation::Update, Operation::Delete, Operation::Connect];
+
 labels! {
     ReviewLabels {
-        path: Path = Path::ALL,
-        operation: Operation = Operation::ALL,
+        path: &'static str = WEBHOOKS.map(path),
+        operation: &'static str = OPERATIONS.map(operation),
         outcome: Outcome = Outcome::ALL,
         reason: &'static str = [AllowReason::REASONS, Denial::REASONS].concat()
     }
-    PathLabel { path: Path = Path::ALL }
+    PathLabel { path: &'static str = WEBHOOKS.map(path) }
     CodeLabel { code: u16 = [400] }
     LookupLabels { source: &'static str = Source::WORDS, outcome: Lookup = Lookup::ALL }
     AccessLabels { source: &'static str = Source::WORDS, outcome: Access = Access::ALL }

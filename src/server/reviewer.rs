@@ -10,7 +10,7 @@ use gmsa_cluster::{
 use gmsa_core::{
     admission::{
         Decision, Enforcement, Facts, Failure, Needs, Plan, Review, Source, SpecFact, Subject, UseFact, Verdict,
-        Webhook, operation::Operation,
+        Webhook,
     },
     credspec::SpecName,
 };
@@ -94,7 +94,7 @@ impl Reviewer {
             decision = plan.decide(&facts);
         }
         let duration = started.elapsed();
-        record(&self.metrics, webhook, review, &decision, duration);
+        self.metrics.review(webhook, review.operation, outcome(&decision), decision.reason, duration);
         log(webhook, review, &decision, duration);
         trace(review, &decision);
         decision
@@ -158,25 +158,6 @@ async fn each<'n, F: Future>(names: &'n [SpecName], ask: impl Fn(&'n SpecName) -
     }
 }
 
-fn path(webhook: Webhook) -> metrics::Path {
-    match webhook {
-        Webhook::Mutate { .. } => metrics::Path::Mutate,
-        Webhook::Validate => metrics::Path::Validate,
-        Webhook::ValidateWorkload => metrics::Path::ValidateWorkload,
-        Webhook::ValidateCredspec { .. } => metrics::Path::ValidateCredspec,
-    }
-}
-
-fn record(metrics: &Metrics, webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
-    let operation = match review.operation {
-        Operation::Create => metrics::Operation::Create,
-        Operation::Update => metrics::Operation::Update,
-        Operation::Delete => metrics::Operation::Delete,
-        Operation::Connect => metrics::Operation::Connect,
-    };
-    metrics.review(path(webhook), operation, outcome(decision), decision.reason, duration);
-}
-
 fn outcome(decision: &Decision) -> metrics::Outcome {
     match &decision.verdict {
         Verdict::Allowed(_) => metrics::Outcome::Allowed,
@@ -229,7 +210,7 @@ fn random_hostname() -> Option<String> {
 
 /// One line per decision: what concerns a person at info, plain approvals at debug. Never a pod's body or contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
-    let path = path(webhook).as_str();
+    let path = metrics::path(webhook);
     let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
     let (uid, namespace, operation, reason) =
         (&*review.uid, cut(&review.namespace), review.operation.as_str(), decision.reason);

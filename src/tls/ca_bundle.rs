@@ -10,36 +10,20 @@ use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject},
 };
-use thiserror::Error;
-use x509_parser::prelude::{FromDer, X509Certificate};
 
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum CaBundleError {
-    #[error("there is no PEM section CERTIFICATE")]
-    NoCertificate,
-    #[error("a certificate is not valid PEM, or is not complete")]
-    Damaged,
-    #[error("certificate {0} is not an X.509 certificate")]
-    NotX509(usize),
-}
+use super::certificates::{self, CertificatesError};
 
 /// A list of certificates without repetitions.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CaBundle(Vec<CertificateDer<'static>>);
 
 impl CaBundle {
-    /// Reads PEM that must be complete: a damaged section may mean that the file is still being written.
+    /// Reads PEM that must be complete.
     ///
     /// # Errors
     /// Where it has no certificate, or a section is damaged.
-    pub fn from_pem(pem: &[u8]) -> Result<Self, CaBundleError> {
-        let bundle: Self =
-            CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|_| CaBundleError::Damaged)?;
-        if bundle.is_empty() {
-            return Err(CaBundleError::NoCertificate);
-        }
-        let invalid = bundle.0.iter().position(|cert| !matches!(X509Certificate::from_der(cert), Ok(([], _))));
-        invalid.map_or(Ok(bundle), |index| Err(CaBundleError::NotX509(index + 1)))
+    pub fn from_pem(pem: &[u8]) -> Result<Self, CertificatesError> {
+        Ok(certificates::read(pem)?.into_iter().collect())
     }
 
     /// Reads the certificates that can be read and skips the rest, as API servers do.
@@ -139,9 +123,9 @@ mod tests {
         let mixed = format!("# a note\n{key}{damaged}{pem}{pem}-----BEGIN CERTIFICATE-----\nAAAA");
         assert_eq!(CaBundle::salvage(mixed.as_bytes()), bundle(&[b"one"]));
         assert_eq!(CaBundle::salvage(b"\n"), CaBundle::default());
-        assert_eq!(CaBundle::from_pem(mixed.as_bytes()), Err(CaBundleError::Damaged));
-        assert_eq!(CaBundle::from_pem(key.as_bytes()), Err(CaBundleError::NoCertificate));
-        assert_eq!(CaBundle::from_pem(pem.as_bytes()), Err(CaBundleError::NotX509(1)));
+        assert_eq!(CaBundle::from_pem(mixed.as_bytes()), Err(CertificatesError::Damaged));
+        assert_eq!(CaBundle::from_pem(key.as_bytes()), Err(CertificatesError::Missing));
+        assert_eq!(CaBundle::from_pem(pem.as_bytes()), Err(CertificatesError::NotX509(1)));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use rustls::{
     client::danger::HandshakeSignatureValid,
     pki_types::{CertificateDer, UnixTime},
     server::{
-        VerifierBuilderError, WebPkiClientVerifier,
+        WebPkiClientVerifier,
         danger::{ClientCertVerified, ClientCertVerifier},
     },
 };
@@ -29,9 +29,10 @@ use x509_parser::{
 
 use super::{
     CaBundle, crypto_provider,
-    files::{FileError, load_cas},
+    files::{FileError, load_cas, log_invalid_cas},
     reload::Reload,
 };
+use crate::telemetry::LogOnce;
 
 #[derive(Debug)]
 pub struct ClientAuth {
@@ -52,8 +53,6 @@ pub enum ClientAuthError {
     File(#[from] FileError),
     #[error("{} has a certificate that cannot be a certificate authority", .path.display())]
     NotACa { path: PathBuf, source: Error },
-    #[error("the certificate authorities in {} cannot be used", .path.display())]
-    Verifier { path: PathBuf, source: VerifierBuilderError },
 }
 
 impl ClientAuth {
@@ -71,8 +70,9 @@ impl ClientAuth {
     pub async fn keep_loaded(self: Arc<Self>, interval: Duration) -> Infallible {
         let file = self.file.clone();
         let mut source = Reload::new(&[&self.file], interval, move || Trusted::load(&file));
+        let mut problem = LogOnce::default();
         loop {
-            if let Some(trusted) = source.next_valid().await
+            if let Some(trusted) = problem.check(source.next().await, log_invalid_cas)
                 && trusted.bundle != self.trusted.load().bundle
             {
                 self.trusted.store(Arc::new(trusted));
@@ -85,10 +85,12 @@ impl ClientAuth {
 impl Trusted {
     fn load(file: &Path) -> Result<Self, ClientAuthError> {
         let bundle = load_cas(file)?;
-        let roots = bundle.roots().map_err(|source| ClientAuthError::NotACa { path: file.to_owned(), source })?;
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), crypto_provider())
-            .build()
-            .map_err(|source| ClientAuthError::Verifier { path: file.to_owned(), source })?;
+        let verifier = bundle.roots().and_then(|roots| {
+            let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), crypto_provider());
+            // It fails only without roots, and a bundle that is loaded has some.
+            builder.build().map_err(|error| Error::General(error.to_string()))
+        });
+        let verifier = verifier.map_err(|source| ClientAuthError::NotACa { path: file.to_owned(), source })?;
         Ok(Self { bundle, verifier })
     }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use thiserror::Error;
 
-use super::{CaBundle, CaBundleError, Clock, KeyPair, KeyPairError, Served, reload::Reload};
+use super::{CaBundle, CertificatesError, Clock, KeyPair, KeyPairError, Served, reload::Reload};
 
 /// The largest file that is read, in bytes: a chain of 4096-bit RSA certificates is a few KiB.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -38,12 +38,17 @@ pub enum FileError {
     #[error("{} and {} cannot be served", .files.cert.display(), .files.key.display())]
     InvalidPair { files: Files, source: KeyPairError },
     #[error("{} does not hold certificate authorities", .path.display())]
-    InvalidCas { path: PathBuf, source: CaBundleError },
+    InvalidCas { path: PathBuf, source: CertificatesError },
 }
 
 /// Reads the certificates of CAs.
 pub(super) fn load_cas(path: &Path) -> Result<CaBundle, FileError> {
     CaBundle::from_pem(&read(path)?).map_err(|source| FileError::InvalidCas { path: path.to_owned(), source })
+}
+
+/// Logs that CAs which were loaded again are invalid.
+pub(super) fn log_invalid_cas(reason: &str) {
+    tracing::error!(reason, "cannot use the new certificate authorities; the current ones stay in use");
 }
 
 impl Files {

@@ -17,7 +17,10 @@ use rustls::{
 use thiserror::Error;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::summary::{Summary, Timestamp};
+use super::{
+    certificates::{self, CertificatesError},
+    summary::{Summary, Timestamp},
+};
 
 /// How far the clocks of two machines may differ.
 pub(super) const CLOCK_SKEW: Duration = Duration::from_secs(300);
@@ -37,14 +40,10 @@ pub enum KeyPairError {
     CertificateEmpty,
     #[error("the private key is empty")]
     KeyEmpty,
-    #[error("there is no PEM section CERTIFICATE")]
-    NoCertificate,
-    #[error("the certificate is not valid PEM, or is not complete")]
-    CertificatePem,
+    #[error(transparent)]
+    Certificates(#[from] CertificatesError),
     #[error("the chain has more than {MAX_CHAIN} certificates")]
     ChainTooLong,
-    #[error("certificate {0} of the chain is not an X.509 certificate")]
-    NotX509(usize),
     #[error("there is no PEM section with a private key")]
     NoKey,
     #[error("the private key is encrypted: store it without a password")]
@@ -81,8 +80,8 @@ impl KeyPair {
     pub(super) fn at_any_time(cert_pem: &[u8], key_pem: &[u8]) -> Result<Self, KeyPairError> {
         let chain = chain(cert_pem)?;
         let key = key(key_pem)?;
-        let parsed = parse(&chain)?;
-        let leaf = parsed.first().ok_or(KeyPairError::NoCertificate)?;
+        let parsed: Vec<_> = chain.iter().flat_map(|der| X509Certificate::from_der(der)).map(|(_, cert)| cert).collect();
+        let leaf = parsed.first().ok_or(CertificatesError::Missing)?;
         match parsed.iter().position(|cert| is_key_of(cert, key.as_ref())) {
             Some(0) => {}
             Some(later) => return Err(KeyPairError::Order(later + 1)),
@@ -132,23 +131,8 @@ fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, KeyPairError> {
     if text.trim_ascii().is_empty() {
         return Err(KeyPairError::CertificateEmpty);
     }
-    let chain: Vec<_> = CertificateDer::pem_slice_iter(text)
-        .take(MAX_CHAIN + 1)
-        .collect::<Result<_, _>>()
-        .map_err(|_| KeyPairError::CertificatePem)?;
-    match chain.len() {
-        0 => Err(KeyPairError::NoCertificate),
-        1..=MAX_CHAIN => Ok(chain),
-        _ => Err(KeyPairError::ChainTooLong),
-    }
-}
-
-fn parse<'a>(chain: &'a [CertificateDer<'static>]) -> Result<Vec<X509Certificate<'a>>, KeyPairError> {
-    let parse = |(index, der): (usize, &'a CertificateDer<'static>)| match X509Certificate::from_der(der) {
-        Ok(([], cert)) => Ok(cert),
-        _ => Err(KeyPairError::NotX509(index + 1)),
-    };
-    chain.iter().enumerate().map(parse).collect()
+    let chain = certificates::read(text)?;
+    if chain.len() > MAX_CHAIN { Err(KeyPairError::ChainTooLong) } else { Ok(chain) }
 }
 
 fn key(text: &[u8]) -> Result<Arc<dyn SigningKey>, KeyPairError> {

@@ -15,17 +15,18 @@ use std::{
 
 use gmsa_cluster::apiserver::ApiServer;
 use rustls::pki_types::CertificateDer;
+use thiserror::Error;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
     CaBundle, Clock,
     configurations::{Configuration, Found, read, write},
-    files::load_cas,
+    files::{load_cas, log_invalid_cas},
     key_pair::CLOCK_SKEW,
     object::ObjectError,
     reload::Reload,
 };
-use crate::telemetry::{LogOnce, chain};
+use crate::telemetry::LogOnce;
 
 /// How often to try again in one run when others write the same configuration.
 const ATTEMPTS: usize = 5;
@@ -76,9 +77,9 @@ impl Publication {
     pub async fn follow(mut self, file: PathBuf, interval: Duration, clock: Clock) -> Infallible {
         let path = file.clone();
         let mut bundles = Reload::new(&[&file], interval, move || load_cas(&path));
-        let mut policy = None;
+        let (mut policy, mut problem) = (None, LogOnce::default());
         loop {
-            if let Some(desired) = bundles.next_valid().await {
+            if let Some(desired) = problem.check(bundles.next().await, log_invalid_cas) {
                 policy = Some(CaPolicy { desired, ..CaPolicy::default() });
             }
             if let Some(policy) = &policy {
@@ -92,22 +93,18 @@ impl Publication {
         let mut published = Published::default();
         let mut all_found = Vec::new();
         for (configuration, problem) in &mut self.targets {
-            let result = reconcile(&self.api, configuration, &mut self.history, policy, now).await;
-            let reason = match result {
-                Ok(Some((found, written))) => {
+            match reconcile(&self.api, configuration, &mut self.history, policy, now).await {
+                Ok((found, written)) => {
                     problem.resolve();
                     published.written += u64::from(written);
                     all_found.push(found);
-                    continue;
                 }
-                Ok(None) => "the webhook configuration does not exist".to_owned(),
                 Err(error) => {
-                    published.failed += 1;
-                    chain(&error)
+                    published.failed += u64::from(!matches!(error, ReconcileError::Missing));
+                    problem.fail(&error, |reason| {
+                        tracing::warn!(%configuration, reason, "the webhook configuration does not have this webhook's certificate authority yet");
+                    });
                 }
-            };
-            if problem.is_new(&reason) {
-                tracing::warn!(%configuration, reason, "the webhook configuration does not have this webhook's certificate authority yet");
             }
         }
         if published.failed == 0 {
@@ -121,9 +118,17 @@ impl Publication {
 
     /// For how long a CA has been in every `caBundle`; `None` where it is not.
     #[must_use]
-    pub fn standing(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
-        self.history.standing(ca, now)
+    pub fn published_for(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
+        self.history.published_for(ca, now)
     }
+}
+
+#[derive(Debug, Error)]
+enum ReconcileError {
+    #[error("the webhook configuration does not exist")]
+    Missing,
+    #[error(transparent)]
+    Object(#[from] ObjectError),
 }
 
 /// Reads one configuration and writes it where it differs. Returns it, and whether it was written.
@@ -133,21 +138,21 @@ async fn reconcile(
     history: &mut BundleHistory,
     policy: &CaPolicy,
     now: SystemTime,
-) -> Result<Option<(Found, bool)>, ObjectError> {
+) -> Result<(Found, bool), ReconcileError> {
     let mut attempt = 1;
     loop {
-        let Some(found) = read(api, configuration).await? else { return Ok(None) };
+        let found = read(api, configuration).await?.ok_or(ReconcileError::Missing)?;
         let revised: Vec<_> = found.bundles().map(|bundle| history.revise(&bundle, policy, now)).collect();
         if revised.iter().all(Option::is_none) {
-            return Ok(Some((found, false)));
+            return Ok((found, false));
         }
         match write(api, configuration, &found, &revised).await {
             Ok(found) => {
                 tracing::info!(%configuration, "wrote the certificate authorities into the webhook configuration");
-                return Ok(Some((found, true)));
+                return Ok((found, true));
             }
             Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -159,12 +164,12 @@ struct BundleHistory {
     /// When each foreign CA was seen first.
     foreign: HashMap<CertificateDer<'static>, SystemTime>,
     /// Since when each desired CA has been in every bundle.
-    standing: HashMap<CertificateDer<'static>, SystemTime>,
+    published: HashMap<CertificateDer<'static>, SystemTime>,
 }
 
 impl BundleHistory {
     fn new(foreign_grace: Duration) -> Self {
-        Self { foreign_grace, foreign: HashMap::new(), standing: HashMap::new() }
+        Self { foreign_grace, foreign: HashMap::new(), published: HashMap::new() }
     }
 
     /// The bundle that follows the policy; `None` where it already does.
@@ -185,14 +190,14 @@ impl BundleHistory {
     fn observe(&mut self, bundles: &[CaBundle], policy: &CaPolicy, now: SystemTime) {
         self.foreign.retain(|ca, _| bundles.iter().any(|bundle| bundle.contains(ca)));
         let in_all = |ca: &CertificateDer<'static>| bundles.iter().all(|bundle| bundle.contains(ca));
-        self.standing.retain(|ca, _| in_all(ca));
+        self.published.retain(|ca, _| in_all(ca));
         for ca in policy.desired.iter().filter(|ca| in_all(ca)) {
-            self.standing.entry(ca.clone()).or_insert(now);
+            self.published.entry(ca.clone()).or_insert(now);
         }
     }
 
-    fn standing(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
-        self.standing.get(ca).map(|since| elapsed(*since, now))
+    fn published_for(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
+        self.published.get(ca).map(|since| elapsed(*since, now))
     }
 }
 

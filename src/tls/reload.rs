@@ -8,7 +8,6 @@
 //! watch; a file system that hangs blocks no other task. Must not: decide what to do with an invalid value.
 
 use std::{
-    error::Error,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -24,7 +23,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::telemetry::{LogOnce, chain};
+use crate::telemetry::LogOnce;
 
 /// How long the folders must be quiet after a change before the files are read: two files are rarely written at once.
 const QUIET: Duration = Duration::from_millis(50);
@@ -38,7 +37,6 @@ pub struct Reload<L> {
     load: L,
     watch: Option<Watch>,
     watch_problem: LogOnce,
-    load_problem: LogOnce,
 }
 
 impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
@@ -46,8 +44,7 @@ impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
     pub fn new(files: &[&Path], interval: Duration, load: L) -> Self {
         let mut folders: Vec<PathBuf> = files.iter().map(|file| folder(file)).collect();
         folders.dedup();
-        let (watch_problem, load_problem) = (LogOnce::default(), LogOnce::default());
-        Self { folders, interval, load, watch: None, watch_problem, load_problem }
+        Self { folders, interval, load, watch: None, watch_problem: LogOnce::default() }
     }
 
     /// Loads at once the first time, and then each time a folder has changed or the interval is over.
@@ -66,37 +63,16 @@ impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
 
     fn watch(&mut self) -> Watch {
         let changed = Arc::new(Notify::new());
-        let watcher = watcher(&self.folders, &changed);
-        match &watcher {
-            Ok(_) => _ = self.watch_problem.resolve(),
-            Err(error) => {
-                if self.watch_problem.is_new(&error.to_string()) {
-                    let (folders, interval) = (&self.folders, self.interval);
-                    tracing::warn!(?folders, %error, ?interval, "cannot watch folders for changes: the files are read on a timer only");
-                }
-            }
-        }
-        Watch { changed, _watcher: watcher.ok() }
-    }
-}
-
-impl<T: Send + 'static, E: Error + Send + 'static, L: Fn() -> Result<T, E> + Clone + Send + 'static> Reload<L> {
-    /// As [`next`](Self::next), for callers that keep the value before where the new one is invalid: that is logged, and
-    /// the result is `None`.
-    pub async fn next_valid(&mut self) -> Option<T> {
-        match self.next().await {
-            Ok(value) => {
-                self.load_problem.resolve();
-                Some(value)
-            }
-            Err(error) => {
-                let reason = chain(&error);
-                if self.load_problem.is_new(&reason) {
-                    tracing::error!(reason, "cannot use the new certificate authorities; the current ones stay in use");
-                }
-                None
-            }
-        }
+        let (folders, interval) = (&self.folders, self.interval);
+        let watcher = self.watch_problem.check(watcher(folders, &changed), |reason| {
+            tracing::warn!(
+                ?folders,
+                reason,
+                ?interval,
+                "cannot watch folders for changes: the files are read on a timer only"
+            );
+        });
+        Watch { changed, _watcher: watcher }
     }
 }
 
@@ -162,13 +138,13 @@ mod tests {
         let file = folder.path().join("value");
         fs::write(&file, "1").unwrap();
         let path = file.clone();
-        let load = move || fs::read_to_string(&path).unwrap().parse::<u8>();
+        let load = move || fs::read_to_string(&path).unwrap();
         // Longer than any test: only the watch can bring the change.
         let mut values = Reload::new(&[&file], Duration::from_secs(3600), load);
-        assert_eq!(values.next_valid().await, Some(1));
-        for (text, expected) in [("2", Some(2)), ("x", None), ("3", Some(3))] {
+        assert_eq!(values.next().await, "1");
+        for text in ["2", "3"] {
             fs::write(&file, text).unwrap();
-            assert_eq!(values.next_valid().await, expected, "{text}");
+            assert_eq!(values.next().await, text);
         }
     }
 

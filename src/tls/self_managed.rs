@@ -116,17 +116,14 @@ impl SelfManaged {
             self.reconcile().await;
             let due = Instant::now() + jittered(self.settings.check_interval);
             let Ok(changed) = timeout_at(due, self.changed()).await else { continue };
-            let Err(error) = changed else {
-                watch_problem.resolve();
-                continue;
-            };
-            self.watch = None;
-            let reason = chain(&error);
-            if watch_problem.is_new(&reason) {
-                let secret = &self.settings.secret;
+            let secret = &self.settings.secret;
+            let watched = watch_problem.check(changed, |reason| {
                 tracing::warn!(%secret, reason, "cannot watch the Secret: it is read on a timer only");
+            });
+            if watched.is_none() {
+                self.watch = None;
+                sleep_until(due).await;
             }
-            sleep_until(due).await;
         }
     }
 
@@ -162,10 +159,9 @@ impl SelfManaged {
                 Err(RoundError::Secret(error)) if error.is_conflict() => sleep(jittered(CONFLICT_PAUSE)).await,
                 Err(error) => {
                     self.metrics.certificate_step(CertificateStep::Failed, 1);
-                    let reason = chain(&error);
-                    if self.problem.is_new(&reason) {
+                    self.problem.fail(&error, |reason| {
                         tracing::error!(reason, "cannot manage the certificates; the current one stays in use");
-                    }
+                    });
                     return;
                 }
             }
@@ -182,7 +178,7 @@ impl SelfManaged {
         let contents = read(secret.data.get_or_insert_default());
         let annotations = secret.metadata.annotations.as_ref();
         let rotation = annotations.and_then(|all| all.get(ROTATE_ANNOTATION)).cloned().unwrap_or_default();
-        let mut observed = Observed { now, next_standing: None, present: None, rotation: &rotation };
+        let mut observed = Observed { now, next_published_for: None, present: None, rotation: &rotation };
         let published;
         if let Contents::Complete(certificates) = &contents {
             published = self.publication.publish(&certificates.cas.policy(now), now).await;
@@ -195,7 +191,7 @@ impl SelfManaged {
             observed.present = published.present.as_ref();
             // A configuration that cannot be read may have any caBundle.
             let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
-            observed.next_standing = next.and_then(|next| self.publication.standing(next.ca.cert_der(), now));
+            observed.next_published_for = next.and_then(|next| self.publication.published_for(next.ca.cert_der(), now));
         }
         let Some(step) = next_step(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
         let damage = if let Contents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
@@ -218,8 +214,8 @@ impl SelfManaged {
     fn serve(&mut self, certificates: &Certificates, now: SystemTime) {
         let pair = &certificates.leaf.pair;
         let issuer = certificates.cas.signing.ca.cert_der();
-        let standing = self.publication.standing(issuer, now);
-        let trusted = standing.is_some_and(|standing| standing >= self.settings.issuance.bundle_standing);
+        let published_for = self.publication.published_for(issuer, now);
+        let trusted = published_for.is_some_and(|time| time >= self.settings.issuance.bundle_standing);
         let expired = self.served.current().is_none_or(|current| current.not_after <= now);
         let current = self.served.serves(pair);
         if let (false, Err(error)) = (current, pair.check_time(now)) {
@@ -234,7 +230,7 @@ impl SelfManaged {
 fn counter(step: Step) -> Option<CertificateStep> {
     match step {
         Step::Fill => Some(CertificateStep::Filled),
-        Step::Rebuild | Step::Restart => Some(CertificateStep::Rebuilt),
+        Step::Rebuild => Some(CertificateStep::Rebuilt),
         Step::Reissue => Some(CertificateStep::Renewed),
         Step::Promote => Some(CertificateStep::Rotated),
         Step::Announce | Step::Forget => None,

@@ -15,10 +15,7 @@ use rustls::{
 };
 
 use super::{KeyPair, Summary};
-use crate::{
-    metrics::Metrics,
-    telemetry::{LogOnce, chain},
-};
+use crate::{metrics::Metrics, telemetry::LogOnce};
 
 /// The certificate that handshakes get. Clones are handles to the same certificate.
 #[derive(Clone, Default, Debug)]
@@ -63,13 +60,12 @@ impl Served {
                 self.publish(pair);
             }
             Err(error) => {
-                let reason = chain(&error);
                 let mut status = self.lock();
-                if status.refusal.is_new(&reason) {
-                    status.refused += 1;
+                let is_new = status.refusal.fail(&error, |reason| {
                     let current = self.current().map_or_else(|| "none".to_owned(), |current| current.to_string());
                     tracing::error!(reason, current, "cannot serve the new certificate; the current one stays in use");
-                }
+                });
+                status.refused += u64::from(is_new);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    net::IpAddr,
     time::SystemTime,
 };
 
@@ -73,13 +73,12 @@ fn names(cert: &X509Certificate<'_>) -> Vec<String> {
 }
 
 fn ip(octets: &[u8]) -> Option<IpAddr> {
-    let v4 = <[u8; 4]>::try_from(octets).map(|octets| Ipv4Addr::from(octets).into());
-    v4.or_else(|_| <[u8; 16]>::try_from(octets).map(|octets| Ipv6Addr::from(octets).into())).ok()
+    let v4 = <[u8; 4]>::try_from(octets).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(octets).map(IpAddr::from)).ok()
 }
 
 fn serial(cert: &X509Certificate<'_>) -> String {
     // DER puts a zero before a first byte that would read as negative.
-    let bytes = cert.raw_serial();
-    let digits = bytes.strip_prefix(&[0]).filter(|rest| !rest.is_empty()).unwrap_or(bytes);
-    digits.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    let digits = cert.raw_serial_as_string().replace(':', "");
+    digits.strip_prefix("00").filter(|rest| !rest.is_empty()).unwrap_or(&digits).to_owned()
 }

@@ -67,7 +67,7 @@ fn what_cannot_be_served_is_refused_in_words() {
         (" \n", &key, "the certificate is empty"),
         ("nothing", &key, "there is no PEM section CERTIFICATE"),
         (&cert[..100], &key, "the certificate is not valid PEM, or is not complete"),
-        (&format!("{cert}{garbage}"), &key, "certificate 2 of the chain is not an X.509 certificate"),
+        (&format!("{cert}{garbage}"), &key, "certificate 2 is not an X.509 certificate"),
         (&cert.repeat(17), &key, "the chain has more than 16 certificates"),
         (&cert, "", "the private key is empty"),
         (&cert, encrypted, "the private key is encrypted: store it without a password"),

@@ -45,19 +45,19 @@ fn revoked_and_expired_cas_are_removed_at_once_and_tolerated_ones_stay() {
 }
 
 #[test]
-fn a_ca_stands_from_the_time_when_every_bundle_has_it() {
+fn a_ca_is_published_from_the_time_when_every_bundle_has_it() {
     let (ours, other) = (ca(1000 * HOUR), ca(1000 * HOUR));
     let cert = ours.iter().next().unwrap();
     let policy = CaPolicy { desired: ours.clone(), ..CaPolicy::default() };
     let mut history = BundleHistory::new(HOUR);
     history.observe(&[ours.clone(), other.clone()], &policy, start());
-    assert_eq!(history.standing(cert, start()), None);
+    assert_eq!(history.published_for(cert, start()), None);
     history.observe(&[ours.clone(), ours.clone()], &policy, start() + HOUR);
     history.observe(&[ours.clone(), ours.clone()], &policy, start() + 3 * HOUR);
-    assert_eq!(history.standing(cert, start() + 3 * HOUR), Some(2 * HOUR));
-    assert_eq!(history.standing(cert, start()), Some(Duration::ZERO), "a clock that was set back");
+    assert_eq!(history.published_for(cert, start() + 3 * HOUR), Some(2 * HOUR));
+    assert_eq!(history.published_for(cert, start()), Some(Duration::ZERO), "a clock that was set back");
     history.observe(slice::from_ref(&other), &policy, start() + 4 * HOUR);
-    assert_eq!(history.standing(cert, start() + 4 * HOUR), None);
+    assert_eq!(history.published_for(cert, start() + 4 * HOUR), None);
 }
 
 #[test]
@@ -66,5 +66,5 @@ fn without_bundles_there_is_nothing_to_wait_for() {
     let policy = CaPolicy { desired: ours.clone(), ..CaPolicy::default() };
     let mut history = BundleHistory::new(HOUR);
     history.observe(&[], &policy, start());
-    assert_eq!(history.standing(ours.iter().next().unwrap(), start() + HOUR), Some(HOUR));
+    assert_eq!(history.published_for(ours.iter().next().unwrap(), start() + HOUR), Some(HOUR));
 }

@@ -14,7 +14,7 @@ use time::{OffsetDateTime, serde::rfc3339};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::tls::{
-    CaBundle, CaPolicy, KeyPair, KeyPairError,
+    CaBundle, CaPolicy, KeyPair, KeyPairError, certificates,
     issue::{Ca, IssueError, Issued},
     key_pair::CLOCK_SKEW,
 };
@@ -249,9 +249,8 @@ impl Entry {
 
     fn retired(self) -> Result<RetiredCa, Damage> {
         let leaves_until = self.leaves_until.ok_or(Damage::Json)?.into();
-        let bundle = CaBundle::from_pem(self.certificate.as_bytes());
-        let cert = bundle.ok().and_then(|bundle| bundle.iter().next().cloned());
-        let cert = cert.ok_or(Damage::Ca(IssueError::CaCertificate))?;
+        let certs = certificates::read(self.certificate.as_bytes()).unwrap_or_default();
+        let cert = certs.into_iter().next().ok_or(Damage::Ca(IssueError::CaCertificate))?;
         Ok(RetiredCa { cert, leaves_until })
     }
 }

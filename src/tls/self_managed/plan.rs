@@ -6,7 +6,7 @@
 //! possible now is taken later.
 //!
 //! ```text
-//!  Empty ─Fill─► signing                      Damaged ─Rebuild─► (what is valid is kept)
+//!  Empty ─Fill─► signing                      Damaged, or the CA expired ─Rebuild─► (what is valid is kept)
 //!  signing ─Announce─► signing + next ─(next has been in every caBundle)─ Promote ─► next signs, the old one is retired
 //!  retired ─(its last certificate has expired, no caBundle has it)─ Forget ─►
 //! ```
@@ -38,7 +38,7 @@ pub struct IssuancePolicy {
 pub struct Observed<'a> {
     pub now: SystemTime,
     /// For how long the next CA has been in every `caBundle`; `None` where it is not, or where that is unknown.
-    pub next_standing: Option<Duration>,
+    pub next_published_for: Option<Duration>,
     /// Every CA that is in any `caBundle`; `None` where that is unknown.
     pub present: Option<&'a CaBundle>,
     /// The value of the annotation that asks for a rotation, or an empty text.
@@ -50,10 +50,8 @@ pub struct Observed<'a> {
 pub enum Step {
     /// The Secret is empty: create a CA and a serving certificate.
     Fill,
-    /// The Secret is damaged: keep what is valid, and create the rest.
+    /// The Secret is damaged, or its CA has expired before it was replaced: keep what is valid, and create the rest.
     Rebuild,
-    /// The CA has expired before it was replaced: create a CA and a serving certificate.
-    Restart,
     /// Create a new serving certificate.
     Reissue,
     /// Create the next CA, which must be trusted before it signs.
@@ -73,7 +71,7 @@ pub fn next_step(contents: &Contents, observed: &Observed<'_>, policy: &Issuance
     };
     let (now, signing) = (observed.now, &cas.signing.ca);
     if signing.not_after() <= now {
-        return Some(Step::Restart);
+        return Some(Step::Rebuild);
     }
     let leaf = leaf.pair.summary();
     let named = policy.names.iter().all(|name| leaf.names.contains(name));
@@ -82,7 +80,7 @@ pub fn next_step(contents: &Contents, observed: &Observed<'_>, policy: &Issuance
     }
     match &cas.next {
         Some(next) if next.ca.not_after() > now => {
-            let trusted = observed.next_standing.is_some_and(|standing| standing >= policy.bundle_standing);
+            let trusted = observed.next_published_for.is_some_and(|time| time >= policy.bundle_standing);
             return trusted.then_some(Step::Promote);
         }
         Some(_) => return Some(Step::Announce),
@@ -115,22 +113,21 @@ pub fn apply(
     policy: &IssuancePolicy,
 ) -> Result<Certificates, IssueError> {
     let now = observed.now;
-    let (cas, mut leaf) = match contents {
-        Contents::Complete(Certificates { cas, leaf }) if step != Step::Restart => (Some(cas), Some(leaf)),
-        Contents::Damaged { cas: Some(cas), leaf, .. } if cas.signing.ca.not_after() > now => (Some(cas), leaf),
-        _ => (None, None),
+    let (cas, leaf) = match contents {
+        Contents::Empty => (None, None),
+        Contents::Damaged { cas, leaf, .. } => (cas, leaf),
+        Contents::Complete(Certificates { cas, leaf }) => (Some(cas), Some(leaf)),
     };
-    let mut cas = match cas {
-        Some(cas) => cas,
-        None => Cas {
-            signing: new_ca(now, policy)?,
-            next: None,
-            retired: Vec::new(),
-            last_rotation: observed.rotation.to_owned(),
-        },
+    let (mut cas, mut leaf) = match cas {
+        Some(cas) if cas.signing.ca.not_after() > now => (cas, leaf),
+        // Everything that an expired CA has signed has expired too.
+        _ => {
+            let (signing, last_rotation) = (new_ca(now, policy)?, observed.rotation.to_owned());
+            (Cas { signing, next: None, retired: Vec::new(), last_rotation }, None)
+        }
     };
     match step {
-        Step::Fill | Step::Rebuild | Step::Restart => {}
+        Step::Fill | Step::Rebuild => {}
         Step::Reissue => leaf = None,
         Step::Announce => {
             cas.next = Some(new_ca(now, policy)?);

@@ -27,11 +27,11 @@ fn policy() -> IssuancePolicy {
 }
 
 fn at(now: SystemTime) -> Observed<'static> {
-    Observed { now, next_standing: None, present: None, rotation: "" }
+    Observed { now, next_published_for: None, present: None, rotation: "" }
 }
 
-fn stood(now: SystemTime, standing: Duration) -> Observed<'static> {
-    Observed { next_standing: Some(standing), ..at(now) }
+fn published(now: SystemTime, time: Duration) -> Observed<'static> {
+    Observed { next_published_for: Some(time), ..at(now) }
 }
 
 fn after(step: Step, content: Contents, view: &Observed<'_>) -> Contents {
@@ -105,15 +105,15 @@ fn a_new_authority_signs_only_after_it_has_been_in_the_bundles_for_some_time() {
     let seconds = Duration::from_secs;
     for (view, expected) in [
         (at(due + HOUR), None),
-        (stood(due + HOUR, Duration::ZERO), None),
-        (stood(due + HOUR, seconds(59)), None),
-        (stood(due + HOUR, seconds(60)), Some(Step::Promote)),
+        (published(due + HOUR, Duration::ZERO), None),
+        (published(due + HOUR, seconds(59)), None),
+        (published(due + HOUR, seconds(60)), Some(Step::Promote)),
     ] {
         assert_eq!(next_step(&announced, &view, &policy()), expected, "{view:?}");
     }
     let old = whole(&announced).cas.signing.ca.cert_der().clone();
     let new = whole(&announced).cas.next.as_ref().unwrap().ca.cert_der().clone();
-    let promoted = after(Step::Promote, announced, &stood(due + HOUR, seconds(60)));
+    let promoted = after(Step::Promote, announced, &published(due + HOUR, seconds(60)));
     let authorities = &whole(&promoted).cas;
     assert_eq!(authorities.signing.ca.cert_der(), &new);
     assert_eq!(authorities.retired, [RetiredCa { cert: old, leaves_until: due + 90 * DAY }]);
@@ -126,7 +126,7 @@ fn an_old_authority_goes_only_when_everything_that_it_signed_has_expired() {
     let rotation = Observed { rotation: "please", ..at(now) };
     let announced = after(Step::Announce, filled(), &rotation);
     let old = whole(&announced).cas.signing.ca.cert_der().clone();
-    let promoted = after(Step::Promote, announced, &stood(now, DAY));
+    let promoted = after(Step::Promote, announced, &published(now, DAY));
     let until = start() + 90 * DAY;
     let authorities = &whole(&promoted).cas;
     assert!(authorities.policy(until - HOUR).desired.contains(&old));
@@ -155,7 +155,7 @@ fn a_rotation_that_is_asked_for_happens_once() {
     assert_eq!(next_step(&content, &asked, &policy()), Some(Step::Announce));
     let announced = after(Step::Announce, content, &asked);
     assert_eq!(next_step(&announced, &asked, &policy()), None);
-    let promoted = after(Step::Promote, announced, &Observed { next_standing: Some(DAY), ..asked.clone() });
+    let promoted = after(Step::Promote, announced, &Observed { next_published_for: Some(DAY), ..asked.clone() });
     assert_eq!(next_step(&promoted, &asked, &policy()), None);
     let again = Observed { rotation: "tuesday", ..asked };
     assert_eq!(next_step(&promoted, &again, &policy()), Some(Step::Announce));
@@ -172,10 +172,10 @@ fn a_leaf_is_renewed_even_while_a_rotation_cannot_go_on() {
     assert!(whole(&reissued).cas.next.is_some());
     // The configurations could not be written until the new authority had expired as well.
     let late = start() + 1001 * DAY;
-    assert_eq!(next_step(&reissued, &at(late), &policy()), Some(Step::Restart));
-    let restarted = after(Step::Restart, reissued, &at(late));
-    assert!(whole(&restarted).cas.next.is_none());
-    assert_eq!(whole(&restarted).leaf.pair.summary().not_after, late + 90 * DAY);
+    assert_eq!(next_step(&reissued, &at(late), &policy()), Some(Step::Rebuild));
+    let rebuilt = after(Step::Rebuild, reissued, &at(late));
+    assert!(whole(&rebuilt).cas.next.is_none());
+    assert_eq!(whole(&rebuilt).leaf.pair.summary().not_after, late + 90 * DAY);
 }
 
 /// What is damaged and how, what is said of it, and whether the authority and the leaf survive.
@@ -267,7 +267,7 @@ fn the_key_of_another_authority_is_noticed_and_never_quoted() {
 #[test]
 fn what_is_written_is_read_back_and_other_keys_are_left_alone() {
     let rotation = Observed { rotation: "please", ..at(start()) };
-    let promoted = after(Step::Promote, after(Step::Announce, filled(), &rotation), &stood(start(), DAY));
+    let promoted = after(Step::Promote, after(Step::Announce, filled(), &rotation), &published(start(), DAY));
     let content = after(Step::Announce, promoted, &Observed { rotation: "again", ..at(start() + DAY) });
     let mut written = values(&content);
     written.insert("notes".to_owned(), ByteString(b"mine".to_vec()));
@@ -313,7 +313,7 @@ proptest! {
         let mut now = start();
         let mut content = Contents::Empty;
         let mut bundle = CaBundle::default();
-        let mut standing: Option<(Vec<u8>, SystemTime)> = None;
+        let mut published_since: Option<(Vec<u8>, SystemTime)> = None;
         let mut given: VecDeque<(SystemTime, rustls::pki_types::CertificateDer<'static>)> = VecDeque::new();
         let mut rotation = String::new();
         for event in events {
@@ -326,18 +326,18 @@ proptest! {
                         let revoked = |cert: &_| cas.revoked.contains(cert);
                         bundle = bundle.revised(&cas.desired, revoked).unwrap_or(bundle);
                         let next = stored.cas.next.as_ref().map(|next| next.ca.cert_der().to_vec());
-                        if standing.as_ref().map(|(cert, _)| cert) != next.as_ref() {
-                            standing = next.map(|cert| (cert, now));
+                        if published_since.as_ref().map(|(cert, _)| cert) != next.as_ref() {
+                            published_since = next.map(|cert| (cert, now));
                         }
                     }
-                    let next_standing = standing.as_ref().filter(|_| !configurations_fail);
-                    let next_standing = next_standing.and_then(|(_, since)| now.duration_since(*since).ok());
+                    let next_published_for = published_since.as_ref().filter(|_| !configurations_fail);
+                    let next_published_for = next_published_for.and_then(|(_, since)| now.duration_since(*since).ok());
                     let present = Some(&bundle).filter(|_| !configurations_fail);
-                    let view = Observed { now, next_standing, present, rotation: &rotation };
+                    let view = Observed { now, next_published_for, present, rotation: &rotation };
                     if let Some(step) = next_step(&content, &view, &policy) {
                         let stored = apply(step, content, &view, &policy).unwrap();
-                        // With the authority expired there was nothing left that anybody could trust.
-                        if step == Step::Restart {
+                        // With the authority expired there is nothing left to trust.
+                        if step == Step::Rebuild {
                             given.clear();
                             bundle = CaBundle::default();
                         }
