@@ -66,7 +66,7 @@ impl Readiness {
 
     /// What keeps the process from being ready: nothing when it is.
     fn missing(&self) -> Vec<&'static str> {
-        let ending = self.shutdown.is_ending().then_some("the process is ending");
+        let ending = self.shutdown.ending().is_cancelled().then_some("the process is ending");
         let waiting = self.facts.iter().filter(|fact| !fact.holds.load(Ordering::Acquire)).map(|fact| fact.what);
         ending.into_iter().chain(waiting).collect()
     }

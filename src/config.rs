@@ -14,7 +14,7 @@ use crate::{
     tls::{
         configurations::Configuration,
         files::Files,
-        self_managed::{self, IssuancePolicy, SecretName},
+        self_managed::{self, IssuancePolicy},
     },
 };
 
@@ -23,8 +23,8 @@ use gmsa_core::admission::Enforcement;
 mod args;
 mod memory;
 
-pub use args::Args;
-use args::{CertificateArgs, CertsCommand, Command, InspectArgs, ServeArgs, ServiceNames};
+pub use args::{Args, InspectArgs, IssueArgs, ServiceNames};
+use args::{CertificateArgs, CertsCommand, Command, ServeArgs};
 pub use memory::ReviewMemory;
 
 /// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit. `kube::core::Duration` reads it
@@ -158,33 +158,9 @@ pub enum Run {
     /// Bring the CRD up to date.
     UpgradeCrd,
     /// Inspect a serving certificate.
-    Inspect(Inspect),
+    Inspect(InspectArgs),
     /// Issue a serving certificate.
-    Issue(Issue),
-}
-
-#[derive(Debug)]
-pub struct Inspect {
-    pub certificate: CertificateLocation,
-    /// The webhook configurations that should accept it.
-    pub configurations: Vec<Configuration>,
-}
-
-#[derive(Debug)]
-pub enum CertificateLocation {
-    Secret(SecretName),
-    Files { cert: PathBuf, key: Option<PathBuf>, ca: Option<PathBuf> },
-}
-
-#[derive(Clone, Debug)]
-pub struct Issue {
-    pub folder: PathBuf,
-    /// The DNS names and IP addresses of the server.
-    pub names: Vec<String>,
-    /// The lifetime of a CA, where one must be created.
-    pub ca_lifetime: Duration,
-    /// The lifetime of the serving certificate, which never exceeds that of the CA.
-    pub leaf_lifetime: Duration,
+    Issue(IssueArgs),
 }
 
 impl Args {
@@ -197,13 +173,8 @@ impl Args {
             Some(Command::Serve(args)) => Ok(Run::Serve(Box::new(args.resolve()?))),
             Some(Command::Test(args)) => Ok(Run::Test { namespace: args.namespace, enforcement: args.enforcement }),
             Some(Command::UpgradeCrd) => Ok(Run::UpgradeCrd),
-            Some(Command::Certs(CertsCommand::Inspect(args))) => Ok(Run::Inspect(args.resolve())),
-            Some(Command::Certs(CertsCommand::Issue(args))) => Ok(Run::Issue(Issue {
-                folder: args.folder,
-                names: args.service.into_iter().flat_map(|ServiceNames(names)| names).chain(args.name).collect(),
-                ca_lifetime: args.ca_lifetime,
-                leaf_lifetime: args.leaf_lifetime,
-            })),
+            Some(Command::Certs(CertsCommand::Inspect(args))) => Ok(Run::Inspect(args)),
+            Some(Command::Certs(CertsCommand::Issue(args))) => Ok(Run::Issue(args)),
             None => Ok(Run::Serve(Box::new(self.serve.resolve()?))),
         }
     }
@@ -250,18 +221,6 @@ impl ServeArgs {
             drain_timeout: args.drain_timeout,
             without_effect: given.into_iter().filter_map(|(name, given)| given.then_some(name)).collect(),
         })
-    }
-}
-
-impl InspectArgs {
-    fn resolve(self) -> Inspect {
-        let certificate = match self.secret {
-            Some(secret) => CertificateLocation::Secret(secret),
-            None => {
-                CertificateLocation::Files { cert: self.tls_cert.unwrap_or_default(), key: self.tls_key, ca: self.ca }
-            }
-        };
-        Inspect { certificate, configurations: self.webhook_configuration }
     }
 }
 

@@ -15,13 +15,8 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// True once the process is to end: it is not ready any more, but it still accepts.
-    #[must_use]
-    pub fn is_ending(&self) -> bool {
-        self.ending.is_cancelled()
-    }
-
-    /// Cancelled once the process is to end, while it still accepts: what is connected should go elsewhere.
+    /// Cancelled once the process is to end: it is not ready any more, but it still accepts. What is connected should go
+    /// elsewhere.
     #[must_use]
     pub fn ending(&self) -> CancellationToken {
         self.ending.clone()

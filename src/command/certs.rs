@@ -14,7 +14,7 @@ use gmsa_cluster::apiserver::ApiServer;
 
 use super::Outcome;
 use crate::{
-    config::{CertificateLocation, Inspect, Issue},
+    config::{InspectArgs, IssueArgs, ServiceNames},
     tls::{
         configurations, files,
         inspect::{self, Input},
@@ -27,22 +27,18 @@ use crate::{
 ///
 /// # Errors
 /// Where it, or a webhook configuration, cannot be read.
-pub async fn inspect(request: Inspect, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
-    let needs_cluster =
-        matches!(request.certificate, CertificateLocation::Secret(_)) || !request.configurations.is_empty();
-    let api =
-        if needs_cluster { Some(ApiServer::from_environment().await.context("no cluster to ask")?) } else { None };
-    let mut input = match (&request.certificate, &api) {
-        (CertificateLocation::Secret(secret), Some(api)) => from_secret(api, secret).await?,
-        (CertificateLocation::Secret(_), None) => Input::default(),
-        (CertificateLocation::Files { cert, key, ca }, _) => {
-            let optional = |path: &Option<PathBuf>| path.as_deref().map(files::read).transpose();
-            Input { cert: files::read(cert)?, key: optional(key)?, ca: optional(ca)?, configurations: Vec::new() }
+pub async fn inspect(args: InspectArgs, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
+    let InspectArgs { tls_cert, tls_key, ca, secret, webhook_configuration } = args;
+    let mut input = Input::default();
+    let file = |path: Option<PathBuf>| path.as_deref().map(files::read).transpose();
+    (input.cert, input.key, input.ca) = (file(tls_cert)?.unwrap_or_default(), file(tls_key)?, file(ca)?);
+    if secret.is_some() || !webhook_configuration.is_empty() {
+        let api = ApiServer::from_environment().await.context("no cluster to ask")?;
+        if let Some(secret) = &secret {
+            input = from_secret(&api, secret).await?;
         }
-    };
-    if let Some(api) = &api {
-        for name in request.configurations {
-            let found = configurations::read(api, &name).await?;
+        for name in webhook_configuration {
+            let found = configurations::read(&api, &name).await?;
             input.configurations.push((name, found));
         }
     }
@@ -65,8 +61,9 @@ async fn from_secret(api: &ApiServer, name: &SecretName) -> anyhow::Result<Input
 ///
 /// # Errors
 /// Where the CA in the folder cannot be used, a name is not valid in a certificate, or the folder cannot be written.
-pub fn issue(request: &Issue, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
-    let Issue { folder, names, ca_lifetime, leaf_lifetime } = request;
+pub fn issue(args: &IssueArgs, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
+    let IssueArgs { folder, service, name, ca_lifetime, leaf_lifetime } = args;
+    let names: Vec<String> = service.iter().flat_map(|ServiceNames(names)| names).chain(name).cloned().collect();
     let [ca_cert, ca_key, tls_cert, tls_key] = ["ca.crt", "ca.key", "tls.crt", "tls.key"].map(|name| folder.join(name));
     let failed = || format!("cannot issue a certificate with {}", ca_cert.display());
     fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
@@ -83,7 +80,7 @@ pub fn issue(request: &Issue, now: SystemTime) -> anyhow::Result<(String, Outcom
     if ca.not_after() <= now {
         bail!("{} expired: move it and its key away to have a new certificate authority created", ca_cert.display());
     }
-    let (leaf, pair) = ca.issue_pair(names, now, *leaf_lifetime).with_context(failed)?;
+    let (leaf, pair) = ca.issue_pair(&names, now, *leaf_lifetime).with_context(failed)?;
     write(&tls_key, &leaf.key, 0o600)?;
     write(&tls_cert, &leaf.cert, 0o644)?;
     let origin = if is_new { "a new certificate authority" } else { "the existing certificate authority" };

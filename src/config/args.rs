@@ -47,49 +47,49 @@ pub(super) enum CertsCommand {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct InspectArgs {
+pub struct InspectArgs {
     /// The certificate: a PEM file, the leaf first.
     #[arg(long, value_name = "FILE", required_unless_present = "secret", conflicts_with = "secret")]
-    pub(super) tls_cert: Option<PathBuf>,
+    pub tls_cert: Option<PathBuf>,
 
     /// Its private key: a PEM file.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub(super) tls_key: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
 
     /// The CA that should have signed it: a PEM file.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub(super) ca: Option<PathBuf>,
+    pub ca: Option<PathBuf>,
 
     /// The Secret that holds all three.
     #[arg(long, value_name = "NAMESPACE/NAME")]
-    pub(super) secret: Option<SecretName>,
+    pub secret: Option<SecretName>,
 
     /// Webhook configuration that should accept it: mutating/NAME or validating/NAME; may be given several times.
     #[arg(long, value_name = "KIND/NAME")]
-    pub(super) webhook_configuration: Vec<Configuration>,
+    pub webhook_configuration: Vec<Configuration>,
 }
 
-#[derive(Debug, ClapArgs)]
-pub(super) struct IssueArgs {
+#[derive(Clone, Debug, ClapArgs)]
+pub struct IssueArgs {
     /// The folder for ca.crt, ca.key, tls.crt and tls.key.
     #[arg(value_name = "DIR")]
-    pub(super) folder: PathBuf,
+    pub folder: PathBuf,
 
     /// Service whose names the certificate is for.
     #[arg(long, value_name = "NAME.NAMESPACE", value_parser = service_names)]
-    pub(super) service: Option<ServiceNames>,
+    pub service: Option<ServiceNames>,
 
     /// DNS name or IP address that the certificate is for; may be given several times.
     #[arg(long, value_name = "NAME", required_unless_present = "service")]
-    pub(super) name: Vec<String>,
+    pub name: Vec<String>,
 
     /// Lifetime of a new CA.
     #[arg(long, value_name = "DURATION", default_value = "17520h", value_parser = duration)]
-    pub(super) ca_lifetime: Duration,
+    pub ca_lifetime: Duration,
 
     /// Lifetime of the certificate.
     #[arg(long, value_name = "DURATION", default_value = "2160h", value_parser = duration)]
-    pub(super) leaf_lifetime: Duration,
+    pub leaf_lifetime: Duration,
 }
 
 /// What `test` takes.
@@ -295,8 +295,9 @@ fn dns_name(text: &str) -> Result<String, String> {
     if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name".to_owned()) }
 }
 
+/// The names of a Service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ServiceNames(pub Vec<String>);
+pub struct ServiceNames(pub Vec<String>);
 
 fn service_names(text: &str) -> Result<ServiceNames, String> {
     match text.split_once('.') {

@@ -79,21 +79,21 @@ impl Share {
 
     /// Keeps a body whose cost is counted.
     fn insert(&mut self, number: u64, body: Vec<u8>) {
-        self.cost_of_arriving += cost_of(&body);
+        self.cost_of_arriving += cost_of_body(body.len());
         self.arriving.insert(number, body);
     }
 
     /// Takes a body out. Its cost is not counted any more.
     fn remove(&mut self, number: u64) -> Option<Vec<u8>> {
         let body = self.arriving.remove(&number)?;
-        self.cost_of_arriving -= cost_of(&body);
-        self.taken -= cost_of(&body);
+        self.cost_of_arriving -= cost_of_body(body.len());
+        self.taken -= cost_of_body(body.len());
         Some(body)
     }
 }
 
-fn cost_of(body: &[u8]) -> usize {
-    COST_PER_REVIEW + COST_PER_BYTE * body.len()
+fn cost_of_body(length: usize) -> usize {
+    COST_PER_REVIEW + COST_PER_BYTE * length
 }
 
 impl State {
@@ -119,7 +119,7 @@ impl Bodies {
         let mut state = self.state();
         let number = state.next;
         state.next += 1;
-        state.small.take(cost_of(&[]))?;
+        state.small.take(cost_of_body(0))?;
         state.small.insert(number, Vec::new());
         Ok(Arriving { bodies: self.clone(), number, announced })
     }
@@ -142,13 +142,14 @@ impl Arriving {
     pub(super) fn add(&mut self, bytes: &[u8]) -> Result<(), Full> {
         let mut state = self.bodies.state();
         let mut body = state.remove(self.number).ok_or(Full)?;
-        if body.len() <= SMALL && body.len() + bytes.len() > SMALL {
+        let length = body.len() + bytes.len();
+        if body.len() <= SMALL && length > SMALL {
             // One buffer for all of a large body. Its pages are not touched, and so not held, before bytes are in them; a
             // buffer that grows would leave every smaller one of its sizes behind.
             body.reserve_exact(self.announced.unwrap_or(MAX_BODY).saturating_sub(body.len()));
         }
-        let share = state.share(body.len() + bytes.len());
-        share.take(COST_PER_REVIEW + COST_PER_BYTE * (body.len() + bytes.len()))?;
+        let share = state.share(length);
+        share.take(cost_of_body(length))?;
         body.extend_from_slice(bytes);
         share.insert(self.number, body);
         Ok(())
@@ -158,7 +159,7 @@ impl Arriving {
     pub(super) fn complete(self) -> Result<Complete, Full> {
         let mut state = self.bodies.state();
         let body = state.remove(self.number).ok_or(Full)?;
-        let (length, cost) = (body.len(), cost_of(&body));
+        let (length, cost) = (body.len(), cost_of_body(body.len()));
         state.share(length).taken += cost;
         drop(state);
         Ok(Complete { body, taken: Taken { bodies: self.bodies.clone(), length, cost } })
@@ -229,17 +230,17 @@ impl Taken {
     fn change(&mut self, length: usize, cost: usize) -> Result<(), Full> {
         let mut state = self.bodies.state();
         state.share(self.length).taken -= self.cost;
-        let length = if cost > self.cost { length.max(self.length) } else { self.length };
         if cost > self.cost {
-            let changed = state.share(length).exceed(cost);
-            if changed.is_err() {
+            let length = length.max(self.length);
+            if let Err(full) = state.share(length).exceed(cost) {
                 state.share(self.length).taken += self.cost;
-                return changed;
+                return Err(full);
             }
+            self.length = length;
         } else {
-            state.share(length).taken += cost;
+            state.share(self.length).taken += cost;
         }
-        (self.length, self.cost) = (length, cost);
+        self.cost = cost;
         Ok(())
     }
 }

@@ -214,17 +214,13 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
     let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
     let (uid, namespace, operation, reason) =
         (&*review.uid, cut(&review.namespace), review.operation.as_str(), decision.reason);
-    let specs = Names(&decision.specs);
+    let specs = decision.specs.iter().map(SpecName::as_str).collect::<Vec<_>>().join(",");
     match &decision.verdict {
-        Verdict::Denied(denial) => {
+        Verdict::Denied(denial) | Verdict::WouldDeny { denial, .. } => {
             let (code, text) = (denial.code(), denial.to_string());
             let denial = format_args!("{}", cut_message(&text));
-            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "denied");
-        }
-        Verdict::WouldDeny { denial, .. } => {
-            let (code, text) = (denial.code(), denial.to_string());
-            let denial = format_args!("{}", cut_message(&text));
-            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "would deny, not enforced");
+            let what = if decision.is_allowed() { "would deny, not enforced" } else { "denied" };
+            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{what}");
         }
         Verdict::Allowed(Some(_)) => {
             tracing::info!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
@@ -232,18 +228,6 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
         Verdict::Allowed(None) => {
             tracing::debug!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
         }
-    }
-}
-
-struct Names<'a>(&'a [SpecName]);
-
-impl std::fmt::Display for Names<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (position, name) in self.0.iter().enumerate() {
-            f.write_str(if position > 0 { "," } else { "" })?;
-            f.write_str(name.as_str())?;
-        }
-        Ok(())
     }
 }
 

@@ -36,10 +36,11 @@ const LINES: usize = 4096;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A layer that writes events to what `open` gives, by a thread of its own.
-pub(super) fn layer<S, W>(format: Format, open: impl Open<W>) -> (Box<dyn Layer<S> + Send + Sync>, WorkerGuard)
+pub(super) fn layer<S, W, F>(format: Format, open: F) -> (Box<dyn Layer<S> + Send + Sync>, WorkerGuard)
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: Write + Send + 'static,
+    F: Fn() -> W + Clone + Send + Sync + 'static,
 {
     let dropped = Arc::new(OnceLock::new());
     let out = Out {
@@ -68,14 +69,10 @@ where
     }
 }
 
-/// Opens the log's file, as [`io::stderr`] does.
-pub(super) trait Open<W>: Fn() -> W + Clone + Send + Sync + 'static {}
-
-impl<W, F: Fn() -> W + Clone + Send + Sync + 'static> Open<W> for F {}
-
 /// What the thread writes to. The thread flushes it when no line waits.
 struct Out<W: Write, F> {
     buffer: BufWriter<W>,
+    /// Opens the log's file, as [`io::stderr`] does.
     open: F,
     format: Format,
     /// How many lines were dropped so far. It is set once there is a thread.
@@ -85,7 +82,7 @@ struct Out<W: Write, F> {
     since_report: usize,
 }
 
-impl<W: Write + 'static, F: Open<W>> Out<W, F> {
+impl<W: Write + 'static, F: Fn() -> W + Clone + Send + Sync + 'static> Out<W, F> {
     /// Writes how many lines were dropped, past the lines that wait: where they fill their room there is none for this one.
     fn report(&mut self) -> io::Result<()> {
         self.since_report = 0;
@@ -102,7 +99,7 @@ impl<W: Write + 'static, F: Open<W>> Out<W, F> {
     }
 }
 
-impl<W: Write + 'static, F: Open<W>> Write for Out<W, F> {
+impl<W: Write + 'static, F: Fn() -> W + Clone + Send + Sync + 'static> Write for Out<W, F> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.buffer.write_all(line)?;
         self.since_report += 1;

@@ -41,10 +41,10 @@ fn main() -> ExitCode {
     };
     let ended = match run {
         Run::Serve(config) => observed(&config).inspect_err(|error| eprintln!("error: {error:#}")),
-        Run::Test { namespace, enforcement } => told(on_runtime(test(&namespace, enforcement))),
-        Run::UpgradeCrd => told(on_runtime(upgrade_crd())),
-        Run::Inspect(request) => told(on_runtime(certs::inspect(request, SystemTime::now()))),
-        Run::Issue(request) => told(certs::issue(&request, SystemTime::now())),
+        Run::Test { namespace, enforcement } => report(on_runtime(test(&namespace, enforcement))),
+        Run::UpgradeCrd => report(on_runtime(upgrade_crd())),
+        Run::Inspect(args) => report(on_runtime(certs::inspect(args, SystemTime::now()))),
+        Run::Issue(args) => report(certs::issue(&args, SystemTime::now())),
     };
     ended.unwrap_or(ExitCode::from(2))
 }
@@ -61,17 +61,17 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
     runtime()?.block_on(work)
 }
 
-/// Serves with logs, and traces where a collector is named. What happens before there is a log is given back.
+/// Serves with logs, and traces where a collector is named. An error before there is a log is returned.
 fn observed(config: &Config) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
     let start = |endpoint| Traces::start(endpoint, runtime.handle().clone());
-    // Traces are no part of the work: a collector that cannot be used is logged, once there is a log.
-    let (traces, useless) = match config.otlp_endpoint.as_ref().map(start).transpose() {
+    // The webhook works without traces: a collector that cannot be used is logged, once there is a log.
+    let (traces, trace_error) = match config.otlp_endpoint.as_ref().map(start).transpose() {
         Ok(traces) => (traces, None),
         Err(error) => (None, Some(error)),
     };
     let _log = telemetry::init(config.log_levels.clone(), config.log_format, traces.as_ref());
-    if let Some(error) = useless {
+    if let Some(error) = trace_error {
         let error = anyhow::Error::new(error);
         tracing::error!("no traces are exported: {error:#}");
     }
@@ -88,8 +88,8 @@ fn observed(config: &Config) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// Prints what came of a command, or why nothing did.
-fn told(result: anyhow::Result<(String, Outcome)>) -> anyhow::Result<ExitCode> {
+/// Prints the report of a command, or why there is none.
+fn report(result: anyhow::Result<(String, Outcome)>) -> anyhow::Result<ExitCode> {
     let (report, outcome) = result.inspect_err(|error| eprintln!("error: {error:#}"))?;
     print!("{report}");
     Ok(outcome.into())

@@ -9,10 +9,11 @@ use crate::tls::files::Files;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-fn request(folder: &Path) -> Issue {
-    Issue {
+fn args(folder: &Path) -> IssueArgs {
+    IssueArgs {
         folder: folder.to_owned(),
-        names: vec!["gmsa-webhook.gmsa.svc".to_owned()],
+        service: None,
+        name: vec!["gmsa-webhook.gmsa.svc".to_owned()],
         ca_lifetime: 100 * DAY,
         leaf_lifetime: 10 * DAY,
     }
@@ -25,9 +26,9 @@ fn the_authority_is_made_once_and_leaves_whenever_asked_for() {
     let file = |name: &str| folder.join(name);
     let now = SystemTime::now();
     let load = || Files { cert: file("tls.crt"), key: file("tls.key") }.load(now).unwrap();
-    let (first, _) = issue(&request(&folder), now).unwrap();
+    let (first, _) = issue(&args(&folder), now).unwrap();
     let (authority, leaf) = (fs::read(file("ca.crt")).unwrap(), load());
-    let (second, _) = issue(&request(&folder), now).unwrap();
+    let (second, _) = issue(&args(&folder), now).unwrap();
     assert!(first.contains("\nsigned by a new certificate authority: "), "{first}");
     assert!(second.contains("\nsigned by the existing certificate authority: "), "{second}");
     assert_eq!(fs::read(file("ca.crt")).unwrap(), authority);
@@ -45,8 +46,8 @@ fn an_authority_that_cannot_be_used_is_not_replaced() {
     let root = TempDir::new().unwrap();
     let [ca_cert, ca_key] = ["ca.crt", "ca.key"].map(|name| root.path().join(name));
     let now = SystemTime::now();
-    let error = |now| format!("{:#}", issue(&request(root.path()), now).unwrap_err());
-    issue(&request(root.path()), now).unwrap();
+    let error = |now| format!("{:#}", issue(&args(root.path()), now).unwrap_err());
+    issue(&args(root.path()), now).unwrap();
     assert_eq!(
         error(now + 100 * DAY),
         format!("{} expired: move it and its key away to have a new certificate authority created", ca_cert.display())
@@ -65,8 +66,8 @@ fn a_name_that_cannot_be_certified_is_refused() {
         (vec![], "a serving certificate needs a name"),
         (vec!["ä"], "a name for the certificate is neither a DNS name nor an IP address"),
     ] {
-        let names = names.into_iter().map(str::to_owned).collect();
-        let error = issue(&Issue { names, ..request(root.path()) }, SystemTime::now()).unwrap_err();
+        let name = names.into_iter().map(str::to_owned).collect();
+        let error = issue(&IssueArgs { name, ..args(root.path()) }, SystemTime::now()).unwrap_err();
         assert_eq!(error.chain().nth(1).unwrap().to_string(), reason);
     }
 }
