@@ -1,7 +1,7 @@
 //! `/livez`, `/readyz` and `/metrics`, on a port of their own and in plain HTTP: probes need no certificate.
 //!
-//! Invariants: a readiness fact that was true once stays true, because a fault later on must not take every replica
-//! out at once. Only the end of the process makes it unready.
+//! Invariants: a readiness fact that was true once stays true, because a later fault must not take every replica
+//! out of service together. Only the end of the process makes it unready.
 
 use std::{
     sync::{
@@ -29,7 +29,7 @@ pub const MAX_CONNECTIONS: usize = 64;
 /// How long a connection to the admin port may be idle: a probe asks at once.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One thing that must have become true before the process is ready.
+/// A condition that must hold before the process is ready.
 #[derive(Clone, Debug)]
 pub struct Fact {
     what: &'static str,
@@ -37,13 +37,13 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// The thing came true. There is no way back.
+    /// From now on it holds. It cannot be unset.
     pub fn set(&self) {
         self.holds.store(true, Ordering::Release);
     }
 }
 
-/// What readiness rests on.
+/// The conditions of readiness.
 #[derive(Clone, Debug)]
 pub struct Readiness {
     facts: Vec<Fact>,
@@ -51,7 +51,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Ready as long as no fact is asked for and `shutdown` has not begun.
+    /// Ready as long as there is no fact to wait for and `shutdown` has not begun.
     #[must_use]
     pub fn new(shutdown: Shutdown) -> Self {
         Self { facts: Vec::new(), shutdown }
@@ -64,7 +64,7 @@ impl Readiness {
         fact
     }
 
-    /// What keeps the process from being ready: nothing when it is.
+    /// Why the process is not ready: empty when it is.
     fn missing(&self) -> Vec<&'static str> {
         let ending = self.shutdown.ending().is_cancelled().then_some("the process is ending");
         let waiting = self.facts.iter().filter(|fact| !fact.holds.load(Ordering::Acquire)).map(|fact| fact.what);
@@ -79,7 +79,7 @@ pub struct Scrape {
 }
 
 impl Scrape {
-    /// `refresh` brings the metrics up to date that are states of something else, before each scrape.
+    /// `refresh` runs before each scrape, for metrics that are states of something else.
     #[must_use]
     pub fn new(registry: Registry, refresh: impl Fn() + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { registry, refresh: Box::new(refresh) })

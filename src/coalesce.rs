@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 /// How old a call may be when another caller joins it.
 pub const JOIN_WITHIN: Duration = Duration::from_secs(1);
 
-/// The calls under way, by what they ask.
+/// The calls in flight, by what they ask.
 pub struct Coalescer<K, V> {
     calls: Arc<Mutex<Calls<K, V>>>,
 }
@@ -32,19 +32,19 @@ struct Call<V> {
     number: u64,
     began: Instant,
     deadline: Instant,
-    /// Those who wait hold the call itself: it ends when the last of them is gone.
+    /// The callers hold the call itself: it ends when the last of them has gone.
     answer: WeakShared<BoxFuture<'static, V>>,
 }
 
-/// One who waits for an answer.
+/// What a caller waits for.
 type Waiting<V> = Shared<BoxFuture<'static, V>>;
 
 impl<K: Eq + Hash, V: Clone> Calls<K, V> {
-    /// A call that may be joined by who waits until `deadline`.
+    /// A call that a caller with this `deadline` may join.
     fn find(&self, key: &K, deadline: Instant) -> Option<Waiting<V>> {
         let call = self.under_way.get(key)?;
         let fits = call.began.elapsed() <= JOIN_WITHIN && deadline <= call.deadline;
-        // Only now: the last one who waits must not be dropped under the lock.
+        // Only now: the last handle of a call must not be dropped under the lock.
         if fits { call.answer.upgrade() } else { None }
     }
 }
@@ -52,9 +52,9 @@ impl<K: Eq + Hash, V: Clone> Calls<K, V> {
 /// An answer, and whether another caller had asked for it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer<V> {
-    /// What the call brought.
+    /// The result of the call.
     pub value: V,
-    /// Whether it was on its way already.
+    /// Whether the call was in flight already.
     pub joined: bool,
 }
 
@@ -69,11 +69,11 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// Waits for the answer to `key` until `deadline`; `None` where it did not come by then.
+    /// Waits for the answer to `key` until `deadline`; `None` where there is none by then.
     ///
-    /// Where an equal call is under way, and has as much time, its answer is taken. Otherwise `known` is asked, which must
-    /// know at once, and cannot miss what a call brought that has just ended. Otherwise `call` is made: it is given the
-    /// deadline by which the last who may join it is gone, and must end by then.
+    /// Where an equal call is in flight and has as much time, the caller joins it. Otherwise `known` is asked, which must not
+    /// wait, and cannot miss the answer of a call that has just ended. Otherwise `call` is made with the deadline of the last
+    /// caller that may join it, and must end by then.
     pub async fn ask<F>(
         &self,
         key: K,
@@ -144,7 +144,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes a call off the list when it ends, in whatever way.
+/// Removes a call from the map when it ends, also when it is dropped.
 struct End<K: Eq + Hash, V> {
     calls: Arc<Mutex<Calls<K, V>>>,
     key: K,

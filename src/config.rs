@@ -45,7 +45,7 @@ pub(crate) fn go_duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then_some(total)
 }
 
-/// How much may be going on at once.
+/// The bounds of what is served at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Open connections. Over it, the one that is idle longest is closed.
@@ -120,9 +120,9 @@ pub struct Config {
     pub log_format: Format,
     /// The collector that gets a trace of each review, if any does.
     pub otlp_endpoint: Option<Endpoint>,
-    /// How much may be going on at once.
+    /// The bounds of what is served at the same time.
     pub limits: Limits,
-    /// How long to go on serving after readiness is withdrawn: endpoints and API servers must have heard of it.
+    /// How long to serve after readiness is withdrawn: endpoints and API servers must have learned of it.
     pub shutdown_delay: Duration,
     /// How long requests in flight may take after the socket is closed.
     pub drain_timeout: Duration,
@@ -143,7 +143,7 @@ pub enum ConfigError {
     NothingToPublish,
 }
 
-/// What is to be done.
+/// The command to run.
 #[derive(Debug)]
 pub enum Run {
     /// Serve.

@@ -1,4 +1,4 @@
-//! The end of the process, in order: unready → wait for endpoints to forget us → stop accepting → drain → stop.
+//! The end of the process, in order: unready → wait until no endpoint names this replica → stop accepting → drain → stop.
 //!
 //! Invariants: the steps are only taken forward, and a second signal ends the wait.
 
@@ -7,7 +7,7 @@ use std::{io, time::Duration};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The two facts that the rest of the process waits for.
+/// The two steps that the rest of the process waits for.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
     ending: CancellationToken,

@@ -42,11 +42,11 @@ impl FromStr for Levels {
             "warn" | "warning" => LevelFilter::WARN,
             "debug" => LevelFilter::DEBUG,
             "trace" => LevelFilter::TRACE,
-            // A lone word would be taken for a module.
+            // `Targets` would read a single word as a module.
             list if list.contains('=') => return Targets::from_str(list).map(Self).map_err(|_| EXPECTED.to_owned()),
             _ => return Err(EXPECTED.to_owned()),
         };
-        // Other crates' details are of use to their authors only.
+        // The details of other crates help only their authors.
         Ok(Self(Targets::new().with_default(level.min(LevelFilter::INFO)).with_target("gmsa_webhook", level)))
     }
 }

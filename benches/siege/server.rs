@@ -111,7 +111,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Both fail where the process is gone already, which is what is wanted.
+        // Both fail where the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

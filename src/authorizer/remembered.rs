@@ -32,7 +32,7 @@ struct Question {
     spec: SpecName,
 }
 
-/// An [`Authorizer`] that asks another one, but no equal questions at once, and nothing that it remembers.
+/// An [`Authorizer`] that asks another one, unless it remembers the answer or an equal question is in flight.
 pub struct Remembered<A> {
     inner: Arc<A>,
     allowed: Arc<Allowed>,
@@ -78,7 +78,7 @@ impl<A: Authorizer> Authorizer for Remembered<A> {
     }
 }
 
-/// Who was allowed what, and until when that counts.
+/// Which questions were answered with "allowed", and how long that is valid.
 struct Allowed {
     ttl: Duration,
     answers: Mutex<Answers>,

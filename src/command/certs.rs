@@ -57,7 +57,7 @@ async fn from_secret(api: &ApiServer, name: &SecretName) -> anyhow::Result<Input
 }
 
 /// Issues `tls.crt` and `tls.key` into a folder, by the CA in `ca.crt` and `ca.key`, which is created where there is none. A
-/// CA that is in the folder is used again, so that clients that trust it go on trusting it.
+/// CA in the folder is used again, so that clients still trust it.
 ///
 /// # Errors
 /// Where the CA in the folder cannot be used, a name is not valid in a certificate, or the folder cannot be written.

@@ -19,10 +19,10 @@ use super::Outcome;
 /// How long each of the two calls may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Patches the CRD where it is not newer, and gives back a line about it.
+/// Patches the CRD unless it is newer, and reports the result in one line.
 ///
 /// # Errors
-/// Where the API server cannot be asked, or refuses it.
+/// Where the API server cannot be called, or refuses the patch.
 pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, Outcome)> {
     let get = Request::get(PATH).body(Vec::new())?;
     let found = match api.call(get, Instant::now() + PATIENCE).await {

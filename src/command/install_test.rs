@@ -1,7 +1,7 @@
 //! `gmsa-webhook test`: whether an API server asks the webhook, found out by dry runs that leave nothing behind.
 //!
-//! Pods that name a credential spec which does not exist must be refused with the webhook's own message, whichever kind of
-//! slot names it; a pod without GMSA must pass. If denials are not enforced, the message is a warning instead of a refusal.
+//! Pods that name a credential spec which does not exist must be refused with the webhook's own message, for each kind of
+//! slot; a pod without GMSA must pass. If denials are not enforced, the message is a warning instead of a refusal.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -20,16 +20,16 @@ use super::Outcome;
 /// A credential spec that does not exist.
 const SPEC: &str = "gmsa-webhook-test-does-not-exist";
 
-/// What the webhook says of it.
+/// The webhook's denial.
 const REFUSAL: &str = "cred spec gmsa-webhook-test-does-not-exist does not exist";
 
 /// How long one dry run may take: longer than an API server waits for a webhook.
 const PATIENCE: Duration = Duration::from_secs(35);
 
-/// Sends the pods, and gives back a line for each and how it all ended.
+/// Sends the pods, and reports one line for each.
 ///
 /// # Errors
-/// Where the API server cannot be asked, or may not be by this account.
+/// Where the API server cannot be called, or this account may not create pods.
 pub async fn run(api: &ApiServer, namespace: &str, enforcement: Enforcement) -> anyhow::Result<(String, Outcome)> {
     let mut report = String::new();
     let mut outcome = Outcome::Clean;
@@ -95,9 +95,9 @@ fn pods() -> [(&'static str, Value, bool); 4] {
     ]
 }
 
-/// What the API server says to a pod.
+/// The API server's answer to a pod.
 enum Answer {
-    /// It would be created; whether the webhook warned of its name.
+    /// It would be created; `warned` where the webhook's denial came as a warning.
     Admitted { warned: bool },
     /// The code and the message.
     Refused(u16, String),

@@ -179,7 +179,7 @@ pub(super) struct ServeArgs {
     pub(super) burst: Option<String>,
 }
 
-/// Where the serving certificate comes from, and who may connect.
+/// Where the serving certificate comes from, and which clients may connect.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Certificates")]
 pub(super) struct CertificateArgs {

@@ -67,8 +67,8 @@ impl Cache {
         (Self { memory }, watch.run())
     }
 
-    /// Waits until the cache can answer: it is up to date, or it is known that it will not be and that credential specs are
-    /// read from the API server instead.
+    /// Waits until the cache can answer: it is up to date, or credential specs are known to be read from the API server
+    /// instead.
     pub async fn ready(&self) {
         self.memory.ready.wait().await;
     }
@@ -106,7 +106,7 @@ impl Resolver for Cache {
 }
 
 impl Memory {
-    /// What memory says, if it can be trusted and has the credential spec.
+    /// The credential spec in memory, if memory can be trusted and has it.
     fn known(&self, name: &SpecName) -> Option<Resolved> {
         let contents = self.store().get(name)?.contents.clone();
         Some(Resolved { fact: contents.map_or(SpecFact::Unusable, SpecFact::Contents), source: Source::Cache })
@@ -142,14 +142,14 @@ impl Memory {
         result
     }
 
-    /// What an event says of a credential spec: it is there like this, or gone.
+    /// An event: a credential spec was added, changed or deleted.
     fn event(&self, name: &SpecName, change: impl FnOnce(&mut Store)) {
         // A read that began before may bring what was before.
         self.reads.forget(name);
         self.change(change);
     }
 
-    /// What a list says of all of them.
+    /// A list of all credential specs.
     fn replace(&self, at: Instant, version: Version, specs: impl IntoIterator<Item = (SpecName, Entry)>) {
         self.reads.forget_all();
         self.change(|store| store.replace(at, version, specs));

@@ -1,8 +1,8 @@
 //! The memory that reviews take: their bodies while they arrive, what reading them costs, and their answers.
 //!
 //! Invariants: what is counted is what is held, from the bytes as they arrive; an announced length costs nothing.
-//! Small reviews have a share of their own, which large ones cannot take. A body that is still arriving keeps no other one
-//! out: where a share is full, the bodies that began first are dropped if that is enough, and their clients get a 503. A
+//! Small reviews have a share of their own, which large ones cannot take. A body that is still arriving excludes no
+//! other: where a share is full, the bodies that began first are dropped if that is enough, and their clients get a 503. A
 //! review that is read holds its place until it is answered: one that shrinks is never refused, and one that grows is
 //! refused only where its share is full already, so a share is exceeded by one answer at most.
 
@@ -114,7 +114,7 @@ impl Bodies {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Begins a body. `announced` is its length where the client says it.
+    /// Begins a body. `announced` is its length, where the client announces one.
     pub(super) fn begin(&self, announced: Option<usize>) -> Result<Arriving, Full> {
         let mut state = self.state();
         let number = state.next;

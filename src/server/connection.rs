@@ -167,7 +167,7 @@ async fn close<S: AsyncBufRead + AsyncWrite + Unpin>(mut stream: S) {
             stream.consume(read);
         }
     };
-    // The client has gone, or is not waited for any longer.
+    // The client has disconnected, or the time is over.
     let _ = timeout(LINGER_TIMEOUT, drained).await;
 }
 
@@ -212,7 +212,7 @@ impl Progress {
     fn answer(&self, is_last: bool) {
         self.deciding.store(false, Relaxed);
         self.keeps.store(!is_last, Relaxed);
-        // Behind an answer that is not read yet, the time for that one goes on.
+        // While an earlier answer is not read yet, the time for that one continues.
         if !self.unflushed.load(Relaxed) {
             self.answered.notify_one();
         }
@@ -226,7 +226,7 @@ impl Progress {
     }
 }
 
-/// The body of a request, which says when it is complete.
+/// The body of a request, which records when it is complete.
 struct Arriving {
     body: Incoming,
     progress: Arc<Progress>,

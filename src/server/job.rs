@@ -2,7 +2,7 @@
 //!
 //! Invariants: a large review is read and decided off the threads that serve connections, a few at once, so what it
 //! costs delays no handshake; while it waits for the API server it takes none of those turns. One whose deadline has passed
-//! or whose client has gone is dropped at the next step: before it is parsed, before it is decided, while it waits. A body
+//! or whose client has disconnected is dropped at the next step: before it is parsed, before it is decided, while it waits. A body
 //! is dropped once it is parsed.
 
 use std::{
@@ -53,7 +53,7 @@ impl Job {
         Ok(read.answer(review.answer(&decision))?)
     }
 
-    /// The same, on threads of its own, each time once one of `threads` is free.
+    /// The same, on a thread for blocking work, whenever one of `threads` is free.
     pub(super) async fn run_apart(self, threads: &Arc<Semaphore>) -> Result<Bytes, Refusal> {
         let turns = || Arc::clone(threads).acquire_owned();
         let mut next = before(self.deadline, turns()).await;
@@ -80,7 +80,7 @@ impl Job {
     }
 }
 
-/// Notes that work which waits can go on.
+/// Records that a waiting review can continue.
 struct Woken(Notify);
 
 impl Wake for Woken {

@@ -51,7 +51,7 @@ pub const LINGER_BYTES: usize = 64 * 1024 * 1024;
 /// closes, and never sends a review into a connection that is being closed.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
 
-/// What a webhook call may take where the API server does not say: its own default.
+/// What a webhook call may take where the request has no `timeout`: the API server's default.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most that the API server lets a webhook call take.
@@ -71,12 +71,13 @@ pub fn time_allowed(query: Option<&str>) -> Result<Duration, InvalidTimeout> {
     Ok(timeout.saturating_sub(margin))
 }
 
-/// Waits until `deadline`; `None` where that is too short. What is ready at once, as nearly everything is, needs no timer.
-pub async fn before<T>(deadline: Instant, what: impl Future<Output = T>) -> Option<T> {
-    let mut what = pin!(what);
-    match poll!(what.as_mut()) {
+/// Waits until `deadline`; `None` where the future is not ready by then. One that is ready at once, as nearly all are, needs
+/// no timer.
+pub async fn before<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    match poll!(future.as_mut()) {
         Poll::Ready(value) => Some(value),
-        Poll::Pending => timeout_at(deadline, what).await.ok(),
+        Poll::Pending => timeout_at(deadline, future).await.ok(),
     }
 }
 

@@ -1,20 +1,20 @@
 //! How many files, and with them connections, the process may have open.
 //!
-//! Container runtimes start processes with a soft limit of 1024 more and more often, far below the connection cap, and
-//! leave it to them to raise it. Invariants: the limit is never lowered.
+//! Many container runtimes start processes with a soft limit of 1024, far below the limit of connections, and expect the
+//! process to raise it. Invariants: the limit is never lowered.
 
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files beside the webhook's connections: listeners, probes, the API server, certificates, the runtime itself.
+/// Files besides the webhook's connections: listeners, probes, the API server, certificates, the runtime itself.
 const OTHERS: u64 = 256;
 
-/// Makes room for `connections` as far as the system lets the process. Gives back how many files may be open, where that
-/// is less than what is needed.
+/// Raises the limit for `connections` as far as the system allows. Returns how many files may be open, where that is less
+/// than what is needed.
 ///
 /// # Errors
-/// Where the system refuses a limit that it says is allowed.
+/// Where the system refuses a limit that should be allowed.
 pub fn make_room(connections: usize) -> io::Result<Option<u64>> {
     let needed = (connections as u64).saturating_add(OTHERS);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

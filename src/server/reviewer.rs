@@ -1,4 +1,4 @@
-//! The straight line of one review: needs, facts, decision, log line. It knows neither HTTP nor a cluster.
+//! The steps of one review: needs, facts, decision, log line. It knows neither HTTP nor a cluster.
 
 use std::{sync::Arc, time::Duration};
 
@@ -60,25 +60,25 @@ impl Reviewer {
         self
     }
 
-    /// What it records into.
+    /// The metrics that reviews are counted in.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// What `/validate-credspec` asks.
+    /// How `/validate-credspec` reviews.
     #[must_use]
     pub fn validate_credspec(&self) -> Webhook {
         Webhook::ValidateCredspec { strict: self.strict_credential_specs }
     }
 
-    /// What `/mutate` asks.
+    /// How `/mutate` reviews.
     #[must_use]
     pub fn mutate(&self) -> Webhook {
         Webhook::Mutate { random_hostname: self.random_hostname }
     }
 
-    /// Decides a review whose request began at `started`, before `deadline`. What cannot be found out by then ends as a
+    /// Decides a review whose request began at `started`, before `deadline`. A question that has no answer by then ends as a
     /// denial that says so.
     pub async fn decide(&self, webhook: Webhook, review: &Review, started: Instant, deadline: Instant) -> Decision {
         let plan = Plan::new(webhook, review).with_enforcement(self.enforcement);
@@ -100,7 +100,7 @@ impl Reviewer {
         decision
     }
 
-    /// Asks all questions at once.
+    /// Asks all questions at the same time.
     async fn gather(&self, needs: &Needs, deadline: Instant) -> Facts {
         let hostname = if needs.hostname { random_hostname() } else { None };
         let specs = each(&needs.specs, |name| async move {
@@ -149,7 +149,7 @@ impl Reviewer {
     }
 }
 
-/// Asks the same of each name, of all at once. Nearly every pod has one, and needs no list of futures.
+/// Asks about all names at the same time. Nearly every pod has one name, and needs no list of futures.
 async fn each<'n, F: Future>(names: &'n [SpecName], ask: impl Fn(&'n SpecName) -> F) -> Vec<F::Output> {
     match names {
         [] => Vec::new(),
@@ -197,7 +197,7 @@ fn random_hostname() -> Option<String> {
     let mut name = String::with_capacity(15);
     for byte in bytes {
         let choices = if name.is_empty() { 26 } else { 36 };
-        // Values past the last whole multiple would make the first letters likelier: they are passed over.
+        // Values above the last whole multiple would make the first letters more frequent: they are skipped.
         if usize::from(byte) < 256 / choices * choices {
             name.extend(LETTERS.get(usize::from(byte) % choices).map(|letter| char::from(*letter)));
         }
@@ -208,7 +208,8 @@ fn random_hostname() -> Option<String> {
     None
 }
 
-/// One line per decision: what concerns a person at info, plain approvals at debug. Never a pod's body or contents.
+/// One line per decision: at debug for a pod that is allowed without a change, otherwise at info. Never a pod's body or
+/// contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
     let path = metrics::path(webhook);
     let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));

@@ -1,4 +1,4 @@
-//! The paths on the TLS port, and what HTTP itself has to say: wrong path, method, content type, size, time, load.
+//! The paths on the TLS port, and the errors of HTTP itself: wrong path, method, content type, size, time, load.
 //!
 //! Invariants: a review that is parsed is answered with 200 and an AdmissionReview; anything else with an error
 //! code and a line of text, never with an empty 200. The API server takes each of those errors as a denial.
@@ -92,7 +92,7 @@ impl Shared {
         expect_json(request.headers())?;
         let announced = content_length(request.headers())?;
         let body = self.read(request.into_body(), announced, deadline.min(started + BODY_TIMEOUT)).await?;
-        // A review takes its place when it is complete: clients that are slow to send one keep no other one out.
+        // A review takes its place when it is complete: clients that are slow to send one do not exclude others.
         let place = Arc::clone(&self.reviews).try_acquire_owned().map_err(|_| Refusal::Busy)?;
         let is_large = body.bytes().len() > LARGE_BODY;
         let job = Job {
@@ -129,7 +129,7 @@ impl Shared {
     }
 
     fn refuse(&self, refusal: &Refusal) -> Response {
-        let (status, message) = refusal.say();
+        let (status, message) = refusal.answer();
         if self.complaints.admit() {
             tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
@@ -145,7 +145,7 @@ fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {
     if media_type.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(Refusal::NotJson) }
 }
 
-/// The length that the client announces, refused at once where it is over the limit.
+/// The length that the client announces. One over the limit is refused before the body is read.
 fn content_length(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
     let Some(value) = headers.get(header::CONTENT_LENGTH) else { return Ok(None) };
     match value.to_str().ok().and_then(|text| text.parse::<u64>().ok()).map(usize::try_from) {
@@ -180,7 +180,7 @@ impl From<Full> for Refusal {
 
 impl Refusal {
     /// The code and the line of an answer.
-    fn say(&self) -> (StatusCode, String) {
+    fn answer(&self) -> (StatusCode, String) {
         match self {
             Self::NoSuchPath(path) => (
                 StatusCode::NOT_FOUND,

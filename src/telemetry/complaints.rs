@@ -28,7 +28,7 @@ impl Complaints {
         Self { message, count: AtomicU64::new(0) }
     }
 
-    /// Counts a line, and says whether it is to be written.
+    /// Counts a line. Returns whether to write it.
     #[must_use]
     pub fn admit(&self) -> bool {
         self.count.fetch_add(1, Relaxed) < FIRST

@@ -1,7 +1,7 @@
 //! Traces: one span per review, sent to an OpenTelemetry collector as protobuf over HTTP.
 //!
-//! Invariants: without an endpoint nothing is made and every span's callsite is off; a collector that is away or
-//! slow costs spans and a log line now and then, never a review; spans hold names and outcomes, never a pod's body or
+//! Invariants: without an endpoint nothing is created and every span's callsite is off; a collector that is down or
+//! slow costs spans and one log line a minute, never a review; spans hold names and outcomes, never a pod's body or
 //! contents.
 
 use std::{
@@ -86,8 +86,8 @@ pub enum OtlpError {
 pub struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Starts exporting to a collector; requests run on `runtime`. Whatever else there is to say of the exporter, such as
-    /// headers, it reads from the variables of the OpenTelemetry specification itself.
+    /// Starts exporting to a collector; requests run on `runtime`. It reads its other settings, such as
+    /// headers, from the environment variables of the OpenTelemetry specification.
     ///
     /// # Errors
     /// Where the variables make no exporter.
@@ -131,7 +131,7 @@ pub fn continue_trace(span: &Span, headers: &HeaderMap) {
 struct Client {
     hyper: Hyper<HttpsConnector<HttpConnector>, Full<Bytes>>,
     runtime: Handle,
-    complaint: Arc<Complaint>,
+    failure: Arc<ExportFailure>,
 }
 
 impl Client {
@@ -151,17 +151,17 @@ impl Client {
             .https_or_http()
             .enable_http1()
             .build();
-        Ok(Self { hyper: Hyper::builder(TokioExecutor::new()).build(connector), runtime, complaint: Arc::default() })
+        Ok(Self { hyper: Hyper::builder(TokioExecutor::new()).build(connector), runtime, failure: Arc::default() })
     }
 }
 
 /// When it was last logged that an export failed.
 #[derive(Default)]
-struct Complaint(Mutex<Option<Instant>>);
+struct ExportFailure(Mutex<Option<Instant>>);
 
-impl Complaint {
+impl ExportFailure {
     /// Logs it, unless that was done a moment ago.
-    fn make(&self, cause: &str) {
+    fn log(&self, cause: &str) {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_none_or(|last| last.elapsed() >= SILENCE) {
             *last = Some(Instant::now());
@@ -185,7 +185,7 @@ impl HttpClient for Client {
         'a: 'b,
         Self: 'b,
     {
-        let (hyper, complaint) = (self.hyper.clone(), Arc::clone(&self.complaint));
+        let (hyper, failure) = (self.hyper.clone(), Arc::clone(&self.failure));
         let sent = self.runtime.spawn(async move {
             let exchange = async {
                 let (head, body) = hyper.request(request.map(Full::new)).await?.into_parts();
@@ -195,8 +195,8 @@ impl HttpClient for Client {
             let answer = timeout(EXPORT_TIMEOUT, exchange).await.unwrap_or_else(|late| Err(late.into()));
             match &answer {
                 Ok(answer) if answer.status().is_success() => {}
-                Ok(answer) => complaint.make(&format!("the collector answered {}", answer.status().as_u16())),
-                Err(error) => complaint.make(&super::chain(error.as_ref())),
+                Ok(answer) => failure.log(&format!("the collector answered {}", answer.status().as_u16())),
+                Err(error) => failure.log(&super::chain(error.as_ref())),
             }
             answer
         });

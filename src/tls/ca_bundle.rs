@@ -1,6 +1,6 @@
 //! The certificates in a `caBundle`.
 //!
-//! Pure. Invariants: only certificates that may go are removed; text that is not a certificate is no part of a
+//! Pure. Invariants: only certificates that may be removed are removed; text that is not a certificate is no part of a
 //! bundle.
 
 use std::fmt;
@@ -71,10 +71,11 @@ impl CaBundle {
         self.0.is_empty()
     }
 
-    /// Removes what may go, and appends what is desired and missing. `None` where nothing changes.
+    /// Removes the certificates for which `may_remove` is true, and appends those that are desired and missing. `None` where
+    /// nothing changes.
     #[must_use]
-    pub fn revised(&self, desired: &Self, mut may_go: impl FnMut(&CertificateDer<'static>) -> bool) -> Option<Self> {
-        let kept = self.0.iter().filter(|cert| desired.contains(cert) || !may_go(cert));
+    pub fn revised(&self, desired: &Self, mut may_remove: impl FnMut(&CertificateDer<'static>) -> bool) -> Option<Self> {
+        let kept = self.0.iter().filter(|cert| desired.contains(cert) || !may_remove(cert));
         let revised: Self = kept.chain(&desired.0).cloned().collect();
         (revised != *self).then_some(revised)
     }
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_go_goes_unless_it_is_wanted() {
+    fn what_may_be_removed_is_removed_unless_it_is_desired() {
         let all = |_: &CertificateDer<'static>| true;
         assert_eq!(bundle(&[b"a", b"b"]).revised(&bundle(&[b"b"]), all), Some(bundle(&[b"b"])));
         let only_a = |found: &CertificateDer<'static>| *found == cert(b"a");

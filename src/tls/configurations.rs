@@ -57,7 +57,7 @@ impl FromStr for Configuration {
     }
 }
 
-/// What a webhook configuration says about certificates.
+/// The part of a webhook configuration that is about certificates.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Found {
     metadata: ObjectMeta,

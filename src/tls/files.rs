@@ -75,8 +75,8 @@ impl Files {
     }
 }
 
-/// Reads a file. The kubelet swaps the link to a folder and removes the old folder, which may be the one that the path has
-/// just led to.
+/// Reads a file. The kubelet swaps the link to a folder and removes the old folder, which the path may have led to a moment
+/// before.
 ///
 /// # Errors
 /// Where the file cannot be read, or is larger than a certificate or a key can be.
@@ -88,7 +88,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     if bytes.len() as u64 > MAX_FILE { Err(FileError::TooLarge(path.to_owned())) } else { Ok(bytes) }
 }
 
-/// Tries again at once what may fail because files are replaced at the same time.
+/// Repeats an attempt that may fail because files are replaced at the same time.
 fn retry<T, E>(attempt: impl Fn() -> Result<T, E>) -> Result<T, E> {
     (1..ATTEMPTS).find_map(|_| attempt().ok()).map_or_else(attempt, Ok)
 }

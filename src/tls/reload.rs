@@ -27,7 +27,7 @@ use crate::telemetry::LogOnce;
 
 /// How long the folders must be quiet after a change before the files are read: two files are rarely written at once.
 const QUIET: Duration = Duration::from_millis(50);
-/// How often in a row to wait for that. A writer may never stop.
+/// How many times to wait for that. A writer may never stop.
 const MAX_WAITS: usize = 6;
 
 /// Loads a value by `load` again and again.

@@ -4,7 +4,7 @@
 //! configurations, and renews what is due. Of two replicas that write at the same time, the API
 //! server refuses one because of its `resourceVersion`, and that one reads the Secret again.
 //!
-//! Invariants: while the API server or the Secret is away, the current certificate stays in use; a certificate of
+//! Invariants: while the API server does not answer or the Secret is missing, the current certificate stays in use; a certificate of
 //! another CA is served only when that CA has been in every `caBundle` for some time, unless there is nothing else to serve.
 
 pub mod contents;

@@ -1,7 +1,7 @@
 //! The certificate that handshakes get.
 //!
-//! Invariants: only a validated [`KeyPair`] is served; once there is one, there always is one, whatever happens to
-//! its source; a pair that is refused is counted and logged once while it lasts.
+//! Invariants: only a validated [`KeyPair`] is served; once there is one, there always is one, also when
+//! its source fails; a pair that is refused is counted and logged once while it lasts.
 
 use std::{
     error::Error,

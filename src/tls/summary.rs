@@ -1,4 +1,4 @@
-//! What a certificate says about itself. Nothing in it is secret.
+//! The public fields of a certificate.
 
 use std::{
     fmt,

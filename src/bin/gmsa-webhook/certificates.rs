@@ -1,4 +1,4 @@
-//! Where the serving certificate comes from, and who may connect.
+//! Where the serving certificate comes from, and which clients may connect.
 
 use std::{
     fs::{self, Permissions},
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 use crate::Tasks;
 
-/// How long a certificate lasts that is made at start: longer than a standalone server runs.
+/// The lifetime of a certificate that is created at start: longer than a standalone server runs.
 const SELF_SIGNED_LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// A file with a certificate that verifies the one that is served.
@@ -90,7 +90,7 @@ pub fn serve(
 
 type Clients = Option<Arc<dyn rustls::server::danger::ClientCertVerifier>>;
 
-/// Says who may connect, where that is restricted.
+/// Verifies clients, where they are restricted.
 pub fn clients(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Clients> {
     let Some((file, names)) = &config.clients else { return Ok(None) };
     let clients = ClientAuth::load(file.clone(), names.clone())?;

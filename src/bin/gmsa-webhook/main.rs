@@ -1,4 +1,4 @@
-//! The server: reads its settings, puts the parts together, and owns every task.
+//! The server: reads its settings, connects the parts, and owns every task.
 //!
 //! Invariants: a task that ends unexpectedly ends the process. Exit codes: 0 after a signal, 2 where it could not
 //! start or a part of it failed.

@@ -14,7 +14,7 @@ use gmsa_webhook::{
 
 use crate::Tasks;
 
-/// Finds credential specs, and says who may use them.
+/// Finds credential specs, and decides who may use them.
 pub type Sources = (Arc<dyn Resolver>, Arc<dyn Authorizer>);
 
 /// Answers from the manifests under a folder.
@@ -25,7 +25,7 @@ pub fn offline(folder: &Path) -> anyhow::Result<Sources> {
     Ok((Arc::new(specs), Arc::new(rbac)))
 }
 
-/// Answers from the cluster; `answers` comes true once it can.
+/// Answers from the cluster; sets `answers` once it can.
 pub fn cluster(api: Arc<ApiServer>, config: &Config, metrics: &Metrics, answers: Fact, tasks: &mut Tasks) -> Sources {
     let (cache, watch) = Cache::new(Arc::clone(&api), metrics.clone());
     let cache = Arc::new(cache);

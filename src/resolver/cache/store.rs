@@ -2,7 +2,7 @@
 //!
 //! Invariants: nothing older replaces what is newer, by resource version, which kube-apiserver counts upwards; what
 //! a read returns is ignored if an object was deleted, or a new list began, since the read began: the read may have
-//! seen what is gone; nothing is given out while the watch is not connected, or memory has not been confirmed within
+//! seen deleted objects; nothing is answered while the watch is not connected, or memory has not been confirmed within
 //! [`TRUST`].
 
 use std::{
@@ -201,7 +201,7 @@ impl Store {
         BeforeRead { removals: self.removals, version: self.specs.get(name).map(|entry| entry.version) }
     }
 
-    /// What a read of `name` brought that began when `before` was the case.
+    /// The result of a read of `name`, which began at `before`.
     pub fn after_read(&mut self, name: &SpecName, before: BeforeRead, read: &Read) {
         if !self.listed {
             match read {

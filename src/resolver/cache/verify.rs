@@ -54,7 +54,7 @@ impl Verifier {
     /// Waits until memory is due for verification, then verifies it. Retries while memory is still trusted.
     ///
     /// # Errors
-    /// [`WatchError::Stuck`] where the API server has something else and no event comes to say so; otherwise why it could
+    /// [`WatchError::Stuck`] where an object differs and no event of it arrives; otherwise why it could
     /// not be verified.
     pub async fn verify(&self) -> Result<(), WatchError> {
         let (mut each, deadline) = self.due().await;
@@ -86,7 +86,7 @@ impl Verifier {
         }
     }
 
-    /// Waits until memory is due for verification: at once if it is not trusted. Says whether each object is to be compared,
+    /// Waits until memory is due for verification: at once if it is not trusted. Returns whether each object is to be compared,
     /// and when the verification must have ended.
     async fn due(&self) -> (bool, Instant) {
         let early = jittered(JITTER);

@@ -1,16 +1,16 @@
 //! The watch: lists the credential specs, then follows their events until the process ends.
 //!
 //! It speaks the list-and-watch protocol itself, because `kube::runtime::watcher` (5.0) does not give what it needs:
-//! - it does not say when a watch is connected again after an error: in a quiet cluster memory would never be trusted
+//! - it does not report when a watch is connected again after an error: in a quiet cluster memory would never be trusted
 //!   again, or always;
-//! - it does not say the resource version of a list, without which the result of a concurrent live read cannot be distinguished
+//! - it does not report the resource version of a list, without which the result of a concurrent live read cannot be distinguished
 //!   from what the list has already seen deleted;
 //! - a request to watch that is answered with 410 is repeated with the same version without end, without a new list;
 //! - its lists have no deadline and no bound on their size. The size of an event has no bound here either, because
 //!   `Client::request_events` reads lines of any length: it is bounded only by the size of an object that the API server
 //!   accepts.
 //!
-//! Invariants: whatever fails, memory is not trusted until the watch is connected again, and each try waits longer
+//! Invariants: whatever fails, memory is not trusted until the watch is connected again, and each retry waits longer
 //! than the one before; after a long interruption memory is not trusted before it is verified; nothing depends on bookmarks:
 //! they only move the version from which the next watch continues; where the API server ends a watch, as it does after some
 //! minutes, memory stays trusted while the next one begins; objects are turned into contents as they come, and nothing else
@@ -55,12 +55,12 @@ const PAUSES_WHILE_REFUSED: (Duration, Duration) = (Duration::from_secs(5), Dura
 pub(super) struct Watch {
     api: Arc<ApiServer>,
     memory: Arc<Memory>,
-    /// The resource version to go on from; `None` where a list must come first.
+    /// The resource version to continue from; `None` where a list must come first.
     version: Option<String>,
     state: WatchState,
     backoff: Backoff,
     backoff_while_refused: Backoff,
-    /// Whether the last try failed.
+    /// Whether the last attempt failed.
     failing: bool,
 }
 
@@ -174,7 +174,7 @@ impl Watch {
         }
     }
 
-    /// Says whether an object has changed: a bookmark does not show that changes are delivered.
+    /// Returns whether an object has changed: a bookmark does not show that changes are delivered.
     fn take(&mut self, event: WatchEvent<Object>) -> Result<bool, WatchError> {
         let is_change = !matches!(event, WatchEvent::Bookmark(_));
         let version = match event {
@@ -205,7 +205,7 @@ impl Watch {
         Ok(is_change)
     }
 
-    /// The watch is connected, said something, or was verified. After a long interruption it must be verified first.
+    /// The watch is connected, delivered something, or was verified. After a long interruption it must be verified first.
     fn synced(&mut self) {
         if !self.memory.store().is_trusted() {
             return;
@@ -260,7 +260,7 @@ impl Watch {
         self.backoff.pause()
     }
 
-    /// There is no watch at the moment. If there was a list, the API server answers: reads will do.
+    /// There is no watch at the moment. If there was a list, the API server answers: credential specs are read from it.
     fn stale(&mut self) {
         if self.version.is_some() {
             self.memory.set_ready();
@@ -268,7 +268,7 @@ impl Watch {
         }
     }
 
-    /// There is no watch, and there will be none soon. Says whether that is new.
+    /// There is no watch, and there will be none soon. Returns whether that is new.
     fn live(&mut self) -> bool {
         self.version = None;
         self.memory.change(Store::give_up);
@@ -276,7 +276,7 @@ impl Watch {
         self.enter(WatchState::Live)
     }
 
-    /// Says whether the state is another than before.
+    /// Returns whether the state has changed.
     fn enter(&mut self, state: WatchState) -> bool {
         let is_new = self.state != state;
         if is_new {

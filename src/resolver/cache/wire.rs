@@ -48,7 +48,7 @@ pub(super) struct NameAndVersion {
     pub resource_version: String,
 }
 
-/// The part of a list's metadata that says its version and what follows.
+/// The part of a list's metadata with its version and the token of the next page.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PageMetadata {
@@ -68,10 +68,10 @@ pub(super) enum WatchError {
     /// The API server does not know the kind.
     #[error("the CustomResourceDefinition is not installed")]
     NoDefinition,
-    /// The past that the watch is to go on from is forgotten: there must be a new list.
+    /// The API server no longer has the version to continue from: a new list is needed.
     #[error("the resource version is too old")]
     Expired,
-    /// The watch is connected, and does not say what has changed.
+    /// The watch is connected, but does not deliver changes.
     #[error("{0}")]
     Stuck(String),
     /// Anything else.

@@ -1,8 +1,8 @@
 //! Decides the next change of the Secret, and makes it.
 //!
 //! Pure: time and observations are values. Invariants: a new CA signs nothing before it has been in every `caBundle`
-//! for some time, and an old one is dropped only when everything that it signed has expired; so whatever a replica serves,
-//! the `caBundle` of that moment trusts it. Each step leaves a state that can be served for months: a step that is not
+//! for some time, and an old one is dropped only when everything that it signed has expired; so the
+//! `caBundle` trusts every certificate that a replica serves. Each step leaves a state that can be served for months: a step that is not
 //! possible now is taken later.
 //!
 //! ```text
