@@ -12,7 +12,7 @@ use std::{
 use crate::{
     telemetry::{Endpoint, Format, Levels},
     tls::{
-        configurations::Configuration,
+        configurations::ConfigurationName,
         files::Files,
         self_managed::{self, IssuancePolicy},
     },
@@ -83,7 +83,7 @@ pub enum Certificate {
     Files {
         files: Files,
         /// The file whose CAs are written into these webhook configurations.
-        publish: Option<(PathBuf, Vec<Configuration>)>,
+        publish: Option<(PathBuf, Vec<ConfigurationName>)>,
     },
     SelfManaged(Box<self_managed::Settings>),
     /// Created at start, for standalone use.

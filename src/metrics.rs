@@ -25,7 +25,7 @@ use prometheus_client::{
 mod labels;
 mod process;
 
-pub use labels::{Access, CertificateStep, Lookup, Outcome, Reload, WatchState, path};
+pub use labels::{AccessOutcome, CertificateStep, LookupOutcome, ReviewOutcome, ReloadOutcome, WatchState, path};
 use labels::{
     AccessLabels, CodeLabel, Labels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
 };
@@ -118,7 +118,7 @@ impl Metrics {
         &self,
         webhook: Webhook,
         operation: Operation,
-        outcome: Outcome,
+        outcome: ReviewOutcome,
         reason: &'static str,
         duration: Duration,
     ) {
@@ -148,12 +148,12 @@ impl Metrics {
     }
 
     /// A credential spec was looked up.
-    pub fn spec_lookup(&self, source: Source, outcome: Lookup) {
+    pub fn spec_lookup(&self, source: Source, outcome: LookupOutcome) {
         self.lookups.get_or_create(&LookupLabels { source: source.as_str(), outcome }).inc();
     }
 
     /// The verb `use` was checked.
-    pub fn access_review(&self, source: Source, outcome: Access) {
+    pub fn access_review(&self, source: Source, outcome: AccessOutcome) {
         self.access_reviews.get_or_create(&AccessLabels { source: source.as_str(), outcome }).inc();
     }
 
@@ -184,7 +184,7 @@ impl Metrics {
     pub fn certificate(&self, expires: Option<SystemTime>, served: u64, refused: u64, refused_now: bool) {
         self.certificate_expiry.set(expires.map_or(0, unix));
         self.certificate_refused.set(i64::from(refused_now));
-        for (outcome, total) in [(Reload::Served, served), (Reload::Refused, refused)] {
+        for (outcome, total) in [(ReloadOutcome::Served, served), (ReloadOutcome::Refused, refused)] {
             raise(&self.certificate_reloads.get_or_create_owned(&ReloadLabel { outcome }), total);
         }
     }

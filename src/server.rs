@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::Limits,
-    telemetry::{self, Complaints},
+    telemetry::{self, LogLimit},
 };
 
 mod bodies;
@@ -37,7 +37,7 @@ pub use reviewer::Reviewer;
 pub struct Bound {
     listener: Listener,
     router: Router,
-    complaints: [Arc<Complaints>; 2],
+    log_limits: [Arc<LogLimit>; 2],
 }
 
 impl Bound {
@@ -55,11 +55,11 @@ impl Bound {
             ),
             Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
         }
-        let complaints = ["TLS handshake failed", "request refused"].map(|message| Arc::new(Complaints::new(message)));
-        let [handshakes, requests] = complaints.clone();
+        let log_limits = ["TLS handshake failed", "request refused"].map(|message| Arc::new(LogLimit::new(message)));
+        let [handshakes, requests] = log_limits.clone();
         let listener = Listener::bind(address, Some(tls), limits.connections, limits::IDLE_TIMEOUT)?
             .observed_by(reviewer.metrics().clone(), handshakes);
-        Ok(Self { listener, router: routes::router(reviewer, &limits, requests), complaints })
+        Ok(Self { listener, router: routes::router(reviewer, &limits, requests), log_limits })
     }
 
     /// From when `ending` is cancelled on, every answer closes its connection: API servers then open new ones, to other
@@ -87,7 +87,7 @@ impl Bound {
         let summaries = async {
             loop {
                 tokio::time::sleep(telemetry::PERIOD).await;
-                self.complaints.iter().for_each(|complaints| complaints.summarize());
+                self.log_limits.iter().for_each(|log_limit| log_limit.summarize());
             }
         };
         tokio::select! {

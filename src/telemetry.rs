@@ -6,12 +6,12 @@ use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
-mod complaints;
+mod log_limit;
 mod log;
 mod log_once;
 pub mod otlp;
 
-pub use complaints::{Complaints, PERIOD, cut, cut_message};
+pub use log_limit::{LogLimit, PERIOD, cut, cut_message};
 pub use log_once::LogOnce;
 pub use otlp::{Endpoint, Traces};
 

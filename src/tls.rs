@@ -32,7 +32,7 @@ pub use certificates::CertificatesError;
 pub use key_pair::{KeyPair, KeyPairError};
 pub use object::ObjectError;
 pub use publication::{CaPolicy, Publication, Published};
-pub use served::{Served, Status};
+pub use served::{Served, ServingStatus};
 pub use summary::{Summary, Timestamp};
 
 /// The time of day. Certificates live for months, and tests let years pass in seconds.

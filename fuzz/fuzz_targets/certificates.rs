@@ -14,7 +14,7 @@ use std::{
 use gmsa_webhook::tls::{
     CaBundle, KeyPair,
     issue::Ca,
-    self_managed::contents::{self, AUTHORITIES, CA_CERT, Contents, Data, TLS_CERT, TLS_KEY},
+    self_managed::contents::{self, AUTHORITIES, CA_CERT, SecretContents, Data, TLS_CERT, TLS_KEY},
 };
 use k8s_openapi::ByteString;
 
@@ -104,12 +104,12 @@ fn secret(keys: &[&str], parts: &[Vec<u8>]) {
     let some = keys.iter().zip(parts).filter(|(_, part)| part.as_slice() != b"-");
     let data: Data = some.map(|(key, part)| ((*key).to_owned(), ByteString(part.clone()))).collect();
     match contents::read(&data) {
-        Contents::Empty => assert!(data.is_empty()),
-        Contents::Damaged { damage, .. } => without_secrets(&damage),
-        Contents::Complete(certificates) => {
+        SecretContents::Empty => assert!(data.is_empty()),
+        SecretContents::Damaged { damage, .. } => without_secrets(&damage),
+        SecretContents::Complete(certificates) => {
             let mut written = Data::new();
             certificates.write(&mut written);
-            let Contents::Complete(again) = contents::read(&written) else { panic!("not complete any more") };
+            let SecretContents::Complete(again) = contents::read(&written) else { panic!("not complete any more") };
             let mut twice = Data::new();
             again.write(&mut twice);
             assert_eq!(written, twice);

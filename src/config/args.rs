@@ -8,7 +8,7 @@ use super::go_duration;
 use crate::{
     telemetry::{Endpoint, Format, Levels},
     tls::{
-        configurations::Configuration,
+        configurations::ConfigurationName,
         self_managed::{self, SecretName},
     },
 };
@@ -66,7 +66,7 @@ pub struct InspectArgs {
 
     /// Webhook configuration that should accept it: mutating/NAME or validating/NAME; may be given several times.
     #[arg(long, value_name = "KIND/NAME")]
-    pub webhook_configuration: Vec<Configuration>,
+    pub webhook_configuration: Vec<ConfigurationName>,
 }
 
 #[derive(Clone, Debug, ClapArgs)]
@@ -201,7 +201,7 @@ pub(super) struct CertificateArgs {
 
     /// Webhook configuration whose caBundle gets the CA: mutating/NAME or validating/NAME; may be given several times.
     #[arg(long, value_name = "KIND/NAME")]
-    pub(super) webhook_configuration: Vec<Configuration>,
+    pub(super) webhook_configuration: Vec<ConfigurationName>,
 
     /// PEM file with the CA of --tls-cert, which is written into the webhook configurations.
     #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "webhook_configuration"])]

@@ -53,7 +53,7 @@ pub(super) fn operation(operation: Operation) -> &'static str {
 
 label! {
     /// How a review ended.
-    Outcome {
+    ReviewOutcome {
         /// Allowed.
         Allowed = "allowed",
         /// Denied for what the request is.
@@ -67,7 +67,7 @@ label! {
 
 label! {
     /// What a look-up of a credential spec found.
-    Lookup {
+    LookupOutcome {
         /// Contents.
         Found = "found",
         /// No such credential spec.
@@ -81,7 +81,7 @@ label! {
 
 label! {
     /// What a check of the verb `use` said.
-    Access {
+    AccessOutcome {
         /// Yes.
         Allowed = "allowed",
         /// No.
@@ -107,7 +107,7 @@ label! {
 
 label! {
     /// How an attempt to take a changed certificate into service ended.
-    Reload {
+    ReloadOutcome {
         /// It is served.
         Served = "served",
         /// It was refused; the one before stays.
@@ -175,14 +175,14 @@ labels! {
     ReviewLabels {
         path: &'static str = WEBHOOKS.map(path),
         operation: &'static str = OPERATIONS.map(operation),
-        outcome: Outcome = Outcome::ALL,
+        outcome: ReviewOutcome = ReviewOutcome::ALL,
         reason: &'static str = [AllowReason::REASONS, Denial::REASONS].concat()
     }
     PathLabel { path: &'static str = WEBHOOKS.map(path) }
     CodeLabel { code: u16 = [400] }
-    LookupLabels { source: &'static str = Source::WORDS, outcome: Lookup = Lookup::ALL }
-    AccessLabels { source: &'static str = Source::WORDS, outcome: Access = Access::ALL }
+    LookupLabels { source: &'static str = Source::WORDS, outcome: LookupOutcome = LookupOutcome::ALL }
+    AccessLabels { source: &'static str = Source::WORDS, outcome: AccessOutcome = AccessOutcome::ALL }
     StateLabel { state: WatchState = WatchState::ALL }
-    ReloadLabel { outcome: Reload = Reload::ALL }
+    ReloadLabel { outcome: ReloadOutcome = ReloadOutcome::ALL }
     StepLabel { step: CertificateStep = CertificateStep::ALL }
 }

@@ -185,33 +185,33 @@ impl Complete {
     }
 
     /// Drops the body. What was read from it, of `kept` bytes, has its place until there is an answer.
-    pub(super) fn read(self, kept: usize) -> Result<Read, Full> {
+    pub(super) fn read(self, kept: usize) -> Result<Parsed, Full> {
         let Self { body, mut taken } = self;
         drop(body);
         taken.change(0, COST_PER_REVIEW + COST_OF_ANSWER + kept)?;
-        Ok(Read(taken))
+        Ok(Parsed(taken))
     }
 }
 
 /// The place of a review that is read and not yet answered.
 #[derive(Debug)]
-pub(super) struct Read(Taken);
+pub(super) struct Parsed(Taken);
 
-impl Read {
+impl Parsed {
     /// Gives the answer the place of the review, until it is written.
     pub(super) fn answer(self, answer: Vec<u8>) -> Result<Bytes, Full> {
         let Self(mut taken) = self;
         taken.change(answer.len(), COST_PER_REVIEW + answer.len())?;
-        Ok(Bytes::from_owner(Answer { text: answer, _taken: taken }))
+        Ok(Bytes::from_owner(CountedAnswer { text: answer, _taken: taken }))
     }
 }
 
-struct Answer {
+struct CountedAnswer {
     text: Vec<u8>,
     _taken: Taken,
 }
 
-impl AsRef<[u8]> for Answer {
+impl AsRef<[u8]> for CountedAnswer {
     fn as_ref(&self) -> &[u8] {
         &self.text
     }

@@ -192,7 +192,7 @@ impl Progress {
         Self { seat, body_read: no(), deciding: no(), answered: Notify::new(), keeps: no(), unflushed: no() }
     }
 
-    fn begin(self: &Arc<Self>, request: Request<Incoming>) -> Request<Arriving> {
+    fn begin(self: &Arc<Self>, request: Request<Incoming>) -> Request<TrackedBody> {
         self.deciding.store(true, Relaxed);
         self.body_read.store(false, Relaxed);
         if request.body().is_end_stream() {
@@ -201,7 +201,7 @@ impl Progress {
             // A request before this one may have occupied the place.
             self.seat.mark_idle_if_busy();
         }
-        request.map(|body| Arriving { body, progress: Arc::clone(self) })
+        request.map(|body| TrackedBody { body, progress: Arc::clone(self) })
     }
 
     fn read_whole_body(&self) {
@@ -227,12 +227,12 @@ impl Progress {
 }
 
 /// The body of a request, which records when it is complete.
-struct Arriving {
+struct TrackedBody {
     body: Incoming,
     progress: Arc<Progress>,
 }
 
-impl Body for Arriving {
+impl Body for TrackedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     metrics::Metrics,
-    telemetry::{Complaints, cut},
+    telemetry::{LogLimit, cut},
 };
 
 /// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
@@ -48,7 +48,7 @@ pub struct Listener {
     tls: Option<Arc<ServerConfig>>,
     connections: usize,
     idle: Duration,
-    observers: Option<(Metrics, Arc<Complaints>)>,
+    observers: Option<(Metrics, Arc<LogLimit>)>,
 }
 
 impl Listener {
@@ -76,7 +76,7 @@ impl Listener {
 
     /// Counts its connections, and counts and logs failed handshakes.
     #[must_use]
-    pub fn observed_by(self, metrics: Metrics, failed_handshakes: Arc<Complaints>) -> Self {
+    pub fn observed_by(self, metrics: Metrics, failed_handshakes: Arc<LogLimit>) -> Self {
         Self { observers: Some((metrics, failed_handshakes)), ..self }
     }
 
@@ -140,7 +140,7 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
 struct Connection {
     tls: Option<Arc<ServerConfig>>,
     router: Router,
-    observers: Option<(Metrics, Arc<Complaints>)>,
+    observers: Option<(Metrics, Arc<LogLimit>)>,
     seat: Arc<Seat>,
     idle: Duration,
     closing: CancellationToken,
@@ -192,9 +192,9 @@ impl Connection {
             },
             () = self.closing.cancelled() => return None,
         };
-        if let Some((metrics, complaints)) = &self.observers {
+        if let Some((metrics, log_limit)) = &self.observers {
             metrics.handshake_failed();
-            if complaints.admit() {
+            if log_limit.admit() {
                 tracing::info!(%peer, cause = cut(&cause), "TLS handshake failed");
             }
         }

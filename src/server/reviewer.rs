@@ -125,10 +125,10 @@ impl Reviewer {
             .await
             .unwrap_or_else(|| Resolved { fact: SpecFact::Failed(too_late()), source: Source::Api });
         let outcome = match resolved.fact {
-            SpecFact::Contents(_) => metrics::Lookup::Found,
-            SpecFact::Missing => metrics::Lookup::Missing,
-            SpecFact::Unusable => metrics::Lookup::Unusable,
-            SpecFact::Failed(_) => metrics::Lookup::Failed,
+            SpecFact::Contents(_) => metrics::LookupOutcome::Found,
+            SpecFact::Missing => metrics::LookupOutcome::Missing,
+            SpecFact::Unusable => metrics::LookupOutcome::Unusable,
+            SpecFact::Failed(_) => metrics::LookupOutcome::Failed,
         };
         self.metrics.spec_lookup(resolved.source, outcome);
         resolved
@@ -140,9 +140,9 @@ impl Reviewer {
             .await
             .unwrap_or_else(|| authorizer::Verdict { fact: UseFact::Failed(too_late()), source: Source::Api });
         let outcome = match verdict.fact {
-            UseFact::Allowed => metrics::Access::Allowed,
-            UseFact::Denied { .. } => metrics::Access::Denied,
-            UseFact::Failed(_) => metrics::Access::Failed,
+            UseFact::Allowed => metrics::AccessOutcome::Allowed,
+            UseFact::Denied { .. } => metrics::AccessOutcome::Denied,
+            UseFact::Failed(_) => metrics::AccessOutcome::Failed,
         };
         self.metrics.access_review(verdict.source, outcome);
         verdict
@@ -158,12 +158,12 @@ async fn each<'n, F: Future>(names: &'n [SpecName], ask: impl Fn(&'n SpecName) -
     }
 }
 
-fn outcome(decision: &Decision) -> metrics::Outcome {
+fn outcome(decision: &Decision) -> metrics::ReviewOutcome {
     match &decision.verdict {
-        Verdict::Allowed(_) => metrics::Outcome::Allowed,
-        Verdict::WouldDeny { .. } => metrics::Outcome::WouldDeny,
-        Verdict::Denied(denial) if denial.code() >= 500 => metrics::Outcome::Error,
-        Verdict::Denied(_) => metrics::Outcome::Denied,
+        Verdict::Allowed(_) => metrics::ReviewOutcome::Allowed,
+        Verdict::WouldDeny { .. } => metrics::ReviewOutcome::WouldDeny,
+        Verdict::Denied(denial) if denial.code() >= 500 => metrics::ReviewOutcome::Error,
+        Verdict::Denied(_) => metrics::ReviewOutcome::Denied,
     }
 }
 

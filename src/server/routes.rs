@@ -26,7 +26,7 @@ use super::{
 use crate::{
     config::Limits,
     metrics::Metrics,
-    telemetry::{Complaints, cut_message, otlp},
+    telemetry::{LogLimit, cut_message, otlp},
 };
 use gmsa_core::admission::{Webhook, review::ParseError};
 use http_body_util::BodyExt as _;
@@ -40,11 +40,11 @@ struct Shared {
     /// Large reviews that are read and decided.
     large: Arc<Semaphore>,
     metrics: Metrics,
-    complaints: Arc<Complaints>,
+    log_limit: Arc<LogLimit>,
 }
 
 /// The routes of the TLS port.
-pub fn router(reviewer: Reviewer, limits: &Limits, complaints: Arc<Complaints>) -> Router {
+pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> Router {
     let (mutate, validate_credspec) = (reviewer.mutate(), reviewer.validate_credspec());
     let shared = Shared {
         bodies: Bodies::new(limits.review_memory),
@@ -52,7 +52,7 @@ pub fn router(reviewer: Reviewer, limits: &Limits, complaints: Arc<Complaints>) 
         large: Arc::new(Semaphore::new(threads())),
         metrics: reviewer.metrics().clone(),
         reviewer,
-        complaints,
+        log_limit,
     };
     let review = |webhook: Webhook| {
         post(move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request))
@@ -130,7 +130,7 @@ impl Shared {
 
     fn refuse(&self, refusal: &Refusal) -> Response {
         let (status, message) = refusal.answer();
-        if self.complaints.admit() {
+        if self.log_limit.admit() {
             tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
         self.metrics.request_refused(status.as_u16());

@@ -19,13 +19,13 @@ use super::{
 
 /// A webhook configuration, by kind and name: `mutating/NAME` or `validating/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Configuration {
+pub struct ConfigurationName {
     /// `mutating` or `validating`.
     kind: &'static str,
     name: String,
 }
 
-impl Configuration {
+impl ConfigurationName {
     fn path(&self) -> String {
         format!("/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/{}", self.kind, self.name)
     }
@@ -35,13 +35,13 @@ impl Configuration {
     }
 }
 
-impl fmt::Display for Configuration {
+impl fmt::Display for ConfigurationName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.kind, self.name)
     }
 }
 
-impl FromStr for Configuration {
+impl FromStr for ConfigurationName {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
@@ -59,29 +59,29 @@ impl FromStr for Configuration {
 
 /// The part of a webhook configuration that is about certificates.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Found {
+pub struct Configuration {
     metadata: ObjectMeta,
-    webhooks: Option<Vec<FoundWebhook>>,
+    webhooks: Option<Vec<ConfiguredWebhook>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FoundWebhook {
+pub struct ConfiguredWebhook {
     pub name: String,
     client_config: WebhookClientConfig,
 }
 
-impl Found {
-    pub fn webhooks(&self) -> impl Iterator<Item = &FoundWebhook> {
+impl Configuration {
+    pub fn webhooks(&self) -> impl Iterator<Item = &ConfiguredWebhook> {
         self.webhooks.iter().flatten()
     }
 
     pub fn bundles(&self) -> impl Iterator<Item = CaBundle> {
-        self.webhooks().map(FoundWebhook::bundle)
+        self.webhooks().map(ConfiguredWebhook::bundle)
     }
 }
 
-impl FoundWebhook {
+impl ConfiguredWebhook {
     /// What the API server trusts when it calls the webhook.
     #[must_use]
     pub fn bundle(&self) -> CaBundle {
@@ -104,7 +104,7 @@ impl FoundWebhook {
 ///
 /// # Errors
 /// Where the API server does not answer in time, or refuses.
-pub async fn read(api: &ApiServer, configuration: &Configuration) -> Result<Option<Found>, ObjectError> {
+pub async fn read(api: &ApiServer, configuration: &ConfigurationName) -> Result<Option<Configuration>, ObjectError> {
     object::get(api, &configuration.path(), configuration.title()).await
 }
 
@@ -114,10 +114,10 @@ pub async fn read(api: &ApiServer, configuration: &Configuration) -> Result<Opti
 /// Where the API server does not answer in time or refuses, or the configuration has changed since it was read.
 pub(super) async fn write(
     api: &ApiServer,
-    configuration: &Configuration,
-    found: &Found,
+    configuration: &ConfigurationName,
+    found: &Configuration,
     revised: &[Option<CaBundle>],
-) -> Result<Found, ObjectError> {
+) -> Result<Configuration, ObjectError> {
     let version = &found.metadata.resource_version;
     let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
     for (index, (webhook, bundle)) in found.webhooks().zip(revised).enumerate() {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_configuration_is_named_by_kind_and_name() {
-        let configuration: Configuration = "mutating/gmsa-webhook".parse().unwrap();
+        let configuration: ConfigurationName = "mutating/gmsa-webhook".parse().unwrap();
         assert_eq!(
             configuration.path(),
             "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/gmsa-webhook"
@@ -143,14 +143,14 @@ mod tests {
         assert_eq!(configuration.to_string(), "mutating/gmsa-webhook");
         for text in ["", "gmsa-webhook", "mutating/", "validating/a/b", "validating/A", "other/a", "mutating/a?b=c"] {
             let expected = Err("expected mutating/NAME or validating/NAME");
-            assert_eq!(text.parse::<Configuration>(), expected, "{text}");
+            assert_eq!(text.parse::<ConfigurationName>(), expected, "{text}");
         }
     }
 
     #[test]
     fn an_object_without_webhooks_or_bundles_is_read() {
         let webhooks = |body: &str| -> Vec<(String, Option<String>, CaBundle)> {
-            let found: Found = serde_json::from_str(body).unwrap();
+            let found: Configuration = serde_json::from_str(body).unwrap();
             found.webhooks().map(|webhook| (webhook.name.clone(), webhook.host(), webhook.bundle())).collect()
         };
         assert_eq!(webhooks(r#"{"metadata": {"resourceVersion": "7"}, "webhooks": null}"#), []);
@@ -162,6 +162,6 @@ mod tests {
         let expected = [("a", None), ("b", Some("s.n.svc")), ("c", Some("gmsa.example")), ("d", Some("::1"))]
             .map(|(name, host)| (name.to_owned(), host.map(str::to_owned), CaBundle::default()));
         assert_eq!(webhooks(body), expected);
-        serde_json::from_str::<Found>(r#"{"kind": "Status"}"#).unwrap_err();
+        serde_json::from_str::<Configuration>(r#"{"kind": "Status"}"#).unwrap_err();
     }
 }

@@ -18,7 +18,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
     CaBundle, KeyPair, KeyPairError, Summary, Timestamp,
-    configurations::{Configuration, Found},
+    configurations::{ConfigurationName, Configuration},
     crypto_provider,
 };
 
@@ -37,7 +37,7 @@ pub struct Input {
     /// The CAs that should have signed it, as PEM.
     pub ca: Option<Vec<u8>>,
     /// Webhook configurations; `None` where one does not exist.
-    pub configurations: Vec<(Configuration, Option<Found>)>,
+    pub configurations: Vec<(ConfigurationName, Option<Configuration>)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

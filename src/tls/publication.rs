@@ -20,7 +20,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
     CaBundle, Clock,
-    configurations::{Configuration, Found, read, write},
+    configurations::{ConfigurationName, Configuration, read, write},
     files::{load_cas, log_invalid_cas},
     key_pair::CLOCK_SKEW,
     object::ObjectError,
@@ -44,7 +44,7 @@ pub struct CaPolicy {
 
 pub struct Publication {
     api: Arc<ApiServer>,
-    targets: Vec<(Configuration, LogOnce)>,
+    targets: Vec<(ConfigurationName, LogOnce)>,
     history: BundleHistory,
 }
 
@@ -63,7 +63,7 @@ pub struct Published {
 
 impl Publication {
     #[must_use]
-    pub fn new(api: Arc<ApiServer>, configurations: Vec<Configuration>, foreign_grace: Duration) -> Self {
+    pub fn new(api: Arc<ApiServer>, configurations: Vec<ConfigurationName>, foreign_grace: Duration) -> Self {
         let targets = configurations.into_iter().map(|configuration| (configuration, LogOnce::default())).collect();
         Self { api, targets, history: BundleHistory::new(foreign_grace) }
     }
@@ -109,7 +109,7 @@ impl Publication {
         }
         if published.failed == 0 {
             published.complete = all_found.len() == self.targets.len();
-            let bundles: Vec<_> = all_found.iter().flat_map(Found::bundles).collect();
+            let bundles: Vec<_> = all_found.iter().flat_map(Configuration::bundles).collect();
             self.history.observe(&bundles, policy, now);
             published.present = Some(bundles.iter().flat_map(CaBundle::iter).cloned().collect());
         }
@@ -134,11 +134,11 @@ enum ReconcileError {
 /// Reads one configuration and writes it where it differs. Returns it, and whether it was written.
 async fn reconcile(
     api: &ApiServer,
-    configuration: &Configuration,
+    configuration: &ConfigurationName,
     history: &mut BundleHistory,
     policy: &CaPolicy,
     now: SystemTime,
-) -> Result<(Found, bool), ReconcileError> {
+) -> Result<(Configuration, bool), ReconcileError> {
     let mut attempt = 1;
     loop {
         let found = read(api, configuration).await?.ok_or(ReconcileError::Missing)?;

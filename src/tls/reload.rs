@@ -35,7 +35,7 @@ pub struct Reload<L> {
     folders: Vec<PathBuf>,
     interval: Duration,
     load: L,
-    watch: Option<Watch>,
+    watch: Option<FolderWatch>,
     watch_problem: LogOnce,
 }
 
@@ -61,7 +61,7 @@ impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
         }
     }
 
-    fn watch(&mut self) -> Watch {
+    fn watch(&mut self) -> FolderWatch {
         let changed = Arc::new(Notify::new());
         let (folders, interval) = (&self.folders, self.interval);
         let watcher = self.watch_problem.check(watcher(folders, &changed), |reason| {
@@ -72,17 +72,17 @@ impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
                 "cannot watch folders for changes: the files are read on a timer only"
             );
         });
-        Watch { changed, _watcher: watcher }
+        FolderWatch { changed, _watcher: watcher }
     }
 }
 
 /// A watch that was started. Without a watcher, only the time passes.
-struct Watch {
+struct FolderWatch {
     changed: Arc<Notify>,
     _watcher: Option<RecommendedWatcher>,
 }
 
-impl Watch {
+impl FolderWatch {
     async fn changed(self, interval: Duration) {
         tokio::select! {
             () = self.changed.notified() => {

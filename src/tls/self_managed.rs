@@ -25,16 +25,16 @@ use rustls::pki_types::CertificateDer;
 use thiserror::Error;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::{Clock, Publication, Served, configurations::Configuration, issue::IssueError, object::ObjectError};
+use super::{Clock, Publication, Served, configurations::ConfigurationName, issue::IssueError, object::ObjectError};
 use crate::{
     metrics::{CertificateStep, Metrics},
     telemetry::{LogOnce, chain},
 };
 
 pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
-use contents::{Certificates, Contents, read};
+use contents::{Certificates, SecretContents, read};
 pub use plan::IssuancePolicy;
-use plan::{Observed, Step, apply, next_step};
+use plan::{Observed, Change, apply, next_change};
 pub use secret::{ROTATE_ANNOTATION, SecretName, get};
 
 /// How many rounds may follow each other without a pause.
@@ -47,7 +47,7 @@ pub struct Settings {
     /// The Secret. It must exist; it may be empty.
     pub secret: SecretName,
     /// The webhook configurations whose `caBundle`s carry the CAs.
-    pub configurations: Vec<Configuration>,
+    pub configurations: Vec<ConfigurationName>,
     pub issuance: IssuancePolicy,
     /// How long foreign CAs stay in the `caBundle`s: until the pods that serve with them are gone.
     pub foreign_grace: Duration,
@@ -168,7 +168,7 @@ impl SelfManaged {
         }
     }
 
-    /// Reads the Secret and all configurations, publishes the CAs, serves the certificate, and takes at most one step.
+    /// Reads the Secret and all configurations, publishes the CAs, serves the certificate, and makes at most one change.
     /// Returns whether it took one: another may follow.
     async fn round(&mut self, now: SystemTime) -> Result<bool, RoundError> {
         let name = self.settings.secret.clone();
@@ -180,7 +180,7 @@ impl SelfManaged {
         let rotation = annotations.and_then(|all| all.get(ROTATE_ANNOTATION)).cloned().unwrap_or_default();
         let mut observed = Observed { now, next_published_for: None, present: None, rotation: &rotation };
         let published;
-        if let Contents::Complete(certificates) = &contents {
+        if let SecretContents::Complete(certificates) = &contents {
             published = self.publication.publish(&certificates.cas.policy(now), now).await;
             self.metrics.certificate_step(CertificateStep::BundleWritten, published.written);
             self.metrics.certificate_step(CertificateStep::Failed, published.failed);
@@ -193,19 +193,19 @@ impl SelfManaged {
             let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
             observed.next_published_for = next.and_then(|next| self.publication.published_for(next.ca.cert_der(), now));
         }
-        let Some(step) = next_step(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
-        let damage = if let Contents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
-        let certificates = apply(step, contents, &observed, &self.settings.issuance)?;
+        let Some(change) = next_change(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
+        let damage = if let SecretContents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
+        let certificates = apply(change, contents, &observed, &self.settings.issuance)?;
         certificates.write(secret.data.get_or_insert_default());
         secret::update(&self.api, &name, &secret).await?;
-        if let Some(counter) = counter(step) {
+        if let Some(counter) = counter(change) {
             self.metrics.certificate_step(counter, 1);
         }
         let certificate = certificates.leaf.pair.summary();
         if let Some(reason) = damage {
             tracing::warn!(secret = %name, reason, %certificate, "rebuilt the Secret: it was damaged or edited");
         } else {
-            tracing::info!(secret = %name, ?step, %certificate, "wrote the Secret");
+            tracing::info!(secret = %name, step = ?change, %certificate, "wrote the Secret");
         }
         Ok(true)
     }
@@ -227,12 +227,12 @@ impl SelfManaged {
     }
 }
 
-fn counter(step: Step) -> Option<CertificateStep> {
-    match step {
-        Step::Fill => Some(CertificateStep::Filled),
-        Step::Rebuild => Some(CertificateStep::Rebuilt),
-        Step::Reissue => Some(CertificateStep::Renewed),
-        Step::Promote => Some(CertificateStep::Rotated),
-        Step::Announce | Step::Forget => None,
+fn counter(change: Change) -> Option<CertificateStep> {
+    match change {
+        Change::Fill => Some(CertificateStep::Filled),
+        Change::Rebuild => Some(CertificateStep::Rebuilt),
+        Change::Reissue => Some(CertificateStep::Renewed),
+        Change::Promote => Some(CertificateStep::Rotated),
+        Change::Announce | Change::Forget => None,
     }
 }

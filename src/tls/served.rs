@@ -19,17 +19,17 @@ use crate::{metrics::Metrics, telemetry::LogOnce};
 
 /// The certificate that handshakes get. Clones are handles to the same certificate.
 #[derive(Clone, Default, Debug)]
-pub struct Served(Arc<Slot>);
+pub struct Served(Arc<Inner>);
 
 #[derive(Debug, Default)]
-struct Slot {
+struct Inner {
     pair: ArcSwapOption<KeyPair>,
-    status: Mutex<Status>,
+    status: Mutex<ServingStatus>,
 }
 
 /// What has been offered so far.
 #[derive(Clone, Debug, Default)]
-pub struct Status {
+pub struct ServingStatus {
     pub published: u64,
     pub refused: u64,
     /// Why the certificate that was offered last is refused, where it is.
@@ -76,13 +76,13 @@ impl Served {
     }
 
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> ServingStatus {
         self.lock().clone()
     }
 
     /// Brings the metrics of the serving certificate up to date.
     pub fn record(&self, metrics: &Metrics) {
-        let Status { published, refused, refusal } = self.status();
+        let ServingStatus { published, refused, refusal } = self.status();
         let not_after = self.current().map(|current| current.not_after);
         metrics.certificate(not_after, published, refused, refusal.reason().is_some());
     }
@@ -96,12 +96,12 @@ impl Served {
         self.0.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Status> {
+    fn lock(&self) -> MutexGuard<'_, ServingStatus> {
         self.0.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ResolvesServerCert for Slot {
+impl ResolvesServerCert for Inner {
     // The name that the client asks for does not matter: there is one certificate.
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.pair.load().as_ref().map(|pair| pair.certified())

@@ -32,7 +32,7 @@ pub const AUTHORITIES: &str = "authorities.json";
 pub type Data = BTreeMap<String, ByteString>;
 
 #[derive(Debug)]
-pub enum Contents {
+pub enum SecretContents {
     /// None of our keys: the Secret was just installed, or emptied.
     Empty,
     /// Inconsistent. What is still valid is kept.
@@ -138,32 +138,32 @@ impl Certificates {
         insert(TLS_KEY, self.leaf.pem.key.clone().into_bytes());
         insert(CA_CERT, self.cas.bundle().to_pem().into_bytes());
         // Strings, lists and options always make JSON.
-        insert(AUTHORITIES, serde_json::to_vec(&Document::from(&self.cas)).unwrap_or_default());
+        insert(AUTHORITIES, serde_json::to_vec(&Authorities::from(&self.cas)).unwrap_or_default());
     }
 }
 
 /// Reads the data of the Secret.
 #[must_use]
-pub fn read(data: &Data) -> Contents {
+pub fn read(data: &Data) -> SecretContents {
     if [TLS_CERT, TLS_KEY, CA_CERT, AUTHORITIES].iter().all(|key| !data.contains_key(*key)) {
-        return Contents::Empty;
+        return SecretContents::Empty;
     }
     let cas = match read_cas(data) {
         Ok(cas) => cas,
-        Err(damage) => return Contents::Damaged { damage, cas: None, leaf: None },
+        Err(damage) => return SecretContents::Damaged { damage, cas: None, leaf: None },
     };
     let leaf = match read_leaf(data, &cas) {
         Ok(leaf) => leaf,
-        Err(damage) => return Contents::Damaged { damage, cas: Some(cas), leaf: None },
+        Err(damage) => return SecretContents::Damaged { damage, cas: Some(cas), leaf: None },
     };
     let damage = match data.get(CA_CERT) {
         Some(copy) if CaBundle::salvage(&copy.0) == cas.bundle() => {
-            return Contents::Complete(Certificates { cas, leaf });
+            return SecretContents::Complete(Certificates { cas, leaf });
         }
         Some(_) => Damage::Copy,
         None => Damage::Missing(CA_CERT),
     };
-    Contents::Damaged { damage, cas: Some(cas), leaf: Some(leaf) }
+    SecretContents::Damaged { damage, cas: Some(cas), leaf: Some(leaf) }
 }
 
 fn value<'a>(data: &'a Data, key: &'static str) -> Result<&'a [u8], Damage> {
@@ -171,11 +171,11 @@ fn value<'a>(data: &'a Data, key: &'static str) -> Result<&'a [u8], Damage> {
 }
 
 fn read_cas(data: &Data) -> Result<Cas, Damage> {
-    let document: Document = serde_json::from_slice(value(data, AUTHORITIES)?).map_err(|_| Damage::Json)?;
+    let document: Authorities = serde_json::from_slice(value(data, AUTHORITIES)?).map_err(|_| Damage::Json)?;
     Ok(Cas {
         signing: document.signing.signing()?,
-        next: document.next.map(Entry::signing).transpose()?,
-        retired: document.retired.into_iter().map(Entry::retired).collect::<Result<_, _>>()?,
+        next: document.next.map(Authority::signing).transpose()?,
+        retired: document.retired.into_iter().map(Authority::retired).collect::<Result<_, _>>()?,
         last_rotation: document.heeded_rotation,
     })
 }
@@ -198,19 +198,19 @@ fn is_signed_by(leaf: &CertificateDer<'_>, ca: &CertificateDer<'_>) -> bool {
 /// [`AUTHORITIES`]: certificates and keys are PEM, times are RFC 3339.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document {
-    signing: Entry,
+struct Authorities {
+    signing: Authority,
     #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<Entry>,
+    next: Option<Authority>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    retired: Vec<Entry>,
+    retired: Vec<Authority>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     heeded_rotation: String,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct Authority {
     certificate: String,
     /// A retired CA has none: it must not sign again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -219,14 +219,14 @@ struct Entry {
     leaves_until: Option<OffsetDateTime>,
 }
 
-impl From<&Cas> for Document {
+impl From<&Cas> for Authorities {
     fn from(cas: &Cas) -> Self {
-        let signing = |SigningCa { ca, leaves_until }: &SigningCa| Entry {
+        let signing = |SigningCa { ca, leaves_until }: &SigningCa| Authority {
             certificate: ca.cert_pem().to_owned(),
             key: Some(ca.key_pem()),
             leaves_until: leaves_until.map(OffsetDateTime::from),
         };
-        let retired = |RetiredCa { cert, leaves_until }: &RetiredCa| Entry {
+        let retired = |RetiredCa { cert, leaves_until }: &RetiredCa| Authority {
             certificate: CaBundle::from_iter([cert.clone()]).to_pem(),
             key: None,
             leaves_until: Some((*leaves_until).into()),
@@ -240,7 +240,7 @@ impl From<&Cas> for Document {
     }
 }
 
-impl Entry {
+impl Authority {
     fn signing(self) -> Result<SigningCa, Damage> {
         let key = self.key.as_deref().ok_or(Damage::Json)?;
         let ca = Ca::from_pem(&self.certificate, key).map_err(Damage::Ca)?;

@@ -2,7 +2,7 @@
 //!
 //! Pure: time and observations are values. Invariants: a new CA signs nothing before it has been in every `caBundle`
 //! for some time, and an old one is dropped only when everything that it signed has expired; so the
-//! `caBundle` trusts every certificate that a replica serves. Each step leaves a state that can be served for months: a step that is not
+//! `caBundle` trusts every certificate that a replica serves. Each change leaves a state that can be served for months: a change that is not
 //! possible now is taken later.
 //!
 //! ```text
@@ -13,7 +13,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::contents::{Cas, Certificates, Contents, Leaf, RetiredCa, SigningCa};
+use super::contents::{Cas, Certificates, SecretContents, Leaf, RetiredCa, SigningCa};
 use crate::tls::{
     CaBundle,
     issue::{BACKDATED, Ca, IssueError},
@@ -47,7 +47,7 @@ pub struct Observed<'a> {
 
 /// A change of the Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Change {
     /// The Secret is empty: create a CA and a serving certificate.
     Fill,
     /// The Secret is damaged, or its CA has expired before it was replaced: keep what is valid, and create the rest.
@@ -63,34 +63,34 @@ pub enum Step {
 }
 
 /// Decides what to do next; `None` where there is nothing to do.
-pub fn next_step(contents: &Contents, observed: &Observed<'_>, policy: &IssuancePolicy) -> Option<Step> {
+pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &IssuancePolicy) -> Option<Change> {
     let Certificates { cas, leaf } = match contents {
-        Contents::Empty => return Some(Step::Fill),
-        Contents::Damaged { .. } => return Some(Step::Rebuild),
-        Contents::Complete(certificates) => certificates,
+        SecretContents::Empty => return Some(Change::Fill),
+        SecretContents::Damaged { .. } => return Some(Change::Rebuild),
+        SecretContents::Complete(certificates) => certificates,
     };
     let (now, signing) = (observed.now, &cas.signing.ca);
     if signing.not_after() <= now {
-        return Some(Step::Rebuild);
+        return Some(Change::Rebuild);
     }
     let leaf = leaf.pair.summary();
     let named = policy.names.iter().all(|name| leaf.names.contains(name));
     if !named || is_due(leaf.not_before, leaf.not_after, policy.leaf_lifetime, policy, now) {
-        return Some(Step::Reissue);
+        return Some(Change::Reissue);
     }
     match &cas.next {
         Some(next) if next.ca.not_after() > now => {
             let trusted = observed.next_published_for.is_some_and(|time| time >= policy.bundle_standing);
-            return trusted.then_some(Step::Promote);
+            return trusted.then_some(Change::Promote);
         }
-        Some(_) => return Some(Step::Announce),
+        Some(_) => return Some(Change::Announce),
         None => {}
     }
     let requested = !observed.rotation.is_empty() && observed.rotation != cas.last_rotation;
     if requested || is_due(signing.not_before(), signing.not_after(), policy.ca_lifetime, policy, now) {
-        return Some(Step::Announce);
+        return Some(Change::Announce);
     }
-    cas.retired.iter().any(|retired| is_unused(retired, observed)).then_some(Step::Forget)
+    cas.retired.iter().any(|retired| is_unused(retired, observed)).then_some(Change::Forget)
 }
 
 /// Whether a certificate must be renewed: its lifetime counts, or that of a new one where it is shorter.
@@ -105,18 +105,18 @@ fn is_unused(retired: &RetiredCa, observed: &Observed<'_>) -> bool {
         && observed.present.is_some_and(|present| !present.contains(&retired.cert))
 }
 
-/// Creates what the Secret holds after a step.
+/// Creates what the Secret holds after a change.
 pub fn apply(
-    step: Step,
-    contents: Contents,
+    change: Change,
+    contents: SecretContents,
     observed: &Observed<'_>,
     policy: &IssuancePolicy,
 ) -> Result<Certificates, IssueError> {
     let now = observed.now;
     let (cas, leaf) = match contents {
-        Contents::Empty => (None, None),
-        Contents::Damaged { cas, leaf, .. } => (cas, leaf),
-        Contents::Complete(Certificates { cas, leaf }) => (Some(cas), Some(leaf)),
+        SecretContents::Empty => (None, None),
+        SecretContents::Damaged { cas, leaf, .. } => (cas, leaf),
+        SecretContents::Complete(Certificates { cas, leaf }) => (Some(cas), Some(leaf)),
     };
     let (mut cas, mut leaf) = match cas {
         Some(cas) if cas.signing.ca.not_after() > now => (cas, leaf),
@@ -126,18 +126,18 @@ pub fn apply(
             (Cas { signing, next: None, retired: Vec::new(), last_rotation }, None)
         }
     };
-    match step {
-        Step::Fill | Step::Rebuild => {}
-        Step::Reissue => leaf = None,
-        Step::Announce => {
+    match change {
+        Change::Fill | Change::Rebuild => {}
+        Change::Reissue => leaf = None,
+        Change::Announce => {
             cas.next = Some(new_ca(now, policy)?);
             observed.rotation.clone_into(&mut cas.last_rotation);
         }
-        Step::Promote => {
+        Change::Promote => {
             promote(&mut cas);
             leaf = None;
         }
-        Step::Forget => cas.retired.retain(|retired| !is_unused(retired, observed)),
+        Change::Forget => cas.retired.retain(|retired| !is_unused(retired, observed)),
     }
     let leaf = match leaf {
         Some(leaf) => leaf,

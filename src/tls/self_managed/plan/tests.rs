@@ -34,52 +34,52 @@ fn published(now: SystemTime, time: Duration) -> Observed<'static> {
     Observed { next_published_for: Some(time), ..at(now) }
 }
 
-fn after(step: Step, content: Contents, view: &Observed<'_>) -> Contents {
-    Contents::Complete(apply(step, content, view, &policy()).unwrap())
+fn after(change: Change, content: SecretContents, view: &Observed<'_>) -> SecretContents {
+    SecretContents::Complete(apply(change, content, view, &policy()).unwrap())
 }
 
-fn whole(content: &Contents) -> &Certificates {
+fn whole(content: &SecretContents) -> &Certificates {
     match content {
-        Contents::Complete(stored) => stored,
+        SecretContents::Complete(stored) => stored,
         other => panic!("{other:?}"),
     }
 }
 
-fn values(content: &Contents) -> Data {
+fn values(content: &SecretContents) -> Data {
     let mut values = Data::new();
     whole(content).write(&mut values);
     values
 }
 
-fn filled() -> Contents {
-    after(Step::Fill, Contents::Empty, &at(start()))
+fn filled() -> SecretContents {
+    after(Change::Fill, SecretContents::Empty, &at(start()))
 }
 
 #[test]
 fn an_empty_secret_is_filled_and_then_there_is_nothing_to_do() {
-    assert_eq!(next_step(&Contents::Empty, &at(start()), &policy()), Some(Step::Fill));
+    assert_eq!(next_change(&SecretContents::Empty, &at(start()), &policy()), Some(Change::Fill));
     let content = filled();
     let stored = whole(&content);
     assert_eq!(stored.leaf.pair.summary().names, policy().names);
     assert_eq!(stored.leaf.pair.summary().not_after, start() + 90 * DAY);
     assert_eq!(stored.cas.signing.ca.not_after(), start() + 1000 * DAY);
     assert_eq!(stored.cas.signing.leaves_until, Some(start() + 90 * DAY));
-    assert_eq!(next_step(&content, &at(start()), &policy()), None);
-    assert_eq!(next_step(&content, &at(start() + 59 * DAY), &policy()), None);
+    assert_eq!(next_change(&content, &at(start()), &policy()), None);
+    assert_eq!(next_change(&content, &at(start() + 59 * DAY), &policy()), None);
 }
 
 #[test]
 fn a_leaf_is_renewed_by_the_same_authority() {
     let content = filled();
     let due = start() + 90 * DAY * 66 / 100;
-    assert_eq!(next_step(&content, &at(due - HOUR), &policy()), None);
-    assert_eq!(next_step(&content, &at(due), &policy()), Some(Step::Reissue));
+    assert_eq!(next_change(&content, &at(due - HOUR), &policy()), None);
+    assert_eq!(next_change(&content, &at(due), &policy()), Some(Change::Reissue));
     let authority = whole(&content).cas.signing.ca.cert_pem().to_owned();
-    let renewed = after(Step::Reissue, content, &at(due));
+    let renewed = after(Change::Reissue, content, &at(due));
     let stored = whole(&renewed);
     assert_eq!(stored.cas.signing.ca.cert_pem(), authority);
     assert_eq!(stored.cas.signing.leaves_until, Some(due + 90 * DAY));
-    assert_eq!(next_step(&renewed, &at(due), &policy()), None);
+    assert_eq!(next_change(&renewed, &at(due), &policy()), None);
 }
 
 #[test]
@@ -87,33 +87,33 @@ fn a_leaf_for_other_names_or_a_shorter_lifetime_is_renewed_at_once() {
     let content = filled();
     let mut named = policy();
     named.names.push("gmsa-webhook.elsewhere.svc".to_owned());
-    assert_eq!(next_step(&content, &at(start()), &named), Some(Step::Reissue));
+    assert_eq!(next_change(&content, &at(start()), &named), Some(Change::Reissue));
     let shorter = IssuancePolicy { leaf_lifetime: DAY, ..policy() };
-    assert_eq!(next_step(&content, &at(start() + DAY), &shorter), Some(Step::Reissue));
+    assert_eq!(next_change(&content, &at(start() + DAY), &shorter), Some(Change::Reissue));
     // The one before lives longer, and must still be trusted.
-    let renewed = apply(Step::Reissue, content, &at(start() + DAY), &shorter).unwrap();
+    let renewed = apply(Change::Reissue, content, &at(start() + DAY), &shorter).unwrap();
     assert_eq!(renewed.cas.signing.leaves_until, Some(start() + 90 * DAY));
 }
 
 #[test]
 fn a_new_authority_signs_only_after_it_has_been_in_the_bundles_for_some_time() {
     let due = start() + 1000 * DAY * 66 / 100;
-    let content = after(Step::Reissue, filled(), &at(due));
-    assert_eq!(next_step(&content, &at(due), &policy()), Some(Step::Announce));
-    let announced = after(Step::Announce, content, &at(due));
+    let content = after(Change::Reissue, filled(), &at(due));
+    assert_eq!(next_change(&content, &at(due), &policy()), Some(Change::Announce));
+    let announced = after(Change::Announce, content, &at(due));
     assert_eq!(whole(&announced).cas.policy(due).desired.len(), 2);
     let seconds = Duration::from_secs;
     for (view, expected) in [
         (at(due + HOUR), None),
         (published(due + HOUR, Duration::ZERO), None),
         (published(due + HOUR, seconds(59)), None),
-        (published(due + HOUR, seconds(60)), Some(Step::Promote)),
+        (published(due + HOUR, seconds(60)), Some(Change::Promote)),
     ] {
-        assert_eq!(next_step(&announced, &view, &policy()), expected, "{view:?}");
+        assert_eq!(next_change(&announced, &view, &policy()), expected, "{view:?}");
     }
     let old = whole(&announced).cas.signing.ca.cert_der().clone();
     let new = whole(&announced).cas.next.as_ref().unwrap().ca.cert_der().clone();
-    let promoted = after(Step::Promote, announced, &published(due + HOUR, seconds(60)));
+    let promoted = after(Change::Promote, announced, &published(due + HOUR, seconds(60)));
     let authorities = &whole(&promoted).cas;
     assert_eq!(authorities.signing.ca.cert_der(), &new);
     assert_eq!(authorities.retired, [RetiredCa { cert: old, leaves_until: due + 90 * DAY }]);
@@ -124,56 +124,56 @@ fn a_new_authority_signs_only_after_it_has_been_in_the_bundles_for_some_time() {
 fn an_old_authority_goes_only_when_everything_that_it_signed_has_expired() {
     let now = start() + DAY;
     let rotation = Observed { rotation: "please", ..at(now) };
-    let announced = after(Step::Announce, filled(), &rotation);
+    let announced = after(Change::Announce, filled(), &rotation);
     let old = whole(&announced).cas.signing.ca.cert_der().clone();
-    let promoted = after(Step::Promote, announced, &published(now, DAY));
+    let promoted = after(Change::Promote, announced, &published(now, DAY));
     let until = start() + 90 * DAY;
     let authorities = &whole(&promoted).cas;
     assert!(authorities.policy(until - HOUR).desired.contains(&old));
     assert!(authorities.policy(until).tolerated.contains(&old), "clocks differ");
     assert!(authorities.policy(until + HOUR).revoked.contains(&old));
 
-    let renewed = after(Step::Reissue, promoted, &at(until));
+    let renewed = after(Change::Reissue, promoted, &at(until));
     let carrying: CaBundle = [old.clone()].into_iter().collect();
     let (nothing, later) = (CaBundle::default(), until + HOUR);
     for (present, now, expected) in [
         (Some(&nothing), until, None),
         (Some(&carrying), later, None),
         (None, later, None),
-        (Some(&nothing), later, Some(Step::Forget)),
+        (Some(&nothing), later, Some(Change::Forget)),
     ] {
-        assert_eq!(next_step(&renewed, &Observed { present, ..at(now) }, &policy()), expected, "{present:?} {now:?}");
+        assert_eq!(next_change(&renewed, &Observed { present, ..at(now) }, &policy()), expected, "{present:?} {now:?}");
     }
     let view = Observed { present: Some(&nothing), ..at(later) };
-    assert_eq!(whole(&after(Step::Forget, renewed, &view)).cas.retired, []);
+    assert_eq!(whole(&after(Change::Forget, renewed, &view)).cas.retired, []);
 }
 
 #[test]
 fn a_rotation_that_is_asked_for_happens_once() {
     let asked = Observed { rotation: "monday", ..at(start() + HOUR) };
     let content = filled();
-    assert_eq!(next_step(&content, &asked, &policy()), Some(Step::Announce));
-    let announced = after(Step::Announce, content, &asked);
-    assert_eq!(next_step(&announced, &asked, &policy()), None);
-    let promoted = after(Step::Promote, announced, &Observed { next_published_for: Some(DAY), ..asked.clone() });
-    assert_eq!(next_step(&promoted, &asked, &policy()), None);
+    assert_eq!(next_change(&content, &asked, &policy()), Some(Change::Announce));
+    let announced = after(Change::Announce, content, &asked);
+    assert_eq!(next_change(&announced, &asked, &policy()), None);
+    let promoted = after(Change::Promote, announced, &Observed { next_published_for: Some(DAY), ..asked.clone() });
+    assert_eq!(next_change(&promoted, &asked, &policy()), None);
     let again = Observed { rotation: "tuesday", ..asked };
-    assert_eq!(next_step(&promoted, &again, &policy()), Some(Step::Announce));
-    let refilled = after(Step::Fill, Contents::Empty, &again);
-    assert_eq!(next_step(&refilled, &again, &policy()), None, "a new authority is what was asked for");
+    assert_eq!(next_change(&promoted, &again, &policy()), Some(Change::Announce));
+    let refilled = after(Change::Fill, SecretContents::Empty, &again);
+    assert_eq!(next_change(&refilled, &again, &policy()), None, "a new authority is what was asked for");
 }
 
 #[test]
 fn a_leaf_is_renewed_even_while_a_rotation_cannot_go_on() {
     let rotation = Observed { rotation: "please", ..at(start()) };
-    let announced = after(Step::Announce, filled(), &rotation);
-    assert_eq!(next_step(&announced, &at(start() + 60 * DAY), &policy()), Some(Step::Reissue));
-    let reissued = after(Step::Reissue, announced, &at(start() + 60 * DAY));
+    let announced = after(Change::Announce, filled(), &rotation);
+    assert_eq!(next_change(&announced, &at(start() + 60 * DAY), &policy()), Some(Change::Reissue));
+    let reissued = after(Change::Reissue, announced, &at(start() + 60 * DAY));
     assert!(whole(&reissued).cas.next.is_some());
     // The configurations could not be written until the new authority had expired as well.
     let late = start() + 1001 * DAY;
-    assert_eq!(next_step(&reissued, &at(late), &policy()), Some(Step::Rebuild));
-    let rebuilt = after(Step::Rebuild, reissued, &at(late));
+    assert_eq!(next_change(&reissued, &at(late), &policy()), Some(Change::Rebuild));
+    let rebuilt = after(Change::Rebuild, reissued, &at(late));
     assert!(whole(&rebuilt).cas.next.is_none());
     assert_eq!(whole(&rebuilt).leaf.pair.summary().not_after, late + 90 * DAY);
 }
@@ -226,14 +226,14 @@ fn whatever_is_damaged_is_rebuilt_and_what_is_whole_is_kept() {
     ];
     for (key, value, expected, authority_kept, leaf_kept) in cases {
         let content = damaged(key, *value);
-        let Contents::Damaged { damage, .. } = &content else { panic!("{key}: {content:?}") };
+        let SecretContents::Damaged { damage, .. } = &content else { panic!("{key}: {content:?}") };
         assert_eq!(crate::telemetry::chain(damage), *expected, "{key}");
-        assert_eq!(next_step(&content, &at(start()), &policy()), Some(Step::Rebuild), "{key}");
-        let rebuilt = after(Step::Rebuild, content, &at(start()));
+        assert_eq!(next_change(&content, &at(start()), &policy()), Some(Change::Rebuild), "{key}");
+        let rebuilt = after(Change::Rebuild, content, &at(start()));
         let stored = whole(&rebuilt);
         assert_eq!(stored.cas.signing.ca.cert_pem() == authority, *authority_kept, "{key}");
         assert_eq!(stored.leaf.pair.summary().serial == serial, *leaf_kept, "{key}");
-        assert!(matches!(read(&values(&rebuilt)), Contents::Complete(_)), "{key}");
+        assert!(matches!(read(&values(&rebuilt)), SecretContents::Complete(_)), "{key}");
     }
 }
 
@@ -242,21 +242,21 @@ fn a_damaged_secret_with_an_expired_authority_gets_a_new_one() {
     let mut damaged = values(&filled());
     damaged.remove(TLS_CERT);
     let late = start() + 1001 * DAY;
-    let rebuilt = after(Step::Rebuild, read(&damaged), &at(late));
+    let rebuilt = after(Change::Rebuild, read(&damaged), &at(late));
     assert_eq!(whole(&rebuilt).leaf.pair.summary().not_after, late + 90 * DAY);
-    assert_eq!(next_step(&rebuilt, &at(late), &policy()), None);
+    assert_eq!(next_change(&rebuilt, &at(late), &policy()), None);
 }
 
 #[test]
 fn the_key_of_another_authority_is_noticed_and_never_quoted() {
-    let text = |content: &Contents| String::from_utf8(values(content)["authorities.json"].0.clone()).unwrap();
+    let text = |content: &SecretContents| String::from_utf8(values(content)["authorities.json"].0.clone()).unwrap();
     let (one, other) = (filled(), filled());
     let [mut mixed, other]: [serde_json::Value; 2] =
         [text(&one), text(&other)].map(|text| serde_json::from_str(&text).unwrap());
     mixed["signing"]["key"] = other["signing"]["key"].clone();
     let mut values = values(&one);
     values.insert("authorities.json".to_owned(), ByteString(mixed.to_string().into_bytes()));
-    let Contents::Damaged { damage, .. } = read(&values) else { panic!("not noticed") };
+    let SecretContents::Damaged { damage, .. } = read(&values) else { panic!("not noticed") };
     assert_eq!(
         crate::telemetry::chain(&damage),
         "a certificate authority in authorities.json cannot be used: \
@@ -267,8 +267,8 @@ fn the_key_of_another_authority_is_noticed_and_never_quoted() {
 #[test]
 fn what_is_written_is_read_back_and_other_keys_are_left_alone() {
     let rotation = Observed { rotation: "please", ..at(start()) };
-    let promoted = after(Step::Promote, after(Step::Announce, filled(), &rotation), &published(start(), DAY));
-    let content = after(Step::Announce, promoted, &Observed { rotation: "again", ..at(start() + DAY) });
+    let promoted = after(Change::Promote, after(Change::Announce, filled(), &rotation), &published(start(), DAY));
+    let content = after(Change::Announce, promoted, &Observed { rotation: "again", ..at(start() + DAY) });
     let mut written = values(&content);
     written.insert("notes".to_owned(), ByteString(b"mine".to_vec()));
     let again = read(&written);
@@ -311,7 +311,7 @@ proptest! {
     fn whatever_is_served_is_trusted(events in events()) {
         let policy = IssuancePolicy { ca_lifetime: 400 * DAY, ..policy() };
         let mut now = start();
-        let mut content = Contents::Empty;
+        let mut content = SecretContents::Empty;
         let mut bundle = CaBundle::default();
         let mut published_since: Option<(Vec<u8>, SystemTime)> = None;
         let mut given: VecDeque<(SystemTime, rustls::pki_types::CertificateDer<'static>)> = VecDeque::new();
@@ -321,7 +321,7 @@ proptest! {
                 Event::Wait(time) => now += time,
                 Event::Ask => rotation.push('x'),
                 Event::Round { configurations_fail } => {
-                    if let (Contents::Complete(stored), false) = (&content, configurations_fail) {
+                    if let (SecretContents::Complete(stored), false) = (&content, configurations_fail) {
                         let cas = stored.cas.policy(now);
                         let revoked = |cert: &_| cas.revoked.contains(cert);
                         bundle = bundle.revised(&cas.desired, revoked).unwrap_or(bundle);
@@ -334,17 +334,17 @@ proptest! {
                     let next_published_for = next_published_for.and_then(|(_, since)| now.duration_since(*since).ok());
                     let present = Some(&bundle).filter(|_| !configurations_fail);
                     let view = Observed { now, next_published_for, present, rotation: &rotation };
-                    if let Some(step) = next_step(&content, &view, &policy) {
-                        let stored = apply(step, content, &view, &policy).unwrap();
+                    if let Some(change) = next_change(&content, &view, &policy) {
+                        let stored = apply(change, content, &view, &policy).unwrap();
                         // With the authority expired there is nothing left to trust.
-                        if step == Step::Rebuild {
+                        if change == Change::Rebuild {
                             given.clear();
                             bundle = CaBundle::default();
                         }
                         let signer = stored.cas.signing.ca.cert_der().clone();
                         given.push_back((stored.leaf.pair.summary().not_after, signer));
-                        prop_assert!(stored.leaf.pair.summary().not_after > now, "{step:?} leaves an expired certificate");
-                        content = Contents::Complete(stored);
+                        prop_assert!(stored.leaf.pair.summary().not_after > now, "{change:?} leaves an expired certificate");
+                        content = SecretContents::Complete(stored);
                     }
                 }
             }

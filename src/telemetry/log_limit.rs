@@ -16,12 +16,12 @@ pub const PERIOD: Duration = Duration::from_secs(10);
 
 /// Log lines of one kind.
 #[derive(Debug)]
-pub struct Complaints {
+pub struct LogLimit {
     message: &'static str,
     count: AtomicU64,
 }
 
-impl Complaints {
+impl LogLimit {
     /// Lines with this message.
     #[must_use]
     pub const fn new(message: &'static str) -> Self {
@@ -65,11 +65,11 @@ mod tests {
 
     #[test]
     fn the_first_few_lines_of_a_period_are_written() {
-        let complaints = Complaints::new("refused");
-        let written = || (0..100).filter(|_| complaints.admit()).count();
+        let limit = LogLimit::new("refused");
+        let written = || (0..100).filter(|_| limit.admit()).count();
         assert_eq!(written(), 5);
         assert_eq!(written(), 0);
-        complaints.summarize();
+        limit.summarize();
         assert_eq!(written(), 5);
     }
 
