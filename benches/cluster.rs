@@ -57,7 +57,7 @@ struct Args {
     /// Rounds; in each, every row is measured once.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Pods that are created in one go.
+    /// Pods that are created in one run.
     #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..))]
     pods: u32,
     /// Pods that are being created at once.
@@ -69,7 +69,7 @@ struct Args {
     /// Also write the tables into docs/performance.md.
     #[arg(long)]
     write: bool,
-    /// What `cargo bench` says.
+    /// `cargo bench` passes it.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -135,7 +135,7 @@ fn build_floor() -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--profile=dist", "--locked", "--bench=floor", "--message-format=json-render-diagnostics"]);
-    // What cargo says of this package to its own benchmarks would rebuild some dependencies.
+    // The variables that cargo sets for this benchmark would rebuild some dependencies.
     for (name, _) in
         env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
     {

@@ -1,7 +1,7 @@
 //! The floor that the benchmark measures the webhook against: the same listener, TLS, axum and JSON parser, and no decision.
 //!
 //! It reads a review's uid and allows. What the webhook costs above this is what deciding and logging cost. With a JSON Patch
-//! it answers `/mutate` with that, whatever it is asked. Run by `just bench` and `just bench-cluster`; never part of a normal
+//! it answers every `/mutate` with that. Run by `just bench` and `just bench-cluster`; never part of a normal
 //! build.
 
 use std::{
@@ -93,8 +93,8 @@ fn patch(file: &str) -> anyhow::Result<Patch> {
     Ok(BASE64_STANDARD.encode(text).leak())
 }
 
-/// Takes the address to listen on; where it shall not make a certificate of its own, the files of one; and where it shall patch,
-/// the file of a JSON Patch. Serves until it is killed.
+/// Takes the address to listen on; the files of a certificate, unless it is to create one; and the file of a JSON Patch, if it
+/// is to patch. Serves until it is killed.
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();

@@ -7,10 +7,10 @@ use super::page;
 const BEGIN: &str = "<!-- cluster: written by `just bench-cluster --write` -->";
 const END: &str = "<!-- cluster: end -->";
 
-/// What the API server asks.
+/// Which webhook the API server calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Variant {
-    /// Nobody.
+    /// No webhook.
     None,
     /// A server that decides nothing.
     Floor,
@@ -24,7 +24,7 @@ impl Variant {
     /// Every variant, in the order of the table.
     pub const ALL: [Self; 4] = [Self::None, Self::Floor, Self::PatchingFloor, Self::Webhook];
 
-    /// The namespace whose pods it is asked about.
+    /// The namespace of its pods.
     pub fn namespace(self) -> &'static str {
         match self {
             Self::None => "no-webhook",
@@ -79,7 +79,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What one go brought.
+/// The result of one run.
 pub struct Sample {
     /// Pods per second.
     pub rate: f64,
@@ -89,11 +89,11 @@ pub struct Sample {
     pub api_server: f64,
 }
 
-/// All of it.
+/// Everything that was measured.
 pub struct Report {
     /// By row and kind of pod, in the order of the rounds.
     pub samples: BTreeMap<(Variant, Kind), Vec<Sample>>,
-    /// Pods of one go.
+    /// Pods of one run.
     pub pods: u32,
     /// Pods that were being created at once.
     pub at_once: u32,

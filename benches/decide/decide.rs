@@ -29,8 +29,8 @@ fn credspec() -> Map<String, Value> {
     credspec.as_object().unwrap().clone()
 }
 
-/// A review of a pod that names a credential spec, padded to about `size` bytes with what the core steps over: fields as
-/// they stand in `managedFields`.
+/// A review of a pod that names a credential spec, padded to about `size` bytes with fields that the core skips, as in
+/// `managedFields`.
 fn review(contents: Option<&str>, size: usize) -> Vec<u8> {
     let field = json!({"f:spec": {"f:containers": {"k:{\"name\":\"iis\"}": {".": {}, "f:image": {}, "f:name": {}}}}});
     let padding = vec![field.clone(); size.saturating_sub(1000) / field.to_string().len()];

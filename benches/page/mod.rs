@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::Path, process::Command, thread};
 
-/// What it ran on.
+/// The machine that the benchmark ran on.
 pub fn machine() -> String {
     let field = |file: &str, name: &str| {
         let text = fs::read_to_string(file).unwrap_or_default();

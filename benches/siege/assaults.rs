@@ -15,14 +15,14 @@ mod bodies;
 mod floods;
 mod sockets;
 
-/// What an assault has before it.
+/// What an assault runs against.
 pub struct Target<'s> {
     pub client: Client,
     pub server: &'s Server,
     pub api: &'s SimulatedApi,
 }
 
-/// An assault, what an honest client asks meanwhile, and what both may cost.
+/// An assault, the requests of an honest client meanwhile, and what both may cost.
 pub struct Assault {
     pub name: &'static str,
     pub run: Run,
@@ -41,7 +41,7 @@ impl Assault {
     }
 }
 
-/// All of them.
+/// Every assault.
 pub fn all() -> Vec<Assault> {
     vec![
         Assault::new("none", |target| sockets::quiet(target).boxed()),

@@ -33,7 +33,7 @@ const MOUNTS: [(&str, &Files); 2] = [
     ),
 ];
 
-/// What a version calls its files.
+/// The names of a version's files.
 struct Files {
     limit: &'static str,
     peak: &'static str,

@@ -20,7 +20,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 /// How long an answer is waited for: longer than the API server does, so that what takes too long is seen.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What is said where there is no HTTP/2 to be misused.
+/// The outcome where the server does not offer HTTP/2.
 pub const NO_HTTP2: &str = "no HTTP/2 connection";
 
 /// The longest answer that is read, in bytes.

@@ -64,7 +64,7 @@ struct Args {
     /// Also write the table into docs/security.md.
     #[arg(long, conflicts_with = "words")]
     write: bool,
-    /// What `cargo bench` says.
+    /// `cargo bench` passes it.
     #[arg(long, hide = true)]
     bench: bool,
 }

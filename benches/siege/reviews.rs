@@ -41,7 +41,7 @@ pub fn unknown_names(number: usize, names: usize) -> Bytes {
     bytes(&pod(&json!({"serviceAccountName": account(0), "containers": (0..names).map(container).collect::<Value>()})))
 }
 
-/// Reviews that carry a text of this length wherever an author, or anybody who can connect, may put one.
+/// Reviews that carry a text of this length in each field that a pod's author, or any client, can set.
 pub fn long_texts(length: usize) -> Vec<Bytes> {
     let long = "a".repeat(length);
     let honest =

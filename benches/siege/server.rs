@@ -117,7 +117,7 @@ impl Drop for Server {
     }
 }
 
-/// Counts lines to the log's end, and says where the server listens.
+/// Counts lines until the log ends, and sends where the server listens.
 fn read_log(output: impl Read, log: &Mutex<Log>, say: &mpsc::Sender<(SocketAddr, SocketAddr)>) {
     for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
         let mut seen = log.lock().unwrap();

@@ -29,9 +29,9 @@ use crate::{
 /// Where it, or a webhook configuration, cannot be read.
 pub async fn inspect(args: InspectArgs, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
     let InspectArgs { tls_cert, tls_key, ca, secret, webhook_configuration } = args;
-    let mut input = Input::default();
     let file = |path: Option<PathBuf>| path.as_deref().map(files::read).transpose();
-    (input.cert, input.key, input.ca) = (file(tls_cert)?.unwrap_or_default(), file(tls_key)?, file(ca)?);
+    let (cert, key, ca) = (file(tls_cert)?.unwrap_or_default(), file(tls_key)?, file(ca)?);
+    let mut input = Input { cert, key, ca, configurations: Vec::new() };
     if secret.is_some() || !webhook_configuration.is_empty() {
         let api = ApiServer::from_environment().await.context("no cluster to ask")?;
         if let Some(secret) = &secret {

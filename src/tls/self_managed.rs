@@ -169,7 +169,7 @@ impl SelfManaged {
     }
 
     /// Reads the Secret and all configurations, publishes the CAs, serves the certificate, and makes at most one change.
-    /// Returns whether it took one: another may follow.
+    /// Returns whether it made one: another may follow.
     async fn round(&mut self, now: SystemTime) -> Result<bool, RoundError> {
         let name = self.settings.secret.clone();
         let found = secret::get(&self.api, &name).await?;

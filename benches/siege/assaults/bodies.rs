@@ -1,4 +1,4 @@
-//! Bodies that cost more than they weigh.
+//! Bodies that cost more than their size suggests.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,13 +15,13 @@ use crate::client::{Answer, PATIENCE, head, read_answer};
 /// How often an assault is repeated, so that an honest review falls into it.
 const ROUNDS: usize = 3;
 
-/// CPU time that reviews may cost whose clients have gone, in seconds.
+/// CPU time that reviews may cost whose clients have disconnected, in seconds.
 pub const LEFT_CPU_AIM: f64 = 2.0;
 
-/// How long clients wait before they go away.
+/// How long clients wait before they disconnect.
 const STAY: Duration = Duration::from_millis(100);
 
-/// How long the server may go on with what they left.
+/// How long the server may work on their reviews after that.
 const SETTLE_LIMIT: Duration = Duration::from_secs(40);
 
 /// Posts this many reviews at once, and again when all are answered.
@@ -39,7 +39,7 @@ pub async fn at_once(target: &Target<'_>, path: &'static str, body: Bytes, numbe
     vec![words.figure()]
 }
 
-/// Posts this many reviews at once, and goes away before they are answered.
+/// Posts this many reviews at once, and disconnects before they are answered.
 pub async fn left(target: &Target<'_>, path: &'static str, body: Bytes, number: usize) -> Vec<Figure> {
     let posts = (0..number).map(|_| {
         let (client, body) = (target.client.clone(), body.clone());
@@ -103,7 +103,7 @@ pub async fn over_the_limit(target: &Target<'_>, length: usize) -> Vec<Figure> {
     figures
 }
 
-/// How often which answer came.
+/// How many times each answer came.
 #[derive(Default)]
 pub struct Words(BTreeMap<String, usize>);
 

@@ -1,4 +1,4 @@
-//! Much of what is cheap: frames, lines for the log, questions for the API server.
+//! Large numbers of cheap requests: frames, lines for the log, calls to the API server.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const FRAMES_AIM: f64 = 0.25;
 /// Bytes of the longest log line: a few texts of 253 characters, and their names.
 const LINE_AIM: usize = 4096;
 
-/// Lines that repeated complaints may take.
+/// The log lines that repeated problems may cause.
 const LINES_AIM: usize = 60;
 
 /// Sends frames of each kind for a while at this rate, each in a packet of its own.
@@ -59,7 +59,7 @@ pub async fn frames(target: &Target<'_>, per_second: u32) -> Vec<Figure> {
     figures
 }
 
-/// Sends this frame until `end` or until the server closes; says how often.
+/// Sends this frame until `end` or until the server closes; returns how many were sent.
 async fn one_connection(client: &Client, frame: &[u8], per_second: u32, end: Instant) -> std::io::Result<u32> {
     let (mut from, mut to) = split(client.connect_http2().await?);
     let reading = tokio::spawn(async move {
@@ -99,7 +99,7 @@ pub async fn long_texts(target: &Target<'_>, length: usize, each: usize) -> Vec<
     ]
 }
 
-/// What the server complains of, over and over.
+/// Repeats requests that the server logs as refused.
 pub async fn complaints(target: &Target<'_>, each: usize) -> Vec<Figure> {
     let before = target.server.log().lines;
     let mut words = Words::default();
@@ -112,7 +112,7 @@ pub async fn complaints(target: &Target<'_>, each: usize) -> Vec<Figure> {
     vec![words.figure(), Figure::new(format!("{lines} log lines")).aim(LINES_AIM.to_string(), lines <= LINES_AIM)]
 }
 
-/// Asks for credential specs that do not exist.
+/// Names credential specs that do not exist.
 pub async fn unknown_names(target: &Target<'_>, number: usize, at_once: usize) -> Vec<Figure> {
     const NAMES: usize = 24;
     // One after the other, and before the first review: API servers keep their connections, and handshakes are another

@@ -1,4 +1,4 @@
-//! Connections that take a place and bring nothing.
+//! Connections that stay open without a request.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -31,7 +31,7 @@ const OPEN_LIMIT: Duration = Duration::from_secs(5);
 /// What an idle connection may cost, in KiB.
 const IDLE_AIM: f64 = 14.0;
 
-/// A record header that announces more than comes: the server waits for the rest.
+/// A record header that announces more than is sent: the server waits for the rest.
 const HALF_A_HELLO: &[u8] = &[22, 3, 1, 0, 200, 1, 0];
 
 /// Nothing: what the machine itself does to an honest client.
