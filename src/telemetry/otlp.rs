@@ -74,10 +74,10 @@ impl Endpoint {
 #[derive(Debug, Error)]
 pub enum OtlpError {
     /// TLS itself.
-    #[error("cannot set TLS up")]
+    #[error("cannot set up TLS")]
     Tls(#[source] rustls::Error),
     /// The endpoint, or another of the exporter's variables.
-    #[error("cannot set the exporter of traces up")]
+    #[error("cannot set up the exporter of traces")]
     Exporter(#[source] ExporterBuildError),
 }
 

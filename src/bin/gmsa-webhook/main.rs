@@ -101,7 +101,7 @@ async fn test(namespace: &str, enforcement: Enforcement) -> anyhow::Result<(Stri
 }
 
 async fn upgrade_crd() -> anyhow::Result<(String, Outcome)> {
-    let api = ApiServer::from_environment().await.context("no cluster with a CRD")?;
+    let api = ApiServer::from_environment().await.context("no cluster to upgrade")?;
     crd::upgrade(&api).await
 }
 
@@ -127,7 +127,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         }
         Backend::Cluster => {
             let api =
-                ApiServer::from_environment().await.context("no cluster to work for (--standalone DIR needs none)")?;
+                ApiServer::from_environment().await.context("no cluster to serve (--standalone DIR needs none)")?;
             let api = Arc::new(api);
             let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
             (Some(api), sources)
@@ -135,7 +135,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     };
     let served = Served::new();
     let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
-    let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set TLS up")?;
+    let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set up TLS")?;
 
     let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone())
         .strict_credential_specs(config.strict_credential_specs)

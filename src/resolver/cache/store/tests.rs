@@ -128,7 +128,7 @@ async fn an_object_that_a_list_lacks_is_unlisted_unless_it_is_newer_than_the_lis
 fn an_object_is_compared_by_name_and_version() {
     let mut store = listed();
     assert!(store.has("web", at(5)));
-    assert!(store.has("web", at(4)), "memory has heard of a later version");
+    assert!(store.has("web", at(4)), "memory has a later version");
     assert!(!store.has("web", at(6)));
     assert!(!store.has("other", at(5)));
     store.apply(name("opaque"), Entry { version: Version::parse("a"), contents: None });
