@@ -1,8 +1,8 @@
 //! Credential specs from memory, kept up to date by a watch; from the API server where memory cannot be trusted.
 //!
 //! Invariants: "not found" is never answered from memory; memory is trusted only while the watch is connected and was
-//! known to be right within [`TRUST`]; silence alone is no reason to doubt it, but it is verified (`verify`); a question that asks for
-//! the live object, or that memory has no answer to, reads the object once, and callers that ask at the same time share that
+//! known to be right within [`TRUST`]; a silent watch is still trusted, but verified (`verify`); a question that asks for
+//! the live object, or that memory cannot answer, reads the object once, and callers that ask at the same time share that
 //! read. What a read returns enters memory only by the rules of `Store`.
 
 use std::{

@@ -70,7 +70,7 @@ pub(super) struct Store {
     /// `None` until memory is compared with the API server, and again after a difference or a failed verification.
     verified: Option<Verified>,
     /// The object that a comparison found to differ, until an event of this object arrives.
-    doubted: Option<SpecName>,
+    differing: Option<SpecName>,
     /// Names of objects that reads found while there was no list. Only an administrator creates such objects, which bounds
     /// their number.
     found: HashSet<SpecName>,
@@ -117,18 +117,18 @@ impl Store {
     /// At `at` each object was as it is known.
     pub fn compared(&mut self, at: Instant) {
         self.verified = Some(Verified { confirmed: at, compared: at });
-        self.doubted = None;
+        self.differing = None;
     }
 
     /// The API server has another version of this object, or only one of the two has the object.
-    pub fn doubt(&mut self, name: SpecName) {
+    pub fn mark_differing(&mut self, name: SpecName) {
         self.verified = None;
-        self.doubted = Some(name);
+        self.differing = Some(name);
     }
 
-    /// Whether the object was doubted, and no event of it has arrived since.
-    pub fn is_doubted(&self, name: &SpecName) -> bool {
-        self.doubted.as_ref() == Some(name)
+    /// Whether the object was found to differ, and no event of it has arrived since.
+    pub fn is_differing(&self, name: &SpecName) -> bool {
+        self.differing.as_ref() == Some(name)
     }
 
     /// Memory could not be verified.
@@ -156,7 +156,7 @@ impl Store {
 
     /// An event: the object was added or changed.
     pub fn apply(&mut self, name: SpecName, entry: Entry) {
-        self.doubted.take_if(|doubted| *doubted == name);
+        self.differing.take_if(|differing| *differing == name);
         self.put(name, entry);
     }
 
@@ -168,7 +168,7 @@ impl Store {
 
     /// An event: the object was deleted; `version` is that of its deletion.
     pub fn remove(&mut self, name: &SpecName, version: Version) {
-        self.doubted.take_if(|doubted| doubted == name);
+        self.differing.take_if(|differing| differing == name);
         self.removals += 1;
         // It may have been created again, and read, before the event came.
         if !self.specs.get(name).is_some_and(|known| known.version.is_newer_than(version)) {
@@ -210,7 +210,7 @@ impl Store {
             };
             return;
         }
-        if self.is_doubted(name) {
+        if self.is_differing(name) {
             // A read would hide that the watch withholds what happened to the object.
             return;
         }

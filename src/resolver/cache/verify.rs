@@ -65,11 +65,11 @@ impl Verifier {
                     self.memory.change(|store| if each { store.compared(requested) } else { store.prolong(requested) });
                     return Ok(());
                 }
-                Ok(Some(name)) if self.memory.store().is_doubted(&name) => {
+                Ok(Some(name)) if self.memory.store().is_differing(&name) => {
                     return Err(WatchError::Stuck(format!("credential spec {} has changed", name.as_str())));
                 }
                 Ok(Some(name)) => {
-                    self.memory.change(|store| store.doubt(name));
+                    self.memory.change(|store| store.mark_differing(name));
                     GRACE
                 }
                 Err(WatchError::Failed(cause)) => {

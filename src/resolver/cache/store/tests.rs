@@ -96,15 +96,15 @@ async fn only_an_event_of_the_object_itself_explains_a_difference() {
         [|store, spec| store.apply(name(spec), entry(12)), |store, spec| store.remove(&name(spec), at(12))];
     for event in events {
         let mut store = listed();
-        store.doubt(name("web"));
+        store.mark_differing(name("web"));
         event(&mut store, "other");
         store.prolong(Instant::now());
         let before = store.before_read(&name("web"));
         store.after_read(&name("web"), before, &found(11));
-        assert!(store.is_doubted(&name("web")));
+        assert!(store.is_differing(&name("web")));
         assert!(!store.has("web", at(11)), "a read does not hide that there is no event");
         event(&mut store, "web");
-        assert!(!store.is_doubted(&name("web")));
+        assert!(!store.is_differing(&name("web")));
         assert!(!store.is_trusted(), "until each object has been compared again");
         store.compared(Instant::now());
         assert!(store.is_trusted());
