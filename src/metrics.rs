@@ -25,10 +25,10 @@ use prometheus_client::{
 mod labels;
 mod process;
 
-pub use labels::{AccessOutcome, CertificateStep, LookupOutcome, ReviewOutcome, ReloadOutcome, WatchState, path};
 use labels::{
     AccessLabels, CodeLabel, Labels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
 };
+pub use labels::{AccessOutcome, CertificateStep, LookupOutcome, ReloadOutcome, ReviewOutcome, WatchState, path};
 
 /// Every metric's name begins with it, but for those of the process.
 const PREFIX: &str = "gmsa_webhook";

@@ -6,8 +6,8 @@ use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
-mod log_limit;
 mod log;
+mod log_limit;
 mod log_once;
 pub mod otlp;
 

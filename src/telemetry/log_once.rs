@@ -58,7 +58,10 @@ mod tests {
         let mut problem = LogOnce::default();
         let mut logged = Vec::new();
         let mut check = |text: &str| problem.check(text.parse::<u8>(), |reason| logged.push(reason.to_owned()));
-        assert_eq!(["1", "x", "y", "", "x", "2", "x"].map(&mut check), [Some(1), None, None, None, None, Some(2), None]);
+        assert_eq!(
+            ["1", "x", "y", "", "x", "2", "x"].map(&mut check),
+            [Some(1), None, None, None, None, Some(2), None]
+        );
         assert_eq!(logged, [INVALID, EMPTY, INVALID, INVALID]);
         assert_eq!(problem.reason(), Some(INVALID));
         assert!(problem.resolve());

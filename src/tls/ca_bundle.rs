@@ -74,7 +74,11 @@ impl CaBundle {
     /// Removes the certificates for which `may_remove` is true, and appends those that are desired and missing. `None` where
     /// nothing changes.
     #[must_use]
-    pub fn revised(&self, desired: &Self, mut may_remove: impl FnMut(&CertificateDer<'static>) -> bool) -> Option<Self> {
+    pub fn revised(
+        &self,
+        desired: &Self,
+        mut may_remove: impl FnMut(&CertificateDer<'static>) -> bool,
+    ) -> Option<Self> {
         let kept = self.0.iter().filter(|cert| desired.contains(cert) || !may_remove(cert));
         let revised: Self = kept.chain(&desired.0).cloned().collect();
         (revised != *self).then_some(revised)

@@ -16,9 +16,8 @@ pub enum CertificatesError {
 
 /// Reads at least one certificate. Sections that are not certificates are skipped.
 pub(super) fn read(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, CertificatesError> {
-    let certs: Vec<_> = CertificateDer::pem_slice_iter(pem)
-        .collect::<Result<_, _>>()
-        .map_err(|_| CertificatesError::Damaged)?;
+    let certs: Vec<_> =
+        CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|_| CertificatesError::Damaged)?;
     if certs.is_empty() {
         return Err(CertificatesError::Missing);
     }

@@ -18,7 +18,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
     CaBundle, KeyPair, KeyPairError, Summary, Timestamp,
-    configurations::{ConfigurationName, Configuration},
+    configurations::{Configuration, ConfigurationName},
     crypto_provider,
 };
 

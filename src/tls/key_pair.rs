@@ -80,7 +80,8 @@ impl KeyPair {
     pub(super) fn at_any_time(cert_pem: &[u8], key_pem: &[u8]) -> Result<Self, KeyPairError> {
         let chain = chain(cert_pem)?;
         let key = key(key_pem)?;
-        let parsed: Vec<_> = chain.iter().flat_map(|der| X509Certificate::from_der(der)).map(|(_, cert)| cert).collect();
+        let parsed: Vec<_> =
+            chain.iter().flat_map(|der| X509Certificate::from_der(der)).map(|(_, cert)| cert).collect();
         let leaf = parsed.first().ok_or(CertificatesError::Missing)?;
         match parsed.iter().position(|cert| is_key_of(cert, key.as_ref())) {
             Some(0) => {}

@@ -20,7 +20,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
     CaBundle, Clock,
-    configurations::{ConfigurationName, Configuration, read, write},
+    configurations::{Configuration, ConfigurationName, read, write},
     files::{load_cas, log_invalid_cas},
     key_pair::CLOCK_SKEW,
     object::ObjectError,

@@ -34,7 +34,7 @@ use crate::{
 pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
 use contents::{Certificates, SecretContents, read};
 pub use plan::IssuancePolicy;
-use plan::{Observed, Change, apply, next_change};
+use plan::{Change, Observed, apply, next_change};
 pub use secret::{ROTATE_ANNOTATION, SecretName, get};
 
 /// How many rounds may follow each other without a pause.

@@ -1,10 +1,6 @@
 //! The public fields of a certificate.
 
-use std::{
-    fmt,
-    net::IpAddr,
-    time::SystemTime,
-};
+use std::{fmt, net::IpAddr, time::SystemTime};
 
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use x509_parser::prelude::{GeneralName, X509Certificate};

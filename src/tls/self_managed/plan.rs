@@ -13,7 +13,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::contents::{Cas, Certificates, SecretContents, Leaf, RetiredCa, SigningCa};
+use super::contents::{Cas, Certificates, Leaf, RetiredCa, SecretContents, SigningCa};
 use crate::tls::{
     CaBundle,
     issue::{BACKDATED, Ca, IssueError},
