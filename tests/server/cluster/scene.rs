@@ -77,11 +77,14 @@ impl Scene {
         time::pause();
         let mut elapsed = Duration::ZERO;
         loop {
-            // Both sides run on this thread: each round lets all that is ready go on, and then looks at the sockets. A
-            // sleep would let the paused clock jump.
+            // Both sides run on this thread: each round lets all that is ready go on, looks at the sockets, and lets the
+            // shortest timers end. A sleep would let the paused clock jump.
             let (mut quiet, mut sent) = (0, 0);
-            while quiet < 100 {
-                yield_now().await;
+            while quiet < 10 {
+                for _ in 0..20 {
+                    yield_now().await;
+                }
+                time::advance(Duration::from_millis(1)).await;
                 let before = std::mem::replace(&mut sent, self.api.bytes_sent());
                 quiet = if self.api.is_idle() && before == sent { quiet + 1 } else { 0 };
             }
