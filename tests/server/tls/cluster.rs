@@ -232,7 +232,7 @@ impl Load {
                         Ok(()) => _ = answered.fetch_add(1, Ordering::Relaxed),
                         Err(error) => failures.lock().unwrap().push(format!("replica {lane}, {plural}: {error}")),
                     }
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    tokio::time::sleep(Duration::from_millis(30)).await;
                 }
             });
         }
