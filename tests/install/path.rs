@@ -1,7 +1,7 @@
 //! The whole path with the tool alone: from the account in the directory, as PowerShell prints it, to pods that carry what a
 //! changed credential spec says; and the fields that the API server refuses in a Windows pod.
 
-use gmsa_core::admission::pod::fields::{FIELDS, Field};
+use gmsa_core::admission::pod::fields::{self, LinuxField};
 use serde_json::{Value, json};
 
 use crate::{
@@ -256,7 +256,7 @@ fn the_api_server_refuses_in_windows_pods_what_the_list_says() {
     let of_container =
         ["allowPrivilegeEscalation", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem"];
     let mut otherwise = Vec::new();
-    for Field { path, is_refused, .. } in FIELDS.iter().filter(|field| field.is_refused) {
+    for LinuxField { path, is_refused, .. } in fields::all().filter(|field| field.is_refused) {
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": "default"},
             "spec": {"os": {"name": "windows"}, "containers": [{"name": "a", "image": "a"}]},

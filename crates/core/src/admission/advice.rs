@@ -6,7 +6,7 @@ use super::{
     Review,
     pod::{
         Pod,
-        fields::{self, Found, Unfit},
+        fields::{self, Occurrence, Unsupported},
     },
     warning::{Warnings, text},
 };
@@ -71,18 +71,18 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
 /// More warnings, for a workload that is applied or a file that is checked, but not for each creation of a pod.
 /// `replicas` is how many pods there will be, where that is known.
 #[must_use]
-pub fn advise_template(pod: &Pod, unfit: &Unfit, replicas: Option<u64>) -> Vec<Advice> {
+pub fn advise_template(pod: &Pod, unsupported: &Unsupported, replicas: Option<u64>) -> Vec<Advice> {
     if pod.is_linux() || !pod.uses_gmsa() {
         return Vec::new();
     }
     let is_host_process = pod.slots().any(|slot| slot.host_process == Some(true));
-    let matters = |found: &&Found| {
+    let matters = |found: &&Occurrence| {
         let is_of_the_host = is_host_process && found.field.path == "hostNetwork";
         !is_of_the_host && (!found.is_false || (pod.is_windows() && found.field.is_refused))
     };
     let mut advice: Vec<Advice> =
-        unfit.fields.iter().filter(matters).map(|found| linux_only(found, pod.is_windows())).collect();
-    for (kind, index, owner) in &unfit.on_nano_server {
+        unsupported.fields.iter().filter(matters).map(|found| linux_only(found, pod.is_windows())).collect();
+    for (kind, index, owner) in &unsupported.on_nano_server {
         let mut slots = pod.slots();
         let pod_user = slots.next().and_then(|slot| slot.run_as_user);
         let slot = slots.find(|slot| slot.kind == *kind && slot.index == *index);
@@ -101,12 +101,12 @@ pub fn advise_template(pod: &Pod, unfit: &Unfit, replicas: Option<u64>) -> Vec<A
 /// Reads what [`advise_template`] needs to know of a Pod.
 ///
 /// # Errors
-/// Where the text is not JSON, or a list is none.
-pub fn unfit(json: &str) -> Result<Unfit, serde_json::Error> {
+/// Where the text is not JSON, or one of its lists is not a list.
+pub fn unsupported(json: &str) -> Result<Unsupported, serde_json::Error> {
     fields::read(json)
 }
 
-fn linux_only(found: &Found, is_windows: bool) -> Advice {
+fn linux_only(found: &Occurrence, is_windows: bool) -> Advice {
     let (place, names) = match &found.container {
         None => ("the pod".to_owned(), Vec::new()),
         Some((kind, name)) => (format!("{kind} {{}}"), vec![name.as_str()]),

@@ -1,7 +1,14 @@
 //! A Pod, as far as admission cares.
 //!
-//! [`Pod::slots`] is the only walk over the slots: code that lists the kinds of containers anywhere else is wrong. What
-//! always holds: a Pod takes at most as much memory as [`MAX_SLOTS`] slots and the texts in them.
+//! [`Pod::slots`] is the only walk over the slots; [`fields`] walks over the same lists for fields that Windows does not have,
+//! and reads no slot. No other code lists the kinds of containers. Invariants: a Pod takes at most as much memory as
+//! [`MAX_SLOTS`] slots and the texts in them.
+//!
+//! A new kind of slot is an entry in each of these:
+//! - [`SlotKind`], with its `Display` and its [`SlotKind::field`];
+//! - `Spec`, [`Pod::has_too_many_slots`], [`Pod::slots`] and `Pod::bytes_kept` in this file;
+//! - `Spec` and `Spec::containers` in `fields/wire.rs`;
+//! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add.
 
 use serde::{Deserialize, Deserializer};
 
@@ -232,6 +239,18 @@ impl Pod {
     pub fn has_hostname(&self) -> bool {
         self.hostname().is_some()
     }
+}
+
+/// Reads the `spec` of a Pod, as far as `S` knows it.
+fn spec_of<'de, S: Default + Deserialize<'de>>(json: &'de str) -> Result<S, serde_json::Error> {
+    #[derive(Deserialize)]
+    #[serde(bound = "S: Default + Deserialize<'de>")]
+    struct WithSpec<S> {
+        #[serde(default, deserialize_with = "null_is_default")]
+        spec: Object<S>,
+    }
+    let Object(WithSpec { spec: Object(spec) }) = serde_json::from_str(json)?;
+    Ok(spec)
 }
 
 fn walk(kind: SlotKind, containers: &Containers) -> impl Iterator<Item = Slot<'_>> {

@@ -77,7 +77,7 @@ pub(super) fn decide(review: &Review, facts: &Facts) -> (AllowReason, Vec<String
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
     let template = review.workload.as_ref();
-    let beside = template.map(|workload| advice::advise_template(pod, workload.unfit(), workload.replicas()));
+    let beside = template.map(|workload| advice::advise_template(pod, workload.unsupported(), workload.replicas()));
     for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {
         warnings.push(advice.rule, &advice.text);
     }

@@ -14,7 +14,7 @@ use crate::output::{Place, Report};
 use gmsa_cluster::manifests::Document;
 use gmsa_core::admission::{
     Denial, Review, Webhook,
-    advice::{Advice, advise, advise_template, unfit},
+    advice::{Advice, advise, advise_template, unsupported},
     pod::{Pod, Slot, SlotRef},
     workload::template_pointer,
 };
@@ -151,8 +151,8 @@ async fn try_check(
         report.add(subject.finding(rules::of_denial(denial.label()), "/spec", denial.to_string()));
     }
     // What cannot be read in these fields is a matter of the API server.
-    let unfit = unfit(&subject.pod.to_string()).unwrap_or_default();
-    for advice in advise(pod).into_iter().chain(advise_template(pod, &unfit, subject.replicas())) {
+    let unsupported = unsupported(&subject.pod.to_string()).unwrap_or_default();
+    for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, subject.replicas())) {
         report.add(advised(subject, advice));
     }
     refers(subject, pod, surroundings, report).await;

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Deserializer};
 
+use super::spec_of;
 use crate::json::{Object, Text, fold, null_is_default, string};
 
 /// What the fields say.
@@ -20,19 +21,13 @@ pub(super) struct Placement {
 
 /// Reads the placement of a Pod.
 pub(super) fn read(json: &str) -> Result<Placement, serde_json::Error> {
-    let Object(Pod { spec: Object(spec) }) = serde_json::from_str(json)?;
+    let spec: Spec = spec_of(json)?;
     let required = &spec.affinity.node_affinity.required;
     Ok(Placement {
         on_windows: spec.node_selector.os == Some(OsName { is_windows: true }) || required.on_windows(),
         on_a_build: spec.node_selector.build.is_some() || required.on_a_build(),
         by_runtime_class: spec.runtime_class_name.is_some_and(|class| !class.is_empty()),
     })
-}
-
-#[derive(Deserialize)]
-struct Pod {
-    #[serde(default, deserialize_with = "null_is_default")]
-    spec: Object<Spec>,
 }
 
 #[derive(Default, Deserialize)]
