@@ -22,7 +22,7 @@ mod turns;
 use backoff::jittered;
 pub use client::ClientError;
 pub use turns::CallKind;
-use turns::{Crowded, Turns};
+use turns::{QueueFull, Turns};
 
 /// The largest answer that is read, in bytes: etcd refuses objects far below it, and lists are read in pages.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
@@ -60,7 +60,7 @@ pub enum CallError {
     NoTurn(CallKind, Duration),
     /// The queue is full, so the call is not made.
     #[error("too many other calls to the API server are waiting, of which {} are made at once: try again", .0.limit())]
-    Crowded(CallKind),
+    QueueFull(CallKind),
     /// The API server took all the time there was.
     #[error("no answer from the API server within {}", Seconds(*.0))]
     TimedOut(Duration),
@@ -205,7 +205,7 @@ impl ApiServer {
         let attempt = |request| async {
             let turn = timeout_at(deadline, self.turns(kind).turn(namespace)).await;
             let turn = turn.map_err(|_| CallError::NoTurn(kind, deadline - asked))?;
-            let turn = turn.map_err(|Crowded| CallError::Crowded(kind))?;
+            let turn = turn.map_err(|QueueFull| CallError::QueueFull(kind))?;
             let answer = timeout_at(deadline, self.send(request)).await;
             drop(turn);
             answer.unwrap_or_else(|_| Err(CallError::TimedOut(deadline - asked)))

@@ -17,7 +17,7 @@ pub mod rbac;
 
 /// Whether a subject may use a credential spec, and who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Authorization {
     pub fact: UseFact,
     pub source: Source,
 }
@@ -25,11 +25,11 @@ pub struct Verdict {
 /// Answers whether a service account holds the verb `use` on a credential spec, in its own namespace.
 pub trait Authorizer: Send + Sync + 'static {
     /// Asks. Never takes longer than until `deadline`; a time-out is [`UseFact::Failed`].
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict>;
+    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Authorization>;
 }
 
 impl<T: Authorizer + ?Sized> Authorizer for Arc<T> {
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict> {
+    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Authorization> {
         (**self).may_use(subject, spec, deadline)
     }
 }

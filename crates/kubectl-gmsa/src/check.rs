@@ -26,13 +26,14 @@ use gmsa_cluster::{
 };
 use gmsa_core::diagnostic::{Diagnostic, Severity};
 
+mod admit;
 mod facts;
 mod fix;
 mod pods;
 mod surroundings;
-mod verdict;
 
-use facts::Source;
+use facts::FactFinder;
+use pods::CheckedPod;
 use surroundings::Surroundings;
 
 /// What to check, against what.
@@ -65,8 +66,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     report.extend(problems);
     report.extend(foreign);
     let patched = block_on(async {
-        let (mut source, mut surroundings, namespace) = source(options, connection, &documents, &mut report).await?;
-        Ok(check(&documents, &mut source, &mut surroundings, &namespace, &mut report).await)
+        let (mut finder, mut surroundings, namespace) = sources(options, connection, &documents, &mut report).await?;
+        Ok(check(&documents, &mut finder, &mut surroundings, &namespace, &mut report).await)
     })?;
     let outcome = report.outcome();
     if options.patched {
@@ -79,18 +80,18 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 }
 
 /// Where the facts come from, and the namespace of objects that name none.
-async fn source(
+async fn sources(
     options: &Options,
     connection: &Connection,
     documents: &[Document],
     report: &mut Report,
-) -> anyhow::Result<(Source, Surroundings, String)> {
+) -> anyhow::Result<(FactFinder, Surroundings, String)> {
     if options.live {
         let cluster = Arc::new(connection.cluster().await?);
         let resolver: Arc<dyn Resolver> = Arc::new(Live::new(Arc::clone(&cluster.api)));
         let authorizer: Arc<dyn Authorizer> = Arc::new(AccessReviews::new(Arc::clone(&cluster.api)));
         let namespace = cluster.namespace.clone();
-        return Ok((Source::new(resolver, authorizer), Surroundings::of_cluster(cluster), namespace));
+        return Ok((FactFinder::new(resolver, authorizer), Surroundings::of_cluster(cluster), namespace));
     }
     let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
     let documents = match &state {
@@ -107,7 +108,7 @@ async fn source(
     report.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
     let namespace = connection.offline_namespace().to_owned();
     let surroundings = Surroundings::of_files(documents, &namespace);
-    Ok((Source::new(Arc::new(specs), Arc::new(rbac)), surroundings, namespace))
+    Ok((FactFinder::new(Arc::new(specs), Arc::new(rbac)), surroundings, namespace))
 }
 
 /// What the linter does not find, because it checks each credential spec alone.
@@ -139,7 +140,7 @@ fn refused(problem: Diagnostic) -> Diagnostic {
 /// Checks each document, and gives those that would be stored otherwise, by their place.
 async fn check(
     documents: &[Document],
-    source: &mut Source,
+    finder: &mut FactFinder,
     surroundings: &mut Surroundings,
     namespace: &str,
     report: &mut Report,
@@ -148,8 +149,8 @@ async fn check(
     for (place, document) in documents.iter().enumerate() {
         if credspec::is_credential_spec(document) {
             report.extend(credspec::findings(document));
-        } else if let Some(pod) = pods::Subject::of(document, namespace)
-            && let Some(stored) = pods::check(&pod, source, surroundings, report).await
+        } else if let Some(pod) = CheckedPod::of(document, namespace)
+            && let Some(stored) = pods::check(&pod, finder, surroundings, report).await
         {
             patched.insert(place, stored);
         }

@@ -20,7 +20,7 @@ use gmsa_core::credspec::{
     GROUP, KIND,
     generate::{Domain, Draft, Plugin},
     lint,
-    plugin::{Known, Parts},
+    plugin::{InputParts, KnownPlugin},
 };
 use gmsa_core::diagnostic::{Diagnostic, Location, Position, Severity, printable::one_line};
 
@@ -108,13 +108,13 @@ struct PluginOptions {
 
 impl PluginOptions {
     /// The parts that were given, each with the plugin that takes them.
-    fn parts(&self) -> impl Iterator<Item = (Known, Parts)> {
+    fn parts(&self) -> impl Iterator<Item = (KnownPlugin, InputParts)> {
         let azure = self.azure_object_id.clone().zip(self.azure_secret_uri.clone());
         let rancher = self.rancher_namespace.clone().zip(self.rancher_secret.clone());
         [
-            azure.map(|(object_id, secret_uri)| (Known::Azure, Parts::Azure { object_id, secret_uri })),
-            self.aws_credential_arn.clone().map(|credential_arn| (Known::Aws, Parts::Aws { credential_arn })),
-            rancher.map(|(namespace, secret)| (Known::Rancher, Parts::Rancher { namespace, secret })),
+            azure.map(|(object_id, secret_uri)| (KnownPlugin::Azure, InputParts::Azure { object_id, secret_uri })),
+            self.aws_credential_arn.clone().map(|credential_arn| (KnownPlugin::Aws, InputParts::Aws { credential_arn })),
+            rancher.map(|(namespace, secret)| (KnownPlugin::Rancher, InputParts::Rancher { namespace, secret })),
         ]
         .into_iter()
         .flatten()
@@ -127,7 +127,7 @@ impl PluginOptions {
                 None => Ok(None),
             };
         };
-        let known = Known::ALL
+        let known = KnownPlugin::ALL
             .into_iter()
             .find(|known| known.word().eq_ignore_ascii_case(typed) || known.guid().eq_ignore_ascii_case(typed));
         if let Some((other, _)) = self.parts().find(|(of, _)| Some(*of) != known) {
@@ -141,11 +141,11 @@ impl PluginOptions {
     }
 }
 
-fn missing_parts(known: Known) -> &'static str {
+fn missing_parts(known: KnownPlugin) -> &'static str {
     match known {
-        Known::Azure => "--azure-object-id and --azure-secret-uri, or --plugin-input",
-        Known::Aws => "--aws-credential-arn, or --plugin-input",
-        Known::Rancher => "--rancher-namespace and --rancher-secret, or --plugin-input",
+        KnownPlugin::Azure => "--azure-object-id and --azure-secret-uri, or --plugin-input",
+        KnownPlugin::Aws => "--aws-credential-arn, or --plugin-input",
+        KnownPlugin::Rancher => "--rancher-namespace and --rancher-secret, or --plugin-input",
     }
 }
 

@@ -70,13 +70,13 @@ impl ServiceAccount {
 }
 
 /// The objects that grant one credential spec to one service account.
-pub(super) struct Grant<'a> {
+pub(super) struct GrantObjects<'a> {
     pub spec: &'a str,
     pub namespace: &'a str,
     pub service_account: &'a str,
 }
 
-impl Grant<'_> {
+impl GrantObjects<'_> {
     /// This name and the binding's follow from the grant, so that granting twice changes nothing.
     fn role(&self) -> String {
         format!("gmsa-use-{}", self.spec)
@@ -183,7 +183,7 @@ subjects:
 /// # Errors
 /// Where the cluster cannot be asked, or refuses.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let grant = Grant {
+    let grant = GrantObjects {
         spec: options.credspec.as_str(),
         namespace: &options.serviceaccount.namespace,
         service_account: &options.serviceaccount.name,
@@ -202,7 +202,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })
 }
 
-async fn apply_grant(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     apply(cluster, &grant.role_path(), &grant.role_object(), dry_run).await.context("cannot apply the ClusterRole")?;
     let binding = grant.binding_object();
     apply(cluster, &grant.binding_path(), &binding, dry_run).await.context("cannot apply the RoleBinding")?;
@@ -223,7 +223,7 @@ async fn apply(cluster: &Cluster, path: &str, object: &Value, dry_run: &DryRun) 
 }
 
 /// Deletes the binding, and says where another one still gives the permission.
-async fn revoke(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     let (binding, suffix) = (grant.binding(), dry_run.suffix());
     // RBAC is evaluated here and not by an access review: the API server's authorizer notices a deletion a moment later.
     let Manifests { documents, .. } =
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_what_is_applied() {
-        let grant = Grant { spec: "web.1", namespace: "no", service_account: "1" };
+        let grant = GrantObjects { spec: "web.1", namespace: "no", service_account: "1" };
         let printed: Vec<Value> = serde_saphyr::from_multiple(&grant.yaml()).unwrap();
         assert_eq!(printed, [grant.role_object(), grant.binding_object()]);
     }

@@ -33,8 +33,8 @@ mod exec;
 mod steps;
 
 use answer::Answer;
-use exec::Executor;
-use steps::{Step, User};
+use exec::{Execution, Executor};
+use steps::{ProcessUser, Step};
 
 /// Which container, and how.
 #[derive(Debug, Args)]
@@ -119,23 +119,23 @@ async fn ask(
     service: Option<&str>,
     checks: &mut Vec<Check>,
 ) -> anyhow::Result<()> {
-    let mut user = User::Other;
+    let mut user = ProcessUser::Other;
     for step in Step::ALL {
         let Some(command) = step.command(identity, user, service) else { continue };
         progress::doing(&format!("running {} in the container", command.join(" ")));
         let answer = match executor.run(&command).await? {
-            exec::Outcome::Answer(answer) => answer,
-            exec::Outcome::Refused(found) => {
+            Execution::Answer(answer) => answer,
+            Execution::Refused(found) => {
                 checks.push(Check::found(CONTAINER, *found));
                 return Ok(());
             }
-            exec::Outcome::NotStarted(why) => {
+            Execution::NotStarted(why) => {
                 let text = format!("{} could not be run: {why}", command.join(" "));
                 let fix = "use an image that has this command, such as one on Server Core";
                 checks.push(Check::found(step.about(), Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix)));
                 continue;
             }
-            exec::Outcome::TimedOut => {
+            Execution::TimedOut => {
                 let limit = executor.limit.as_secs();
                 let text = format!("{} did not end within {limit} s", command.join(" "));
                 checks.push(Check::found(step.about(), Diagnostic::new(&rules::NO_ANSWER, text)));
@@ -143,7 +143,7 @@ async fn ask(
             }
         };
         if step == Step::User {
-            user = User::of(&answer);
+            user = ProcessUser::of(&answer);
         }
         let check = step.check(&answer, identity, &command);
         let is_cause = check.severity() == Some(Severity::Error);

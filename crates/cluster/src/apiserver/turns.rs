@@ -72,15 +72,15 @@ pub(super) struct Turn<'t> {
 
 /// Too many calls of the kind wait already.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Crowded;
+pub(super) struct QueueFull;
 
-impl From<TryAcquireError> for Crowded {
+impl From<TryAcquireError> for QueueFull {
     fn from(_: TryAcquireError) -> Self {
         Self
     }
 }
 
-impl From<AcquireError> for Crowded {
+impl From<AcquireError> for QueueFull {
     /// Does not happen: these semaphores are never closed.
     fn from(_: AcquireError) -> Self {
         Self
@@ -95,7 +95,7 @@ impl Turns {
 
     /// Waits for a turn, unless too many calls wait already. First for one of the namespace's share: calls that wait for
     /// that do not block other namespaces.
-    pub async fn turn(&self, namespace: Option<&str>) -> Result<Turn<'_>, Crowded> {
+    pub async fn turn(&self, namespace: Option<&str>) -> Result<Turn<'_>, QueueFull> {
         let place = self.places.try_acquire()?;
         let share = match namespace {
             Some(namespace) => Some(self.share(namespace).acquire_owned().await?),
@@ -133,7 +133,7 @@ mod tests {
         for turn in &mut waiting {
             assert!(turn.now_or_never().is_none());
         }
-        assert_eq!(turns.turn(None).now_or_never().unwrap().unwrap_err(), Crowded);
+        assert_eq!(turns.turn(None).now_or_never().unwrap().unwrap_err(), QueueFull);
         // A call that is no longer waited for leaves its place to another.
         waiting.pop();
         assert!(turns.turn(None).now_or_never().is_none());

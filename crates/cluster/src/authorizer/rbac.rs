@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::time::Instant;
 
-use super::{Authorizer, Verdict};
+use super::{Authorizer, Authorization};
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
     credspec::SpecName,
@@ -21,7 +21,7 @@ mod objects;
 mod rule;
 
 pub use rule::Access;
-use rule::Rule;
+use rule::PolicyRule;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +90,7 @@ pub struct Binding {
     pub role: String,
     pub holders: Vec<Holder>,
     /// The role's rules; `None` where there is no such role.
-    rules: Option<Arc<[Arc<Rule>]>>,
+    rules: Option<Arc<[Arc<PolicyRule>]>>,
 }
 
 impl Binding {
@@ -188,7 +188,7 @@ impl Rbac {
 }
 
 impl Authorizer for Rbac {
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, _: Instant) -> BoxFuture<'a, Verdict> {
+    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
         let user = User { name: &subject.user(), groups: &subject.groups() };
         let access = Access::to_use(spec, &subject.namespace);
         let fact = if self.allows(&user, &access).is_some() {
@@ -196,7 +196,7 @@ impl Authorizer for Rbac {
         } else {
             UseFact::Denied { reason: self.missing_roles(&user, access.namespace) }
         };
-        ready(Verdict { fact, source: Source::Files }).boxed()
+        ready(Authorization { fact, source: Source::Files }).boxed()
     }
 }
 

@@ -37,7 +37,7 @@ const HOST_COVERS: [&str; 5] = ["cifs", "http", "w3svc", "wins", "www"];
 /// Checks an account that has to serve clients under these service principal names.
 #[must_use]
 pub fn account(account: &Account, services: &[String]) -> Vec<Diagnostic> {
-    let mut found = Found { list: Vec::new(), account };
+    let mut found = Findings { list: Vec::new(), account };
     found.incomplete();
     found.name();
     found.class();
@@ -72,7 +72,7 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
             ..Diagnostic::new(&rules::ACCOUNT_DIFFERS, problem)
         }];
     };
-    let mut found = Found { list: Vec::new(), account };
+    let mut found = Findings { list: Vec::new(), account };
     let listed = spec.pointer("/credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts").and_then(Value::as_array);
     let names = listed.into_iter().flatten().map(|entry| text(entry, "/Name"));
     if !names.clone().any(|listed| listed.eq_ignore_ascii_case(&account.sam)) {
@@ -104,12 +104,12 @@ fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
 }
 
 /// What was found on one account.
-struct Found<'a> {
+struct Findings<'a> {
     list: Vec<Diagnostic>,
     account: &'a Account,
 }
 
-impl Found<'_> {
+impl Findings<'_> {
     fn add(
         &mut self,
         rule: &'static Rule,

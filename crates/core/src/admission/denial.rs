@@ -207,7 +207,7 @@ impl Denial {
 
     words! {
         /// A static word for logs, metrics and audit annotations.
-        label, REASONS {
+        reason, REASONS {
             Self::UnexpectedKind(_) | Self::NotACredentialSpec(_) => "unexpected-kind",
             Self::CredentialSpecWrong(_) => "credential-spec-wrong",
             Self::UnexpectedOperation(_) => "unexpected-operation",

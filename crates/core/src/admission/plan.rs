@@ -84,17 +84,17 @@ impl<'r> Plan<'r> {
         let decides_about_pods = matches!(self.steps, Steps::Mutate(_) | Steps::Validate(_));
         let (verdict, not_enforced, reason) = match outcome {
             Err(denial) if !(decides_about_pods && self.enforcement.allows(&denial)) => {
-                let reason = denial.label();
+                let reason = denial.reason();
                 (Verdict::Denied(denial), Vec::new(), reason)
             }
             Err(denial) => {
-                let reason = denial.label();
+                let reason = denial.reason();
                 (Verdict::WouldDeny { denial: denial.clone(), patch: None }, vec![denial], reason)
             }
             Ok(Admitted { reason, patch, not_enforced }) => match not_enforced.first().cloned() {
                 None => (Verdict::Allowed(patch), not_enforced, reason.as_str()),
                 Some(denial) => {
-                    let reason = denial.label();
+                    let reason = denial.reason();
                     (Verdict::WouldDeny { denial, patch }, not_enforced, reason)
                 }
             },

@@ -29,7 +29,7 @@ pub struct Domain {
 /// An entry of `GroupManagedServiceAccounts`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct Account {
+pub struct ScopedAccount {
     /// The account's SAM name.
     pub name: String,
     /// The domain's DNS or NetBIOS name.
@@ -76,7 +76,7 @@ pub struct Draft {
     /// The domain.
     pub domain: Domain,
     /// The accounts that the host may fetch.
-    pub accounts: Vec<Account>,
+    pub accounts: Vec<ScopedAccount>,
     /// The plugin, where hosts are not joined to the domain.
     pub plugin: Option<Plugin>,
 }
@@ -134,7 +134,7 @@ impl Draft {
     #[must_use]
     pub fn new(name: String, account: String, domain: Domain, additional: &[String], plugin: Option<Plugin>) -> Self {
         let both = |name: &String| {
-            [&domain.dns, &domain.netbios].map(|scope| Account { name: name.clone(), scope: scope.clone() })
+            [&domain.dns, &domain.netbios].map(|scope| ScopedAccount { name: name.clone(), scope: scope.clone() })
         };
         let accounts = std::iter::once(&account).chain(additional).flat_map(both).collect();
         Self { name, account, domain, accounts, plugin }
@@ -164,7 +164,7 @@ impl Draft {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Directory {
-            group_managed_service_accounts: Vec<Account>,
+            group_managed_service_accounts: Vec<ScopedAccount>,
             host_account_config: Option<Plugin>,
         }
         let Written { domain_join_config: join, active_directory_config: directory } =

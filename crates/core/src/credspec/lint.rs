@@ -26,32 +26,32 @@ const MAX_FINDINGS: usize = 64;
 /// Checks a whole `GMSACredentialSpec` object. The findings come in the order of the fields that they are about.
 #[must_use]
 pub fn object(object: &Value) -> Vec<Diagnostic> {
-    let mut report = Report::default();
+    let mut findings = Findings::default();
     let Some(object) = object.as_object() else {
-        report.add(Severity::Error, &rules::OBJECT, "", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
-        return report.findings;
+        findings.add(Severity::Error, &rules::OBJECT, "", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
+        return findings.0;
     };
-    api_version(&mut report, object);
-    name(&mut report, object.get("metadata"));
-    report.unknown_keys("", object, &["apiVersion", "kind", "metadata", "credspec"]);
+    api_version(&mut findings, object);
+    name(&mut findings, object.get("metadata"));
+    findings.unknown_keys("", object, &["apiVersion", "kind", "metadata", "credspec"]);
     match object.get("credspec") {
         None | Some(Value::Null) => {
-            report.add(Severity::Error, &rules::CREDSPEC, "credspec", "is missing", NOTHING_TO_EXPAND, WRITE_NEW);
+            findings.add(Severity::Error, &rules::CREDSPEC, "credspec", "is missing", NOTHING_TO_EXPAND, WRITE_NEW);
         }
-        Some(Value::Object(credspec)) => contents(&mut report, credspec),
+        Some(Value::Object(credspec)) => contents(&mut findings, credspec),
         Some(_) => {
-            report.add(Severity::Error, &rules::CREDSPEC, "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
+            findings.add(Severity::Error, &rules::CREDSPEC, "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
         }
     }
-    report.findings
+    findings.0
 }
 
 /// What is wrong with an object whose `credspec` is too large to be read.
 #[must_use]
 pub fn too_large() -> Vec<Diagnostic> {
-    let mut report = Report::default();
+    let mut findings = Findings::default();
     let problem = format!("is longer than {} KiB or holds more than {MAX_VALUES} values", MAX_BYTES / 1024);
-    report.add(
+    findings.add(
         Severity::Error,
         &rules::SIZE,
         "credspec",
@@ -59,7 +59,7 @@ pub fn too_large() -> Vec<Diagnostic> {
         NOT_ACCEPTED,
         "fewer accounts, a shorter PluginInput",
     );
-    report.findings
+    findings.0
 }
 
 const NOT_ACCEPTED: &str = "the API server refuses every pod that carries it";
@@ -67,10 +67,10 @@ const NOTHING_TO_EXPAND: &str = "pods that name this credential spec are refused
 const WRITE_NEW: &str =
     "kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json";
 
-fn api_version(report: &mut Report, object: &Map<String, Value>) {
+fn api_version(findings: &mut Findings, object: &Map<String, Value>) {
     if object.get("apiVersion").and_then(Value::as_str) == Some("windows.k8s.io/v1alpha1") {
         let (problem, why) = ("is deprecated", "a later version of the custom resource may no longer serve it");
-        report.add(
+        findings.add(
             Severity::Warning,
             &rules::API_VERSION,
             "apiVersion",
@@ -81,7 +81,7 @@ fn api_version(report: &mut Report, object: &Map<String, Value>) {
     }
 }
 
-fn name(report: &mut Report, metadata: Option<&Value>) {
+fn name(findings: &mut Findings, metadata: Option<&Value>) {
     let field = |name| metadata.and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default();
     let name = field("name");
     if is_dns_subdomain(name) || (name.is_empty() && !field("generateName").is_empty()) {
@@ -93,7 +93,7 @@ fn name(report: &mut Report, metadata: Option<&Value>) {
         (format!("{} is not a lower-case DNS subdomain", quote(name)), format!("name: {}", suggest_name(name)))
     };
     let why = "the API server refuses to create an object of this name";
-    report.add(Severity::Error, &rules::NAME, "metadata.name", problem, why, remedy);
+    findings.add(Severity::Error, &rules::NAME, "metadata.name", problem, why, remedy);
 }
 
 /// The nearest name that Kubernetes takes: what the generator calls a credential spec after its account.
@@ -106,29 +106,29 @@ pub fn suggest_name(name: &str) -> String {
     if labels.is_empty() { "gmsa".to_owned() } else { labels.join(".") }
 }
 
-fn contents(report: &mut Report, credspec: &Map<String, Value>) {
+fn contents(findings: &mut Findings, credspec: &Map<String, Value>) {
     const ROOT: &str = "credspec";
     if Contents::of(credspec).text().len() > MAX_CONTENTS_BYTES {
         let problem = format!("is longer than {} KiB when printed as JSON", MAX_CONTENTS_BYTES / 1024);
-        report.add(Severity::Error, &rules::SIZE, ROOT, problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
+        findings.add(Severity::Error, &rules::SIZE, ROOT, problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
     }
-    report.unknown_keys(ROOT, credspec, &["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig"]);
-    cms_plugins(report, credspec.get("CmsPlugins"));
-    let join = report.section("credspec.DomainJoinConfig", credspec.get("DomainJoinConfig"));
-    let join = domain::check(report, join);
-    let directory = report.section("credspec.ActiveDirectoryConfig", credspec.get("ActiveDirectoryConfig"));
+    findings.unknown_keys(ROOT, credspec, &["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig"]);
+    cms_plugins(findings, credspec.get("CmsPlugins"));
+    let join = findings.section("credspec.DomainJoinConfig", credspec.get("DomainJoinConfig"));
+    let join = domain::check(findings, join);
+    let directory = findings.section("credspec.ActiveDirectoryConfig", credspec.get("ActiveDirectoryConfig"));
     if let Some(directory) = directory {
-        report.unknown_keys(
+        findings.unknown_keys(
             "credspec.ActiveDirectoryConfig",
             directory,
             &["GroupManagedServiceAccounts", "HostAccountConfig"],
         );
-        accounts::check(report, directory.get("GroupManagedServiceAccounts"), &join);
-        plugin::check(report, directory.get("HostAccountConfig"));
+        accounts::check(findings, directory.get("GroupManagedServiceAccounts"), &join);
+        plugin::check(findings, directory.get("HostAccountConfig"));
     }
 }
 
-fn cms_plugins(report: &mut Report, plugins: Option<&Value>) {
+fn cms_plugins(findings: &mut Findings, plugins: Option<&Value>) {
     let problem = match plugins {
         None | Some(Value::Null) => "is missing",
         Some(Value::Array(plugins)) if plugins.iter().any(|plugin| plugin == "ActiveDirectory") => return,
@@ -136,7 +136,7 @@ fn cms_plugins(report: &mut Report, plugins: Option<&Value>) {
         Some(_) => "is not a list",
     };
     let why = "Windows ignores the rest of the credential spec and the container starts without the account";
-    report.add(
+    findings.add(
         Severity::Error,
         &rules::CMS_PLUGINS,
         "credspec.CmsPlugins",
@@ -148,14 +148,12 @@ fn cms_plugins(report: &mut Report, plugins: Option<&Value>) {
 
 /// The findings so far.
 #[derive(Default)]
-struct Report {
-    findings: Vec<Diagnostic>,
-}
+struct Findings(Vec<Diagnostic>);
 
 const CANNOT_START: &str = "Windows cannot read the credential spec: the container does not start";
 const PRUNED: &str = "kubectl refuses it, and for other clients the API server drops it silently";
 
-impl Report {
+impl Findings {
     fn add(
         &mut self,
         severity: Severity,
@@ -165,8 +163,8 @@ impl Report {
         consequence: &'static str,
         remedy: impl Into<String>,
     ) {
-        if self.findings.len() < MAX_FINDINGS {
-            self.findings.push(Diagnostic {
+        if self.0.len() < MAX_FINDINGS {
+            self.0.push(Diagnostic {
                 severity,
                 field: field.to_owned(),
                 consequence: Some(consequence),

@@ -1,6 +1,6 @@
 //! What to do about a denial: a command to run, or the YAML to write.
 
-use crate::grant::Grant;
+use crate::grant::GrantObjects;
 use gmsa_core::{
     admission::{Denial, pod::Slot},
     credspec::{is_dns_subdomain, lint::suggest_name},
@@ -14,7 +14,7 @@ pub(super) fn fix(denial: &Denial, slot: &Slot<'_>, namespace: &str, service_acc
             return None;
         }
         Denial::NotAuthorized { spec, .. } => {
-            let yaml = Grant { spec: spec.as_str(), namespace, service_account }.yaml();
+            let yaml = GrantObjects { spec: spec.as_str(), namespace, service_account }.yaml();
             format!(
                 "# or: kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{service_account} --apply\n{yaml}"
             )

@@ -36,7 +36,7 @@ pub(super) struct Executor {
 }
 
 /// How a command ended.
-pub(super) enum Outcome {
+pub(super) enum Execution {
     /// It ended by itself.
     Answer(Answer),
     /// It did not begin: the image does not have it, or it may not be run.
@@ -52,18 +52,18 @@ impl Executor {
     ///
     /// # Errors
     /// Where the connection broke.
-    pub(super) async fn run(&self, command: &[String]) -> anyhow::Result<Outcome> {
-        let Ok(answered) = timeout(self.limit, self.exec(command)).await else { return Ok(Outcome::TimedOut) };
+    pub(super) async fn run(&self, command: &[String]) -> anyhow::Result<Execution> {
+        let Ok(answered) = timeout(self.limit, self.exec(command)).await else { return Ok(Execution::TimedOut) };
         answered
     }
 
-    async fn exec(&self, command: &[String]) -> anyhow::Result<Outcome> {
+    async fn exec(&self, command: &[String]) -> anyhow::Result<Execution> {
         let pods: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let attach = AttachParams::default().container(&self.container).stdin(false).stdout(true).stderr(true);
         let mut process = match pods.exec(&self.pod, command, &attach).await {
             Ok(process) => process,
             Err(Error::Api(status)) => {
-                return Ok(Outcome::Refused(Box::new(self.refused(status.code, &status.message))));
+                return Ok(Execution::Refused(Box::new(self.refused(status.code, &status.message))));
             }
             Err(error) => return Err(error).context("the API server does not let commands run in the container"),
         };
@@ -73,10 +73,10 @@ impl Executor {
         let printed = format!("{stdout}\n{stderr}");
         Ok(match status {
             None => anyhow::bail!("the connection to the container broke off"),
-            Some(status) if status.status.as_deref() == Some("Success") => Outcome::Answer(Answer { exit: 0, printed }),
+            Some(status) if status.status.as_deref() == Some("Success") => Execution::Answer(Answer { exit: 0, printed }),
             Some(status) => match exit_code(&status) {
-                Some(exit) => Outcome::Answer(Answer { exit, printed }),
-                None => Outcome::NotStarted(Quoted::bare(&status.message.unwrap_or_default()).to_string()),
+                Some(exit) => Execution::Answer(Answer { exit, printed }),
+                None => Execution::NotStarted(Quoted::bare(&status.message.unwrap_or_default()).to_string()),
             },
         })
     }

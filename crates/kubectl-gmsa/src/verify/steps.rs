@@ -29,7 +29,7 @@ pub(super) enum Step {
 
 /// The user of a process in the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum User {
+pub(super) enum ProcessUser {
     /// SYSTEM or NETWORK SERVICE, which act as the account on the network.
     ActsAsAccount,
     /// `ContainerAdministrator`, which may look into the logon session of SYSTEM.
@@ -38,7 +38,7 @@ pub(super) enum User {
     Other,
 }
 
-impl User {
+impl ProcessUser {
     /// The SIDs are those of Microsoft's page on securing Windows containers, and the well-known ones ([MS-DTYP] 2.4.2.4).
     pub(super) fn of(answer: &Answer) -> Self {
         match answer.sid() {
@@ -76,14 +76,14 @@ impl Step {
     }
 
     /// The command; `None` where this user's answer would say nothing of the account.
-    pub(super) fn command(self, identity: &Identity, user: User, service: Option<&str>) -> Option<Vec<String>> {
+    pub(super) fn command(self, identity: &Identity, user: ProcessUser, service: Option<&str>) -> Option<Vec<String>> {
         let Identity { domain, account } = identity;
         let record = format!("_ldap._tcp.dc._msdcs.{domain}.");
         let ticket = |of: &str| match user {
-            User::ActsAsAccount => Some(vec!["klist".to_owned(), "get".to_owned(), of.to_owned()]),
+            ProcessUser::ActsAsAccount => Some(vec!["klist".to_owned(), "get".to_owned(), of.to_owned()]),
             // The logon session of SYSTEM.
-            User::Administrator => Some(["klist", "-li", "0x3e7", "get", of].map(str::to_owned).to_vec()),
-            User::Other => None,
+            ProcessUser::Administrator => Some(["klist", "-li", "0x3e7", "get", of].map(str::to_owned).to_vec()),
+            ProcessUser::Other => None,
         };
         let words: Vec<&str> = match self {
             Self::User => vec!["whoami", "/user"],

@@ -13,7 +13,7 @@ use std::{
 use gmsa_core::diagnostic::Diagnostic;
 use kube::core::{Expression, Selector, SelectorExt as _};
 
-use super::Rule;
+use super::PolicyRule;
 use crate::manifests::Field;
 
 /// The most aggregated roles, since the work grows with their square.
@@ -23,13 +23,13 @@ pub(super) const MAX_AGGREGATED: usize = 128;
 #[derive(Debug)]
 pub(super) struct ClusterRole {
     pub labels: BTreeMap<String, String>,
-    pub rules: Vec<Arc<Rule>>,
+    pub rules: Vec<Arc<PolicyRule>>,
     /// Where it is aggregated: the roles whose rules it has instead are those that any selector matches.
     pub selectors: Option<Vec<Selector>>,
 }
 
 /// The rules of every `ClusterRole`, by name.
-pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, Arc<[Arc<Rule>]>> {
+pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, Arc<[Arc<PolicyRule>]>> {
     let own = |name: &str| roles.get(name).into_iter().flat_map(|role| &role.rules).cloned();
     let sources = sources(roles);
     let all = |name: &str| match sources.get(name) {

@@ -26,7 +26,7 @@ impl<'a> Access<'a> {
 
 /// One rule of a role. One for `nonResourceURLs` names no group and no resource here, and so covers no object.
 #[derive(Clone, Debug)]
-pub(super) struct Rule {
+pub(super) struct PolicyRule {
     /// The verbs; `*` is all of them.
     pub verbs: Vec<String>,
     /// The API groups; `*` is all of them.
@@ -37,7 +37,7 @@ pub(super) struct Rule {
     pub names: Vec<String>,
 }
 
-impl Rule {
+impl PolicyRule {
     /// Whether the rule covers `access`.
     pub fn allows(&self, access: &Access<'_>) -> bool {
         let any_or = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);

@@ -38,7 +38,7 @@ fn binding(kind: &str, name: &str, role: &str, subjects: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_verdict_is_allowed_or_denied_and_comes_from_files() {
+async fn an_answer_is_allowed_or_denied_and_comes_from_files() {
     let spec = SpecName::parse("web").unwrap();
     let past = Instant::now() - Duration::from_secs(1);
     let account = "{kind: ServiceAccount, name: app, namespace: prod}";
@@ -60,8 +60,8 @@ async fn a_verdict_is_allowed_or_denied_and_comes_from_files() {
         (subject("test", "app"), denied(None)),
     ];
     for (subject, fact) in cases {
-        let verdict = rbac.may_use(&subject, &spec, past).await;
-        assert_eq!(verdict, Verdict { fact, source: Source::Files }, "{subject:?}");
+        let answer = rbac.may_use(&subject, &spec, past).await;
+        assert_eq!(answer, Authorization { fact, source: Source::Files }, "{subject:?}");
     }
 }
 
