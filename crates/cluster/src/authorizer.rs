@@ -1,4 +1,4 @@
-//! May this subject `use` that credential spec?: the trait, and what it answers.
+//! Whether a subject may `use` a credential spec: the trait, and its answer.
 //!
 //! Invariants: an answer comes by the deadline; a check that could not be made is never an approval.
 
@@ -15,7 +15,7 @@ use gmsa_core::{
 pub mod access_review;
 pub mod rbac;
 
-/// Whether a subject may use a credential spec, and who says so.
+/// Whether a subject may use a credential spec, and from where this is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authorization {
     pub fact: UseFact,

@@ -30,7 +30,7 @@ pub struct Manifests {
 }
 
 impl Manifests {
-    /// Adds what was read elsewhere.
+    /// Adds the contents of another text.
     pub fn extend(&mut self, more: Self) {
         self.documents.extend(more.documents);
         self.problems.extend(more.problems);

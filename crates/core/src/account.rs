@@ -1,6 +1,6 @@
 //! A group Managed Service Account, as `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json` prints it.
 //!
-//! Pure. Invariants: an account is read whatever else the directory says about it; a property that was not printed
+//! Pure. Invariants: properties that are not checked are ignored; a property that was not printed
 //! is [`None`], which is different from one that is empty.
 
 use serde_json::{Map, Value};
@@ -51,7 +51,7 @@ pub enum ReadError {
         "entry {0} has no SamAccountName: not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`"
     )]
     NotAnAccount(usize),
-    /// A list without end.
+    /// More than [`MAX_ACCOUNTS`].
     #[error("more than {MAX_ACCOUNTS} accounts")]
     TooMany,
 }

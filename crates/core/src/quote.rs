@@ -1,8 +1,8 @@
-//! Texts from outside, fit for a message.
+//! Quotes a text from outside for a message.
 
 use std::fmt;
 
-/// A text from a pod, fit for a message: in quotes, control characters escaped, at most 253 characters.
+/// A text from a pod, as it is put into a message: in quotes, control characters escaped, at most 253 characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quoted(String);
 

@@ -70,7 +70,7 @@ pub(super) struct Turn<'t> {
     _share: Option<OwnedSemaphorePermit>,
 }
 
-/// Too many calls of the kind wait already.
+/// Too many calls of the kind are waiting.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct QueueFull;
 
@@ -81,7 +81,7 @@ impl From<TryAcquireError> for QueueFull {
 }
 
 impl From<AcquireError> for QueueFull {
-    /// Does not happen: these semaphores are never closed.
+    /// Never happens: these semaphores are not closed.
     fn from(_: AcquireError) -> Self {
         Self
     }
@@ -93,7 +93,7 @@ impl Turns {
         Self { all: Semaphore::new(kind.limit()), places, share: kind.share(), namespaces: Mutex::default() }
     }
 
-    /// Waits for a turn, unless too many calls wait already. First for one of the namespace's share: calls that wait for
+    /// Waits for a turn, unless too many calls are waiting. First for one of the namespace's share: calls that wait for
     /// that do not block other namespaces.
     pub async fn turn(&self, namespace: Option<&str>) -> Result<Turn<'_>, QueueFull> {
         let place = self.places.try_acquire()?;

@@ -31,7 +31,7 @@ pub struct User<'a> {
     pub groups: &'a [String],
 }
 
-/// To whom a binding gives a role.
+/// A subject of a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
     User(String),
@@ -103,7 +103,7 @@ impl Binding {
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
     pub binding: &'a Binding,
-    /// Whom it names: an entry of its holders.
+    /// An entry of its holders.
     pub holder: &'a Holder,
 }
 
@@ -119,7 +119,7 @@ impl fmt::Display for Grant<'_> {
     }
 }
 
-/// Roles and bindings, ready to be asked.
+/// The roles and bindings.
 #[derive(Debug, Default)]
 pub struct Rbac {
     roles: usize,
@@ -154,14 +154,14 @@ impl Rbac {
         })
     }
 
-    /// Everything that gives anybody `access`.
+    /// Every grant of `access`, to any holder.
     pub fn grants<'a>(&'a self, access: &'a Access<'a>) -> impl Iterator<Item = Grant<'a>> {
         let bindings = self.bindings_in(access.namespace).filter(|binding| binding.allows(access));
         bindings.flat_map(|binding| binding.holders.iter().map(move |holder| Grant { binding, holder }))
     }
 
-    /// Why a denial may be a mistake: the roles that bindings of `user` refer to and that do not exist, as the API server
-    /// reports them; `None` where there are none, and then it gives no reason at all.
+    /// The reason of a denial: the roles that bindings of `user` refer to and that do not exist, as the API server reports
+    /// them; `None` where there are none.
     #[must_use]
     pub fn missing_roles(&self, user: &User<'_>, namespace: Option<&str>) -> Option<String> {
         let mut missing: Vec<String> = Vec::new();

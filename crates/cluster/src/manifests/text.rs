@@ -1,4 +1,4 @@
-//! A text to documents: numbers them, opens lists, and insists on an `apiVersion` and a `kind`.
+//! Splits a text into documents, numbers them, opens lists, and requires an `apiVersion` and a `kind`.
 
 use std::{num::NonZero, sync::Arc, thread};
 
@@ -97,8 +97,8 @@ fn split(file: usize, text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// Cuts away what follows a `...`: at most comments, and directives for the next document, which say nothing that a manifest
-/// could need.
+/// Cuts away what follows a `...`: at most comments, and directives for the next document, which a manifest does not
+/// need.
 fn without_directives(part: &str) -> &str {
     match part.find("\n...") {
         Some(end) if matches!(part.as_bytes().get(end + 4), None | Some(b'\n' | b'\r' | b' ' | b'\t')) => {
@@ -155,7 +155,7 @@ impl Reader<'_> {
             return;
         };
         if lists == MAX_LISTS {
-            return self.problem(line, format!("expected at most {MAX_LISTS} lists in each other"));
+            return self.problem(line, format!("expected at most {MAX_LISTS} nested lists"));
         }
         let of = (!item_kind.is_empty()).then(|| (api_version, item_kind.to_owned()));
         match node.into_items() {

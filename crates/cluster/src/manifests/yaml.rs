@@ -1,6 +1,6 @@
-//! YAML text to values that remember their lines.
+//! Reads YAML into values, each with its line.
 //!
-//! Invariants: scalars mean what they mean to `kubectl` (`yes` is a boolean, `010` is 8), a duplicate key is an
+//! Invariants: scalars are read as `kubectl` reads them (`yes` is a boolean, `010` is 8), a duplicate key is an
 //! error, and anchors cannot expand a small text without bound.
 
 use std::{
@@ -19,7 +19,7 @@ use serde_saphyr::{
 /// What one text may hold.
 #[derive(Debug)]
 pub(super) struct Limits {
-    /// Mappings and lists in each other.
+    /// Nested mappings and lists.
     pub levels: usize,
     /// Mappings, lists and scalars.
     pub nodes: usize,
@@ -29,7 +29,7 @@ pub(super) struct Limits {
     pub repeated_bytes: usize,
 }
 
-/// More than any honest manifest holds.
+/// More than any real manifest holds.
 pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024 };
 
 /// A value and its line.
@@ -174,8 +174,8 @@ fn options(text: &str, limits: &Limits) -> Options {
 
 fn describe(error: &Error, text: &str, limits: &Limits) -> String {
     match error {
-        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands twice"),
-        Error::DuplicateMappingKey { key: None, .. } => "a key stands twice".to_owned(),
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("duplicate key {key:?}"),
+        Error::DuplicateMappingKey { key: None, .. } => "duplicate key".to_owned(),
         Error::NullIntoString { .. } => "expected a key, found null".to_owned(),
         Error::NonFiniteFloat { value, .. } => format!("expected a finite number, found {value}"),
         Error::AliasReplayLimitExceeded { .. } => {

@@ -1,6 +1,6 @@
 //! What makes an account wrong, before a host asks the domain for its password.
 //!
-//! Pure. Invariants: nothing is said about a property that was not printed but that it was not; whatever is quoted is
+//! Pure. Invariants: a property that was not printed is not checked, and is reported as missing; each quoted text is
 //! escaped and cut.
 
 use serde_json::Value;
@@ -243,7 +243,7 @@ impl Findings<'_> {
         }
     }
 
-    /// Says where a fact about the account is another than the credential spec's.
+    /// Reports a domain of the account that differs from that of the credential spec.
     fn same(&mut self, field: &str, own: Option<&str>, key: &str, spec: &str, name: &Quoted) {
         let Some(own) = own.filter(|own| !own.eq_ignore_ascii_case(spec)) else { return };
         let problem =

@@ -1,6 +1,6 @@
-//! What deserves a warning in a pod that uses GMSA: it will be admitted, but may not get its identity.
+//! Warnings about a pod that uses GMSA: it is admitted, but may not get its identity.
 //!
-//! Warnings, never denials: each of these can be meant.
+//! Warnings, never denials: each of these can be intended.
 
 use super::{
     Review,
@@ -24,7 +24,7 @@ pub struct Advice {
     pub severity: Severity,
     /// The place in the pod that it is about, as a JSON Pointer (RFC 6901).
     pub pointer: String,
-    /// What to tell the user, short enough for a warning.
+    /// The message, short enough for a warning.
     pub text: String,
 }
 

@@ -1,6 +1,6 @@
 //! Why a request is admitted.
 
-/// Why a request is admitted: a static word for logs, metrics and audit annotations.
+/// Why a request is admitted: the reason in logs, metrics and audit annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AllowReason {
     /// No slot that counts for this request names a credential spec or carries contents.
@@ -31,7 +31,7 @@ pub enum AllowReason {
 
 impl AllowReason {
     words! {
-        /// The word for logs, metrics and audit annotations.
+        /// The reason in logs, metrics and audit annotations.
         as_str, REASONS {
             Self::NoGmsa => "no-gmsa",
             Self::Linux => "linux",

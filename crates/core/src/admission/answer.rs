@@ -72,8 +72,8 @@ impl Review {
                 patch,
             },
         };
-        // Writing strings and numbers into memory has no error to report. Were there one, the rest is missing: the API server
-        // takes that for no answer, and denies.
+        // Writing strings and numbers into memory has no error to report. If there were one, the rest would be missing, and the
+        // API server would deny the request.
         let _ = serde_json::to_writer(&mut body, &answer);
         body
     }

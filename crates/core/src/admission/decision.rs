@@ -35,7 +35,7 @@ impl Verdict {
 pub struct Decision {
     /// Whether the request is admitted.
     pub verdict: Verdict,
-    /// Why, as a static word.
+    /// Why: [`AllowReason::as_str`] or [`Denial::reason`].
     pub reason: &'static str,
     /// The credential specs that the decision is about.
     pub specs: Vec<SpecName>,

@@ -1,4 +1,4 @@
-//! Every way to say no: the message for the user, the HTTP code of the status, and a static word for logs and metrics.
+//! Every denial: the message for the user, the HTTP code of the status, and the reason for logs and metrics.
 //!
 //! The messages and codes are those of the Go webhook where it had one. None of them quotes a contents text, and
 //! every text from a pod is quoted, escaped and cut.
@@ -127,7 +127,7 @@ pub enum Denial {
         slot: SlotRef,
         /// The credential spec that they should match.
         spec: SpecName,
-        /// In what way they differ.
+        /// How they differ.
         difference: Difference,
     },
     /// A name without contents.
@@ -206,7 +206,7 @@ impl Denial {
     }
 
     words! {
-        /// A static word for logs, metrics and audit annotations.
+        /// The reason in logs, metrics and audit annotations.
         reason, REASONS {
             Self::UnexpectedKind(_) | Self::NotACredentialSpec(_) => "unexpected-kind",
             Self::CredentialSpecWrong(_) => "credential-spec-wrong",

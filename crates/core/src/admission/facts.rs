@@ -83,7 +83,7 @@ pub enum UseFact {
     Failed(Failure),
 }
 
-/// What was found out for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
+/// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
 #[derive(Debug, Default)]
 pub struct Facts {
     /// The credential specs.

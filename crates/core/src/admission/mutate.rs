@@ -14,12 +14,12 @@ use super::{
 };
 use crate::credspec::SpecName;
 
-/// What is to be done for one review.
+/// What to do for one review.
 #[derive(Debug, Default)]
 pub(super) struct Expansion<'p> {
     /// The slots to expand, with the credential specs that they name.
     slots: Vec<(Slot<'p>, SpecName)>,
-    /// What no fact can admit, in the order of the slots.
+    /// The denials that depend on no fact, in the order of the slots.
     refused: Vec<Denial>,
     hostname: bool,
     reason: Option<AllowReason>,

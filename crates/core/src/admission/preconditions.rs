@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{credspec::SpecName, quote::Quoted};
 
-/// Denies what neither webhook is made for: another kind, an operation without a new object.
+/// Denies what neither webhook reviews: another kind, an operation without a new object.
 pub(super) fn expect_pod(review: &Review) -> Result<&Pod, Denial> {
     if !review.is_pod() {
         return Err(Denial::UnexpectedKind(Quoted::bare(&review.kind)));
@@ -23,7 +23,7 @@ pub(super) fn expect_pod(review: &Review) -> Result<&Pod, Denial> {
     }
 }
 
-/// Denies a pod that names more credential specs than any honest pod does, before anything is looked up.
+/// Denies a pod that names more than [`MAX_SPECS_PER_POD`] credential specs, before anything is looked up.
 pub(super) fn bound_names(pod: &Pod) -> Result<(), Denial> {
     let all = || pod.slots().filter_map(|slot| slot.name);
     // Nearly every pod has so few that duplicates need not be removed.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{GROUP, KIND, VERSION, plugin::text_of_object};
 
-/// The domain, as `DomainJoinConfig` wants to know it.
+/// The domain, as `DomainJoinConfig` describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Domain {
     /// Its DNS name.
@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for Plugin {
     }
 }
 
-/// A credential spec that is to be written.
+/// A credential spec to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
     /// The object's name.
@@ -81,7 +81,7 @@ pub struct Draft {
     pub plugin: Option<Plugin>,
 }
 
-/// Why a file is not what it was said to be.
+/// Why a file cannot be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Not the output of `Get-ADDomain | ConvertTo-Json`.
@@ -263,8 +263,8 @@ impl Draft {
     }
 }
 
-/// A text as a YAML scalar: plain where no YAML reader could take it for something else, else as a JSON string, which is
-/// a YAML one too.
+/// A text as a YAML scalar: plain where every YAML parser reads it as this text, otherwise as a JSON string, which is valid
+/// YAML.
 #[must_use]
 pub fn scalar(text: &str) -> String {
     const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];

@@ -20,7 +20,7 @@ mod accounts;
 mod domain;
 mod plugin;
 
-/// The most findings on one credential spec: enough for any honest mistake, a bound for a hostile object.
+/// The most findings on one credential spec: more than any mistake causes; a bound for hostile objects.
 const MAX_FINDINGS: usize = 64;
 
 /// Checks a whole `GMSACredentialSpec` object. The findings come in the order of the fields that they are about.
@@ -96,7 +96,7 @@ fn name(findings: &mut Findings, metadata: Option<&Value>) {
     findings.add(Severity::Error, &rules::NAME, "metadata.name", problem, why, remedy);
 }
 
-/// The nearest name that Kubernetes takes: what the generator calls a credential spec after its account.
+/// The nearest valid name: the generator names a credential spec after its account.
 #[must_use]
 pub fn suggest_name(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c.to_ascii_lowercase() } else { '-' };
@@ -222,7 +222,7 @@ impl Findings {
     }
 }
 
-/// Whether `key` is `known` in other letters, with one letter more, less, other or two swapped.
+/// Whether `key` is `known` in another case, or with one letter added, removed or changed, or two swapped.
 fn is_typo(key: &str, known: &str) -> bool {
     let (a, b) = (key.to_ascii_lowercase().into_bytes(), known.to_ascii_lowercase().into_bytes());
     let head = a.iter().zip(&b).take_while(|(a, b)| a == b).count();

@@ -21,10 +21,9 @@ pub enum KnownPlugin {
 const CREDENTIAL_ARN: &str = "credentialArn";
 
 impl KnownPlugin {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Azure, Self::Aws, Self::Rancher];
 
-    /// The word that people type.
+    /// Its name on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

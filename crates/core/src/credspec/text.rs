@@ -1,6 +1,6 @@
 //! The contents text: JSON exactly as Go's `encoding/json` prints a `map[string]interface{}`.
 //!
-//! Pods created by the Go webhook and by this one must carry the same bytes, so this is a protocol, not a taste: keys
+//! Pods created by the Go webhook and by this one must carry the same bytes: keys
 //! sorted by their bytes at every level, no spaces, `<`, `>`, `&`, U+2028 and U+2029 escaped (Go's `HTMLEscape`), numbers
 //! as Go prints an `int64` or a `float64`. `serde_json` agrees in all but the escapes and the numbers.
 

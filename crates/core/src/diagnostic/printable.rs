@@ -1,4 +1,4 @@
-//! Text from files and clusters, made safe to print: it can neither steer a terminal nor forge a line.
+//! Text from files and clusters, made safe to print: it contains no terminal control and no line break.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -43,7 +43,7 @@ pub fn json(text: &str) -> String {
     out
 }
 
-/// Whether a character is not seen, or changes how others are seen.
+/// Whether a character is invisible, or changes how others are shown.
 fn hides(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::Severity::{self, Error, Note, Warning};
 
-/// Something that must hold, or is better so.
+/// Something that must or should hold.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Its name in output: lower-case words joined by hyphens. It never changes.
@@ -15,7 +15,7 @@ pub struct Rule {
     pub severity: Severity,
     /// What is wrong where it is broken: one sentence.
     pub title: &'static str,
-    /// What to do then.
+    /// What to do about it.
     pub remedy: &'static str,
 }
 

@@ -22,8 +22,8 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 impl Rbac {
     /// Takes the roles and bindings among `documents`; other kinds are skipped. A `Role` or `RoleBinding` without a
-    /// namespace is in `default`. Of the roles that every cluster has, `cluster-admin` is known; the others give no right
-    /// on credential specs. What the API server would refuse is left out, as in a cluster, and reported.
+    /// namespace is in `default`. Of the roles that every cluster has, `cluster-admin` is known; the others grant
+    /// nothing on credential specs. What the API server would refuse is left out, as in a cluster, and reported.
     #[must_use]
     pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut objects = Objects::default();
@@ -126,7 +126,7 @@ fn object_name(field: &Field<'_>) -> Result<String, Diagnostic> {
     Ok(name.to_owned())
 }
 
-/// The role of all rights, with the label that the API server gives to its own roles.
+/// The role with all permissions, with the label that the API server gives to its own roles.
 fn cluster_admin() -> ClusterRole {
     let all = || vec!["*".to_owned()];
     ClusterRole {

@@ -9,7 +9,7 @@ mod wire;
 
 use wire::{Container, SecurityContext, Set};
 
-/// The most fields of one pod that are kept: enough for any honest mistake, a bound for a hostile object.
+/// The most fields of one pod that are kept: more than any mistake sets; a bound for hostile objects.
 const MAX_FOUND: usize = 64;
 
 /// A field that Windows does not have, or not with every value.

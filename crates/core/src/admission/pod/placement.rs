@@ -1,6 +1,6 @@
 //! Where a pod may land, as far as its own spec says: the fields that keep it on Windows nodes.
 //!
-//! Only what the scheduler must honour counts: a preference is no placement. Invariants: lists become flags while
+//! Only what the scheduler must honour counts: a preference does not. Invariants: lists become flags while
 //! they are read, so that none of them takes memory.
 
 use serde::{Deserialize, Deserializer};

@@ -12,7 +12,7 @@ use crate::diagnostic::rules::{self, Rule};
 const PATH: &str = "credspec.ActiveDirectoryConfig.GroupManagedServiceAccounts";
 const RULE: &Rule = &rules::ACCOUNTS;
 
-/// More entries than any host fetches: the rest is not checked.
+/// The most entries that are checked.
 const MAX_ENTRIES: usize = 64;
 
 pub(super) fn check(findings: &mut Findings, value: Option<&Value>, join: &Join<'_>) {

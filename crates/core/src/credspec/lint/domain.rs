@@ -1,4 +1,4 @@
-//! `DomainJoinConfig`: the domain, in its five spellings, and the account in one.
+//! `DomainJoinConfig`: the names and IDs of the domain, and the account.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::{
 const PATH: &str = "credspec.DomainJoinConfig";
 const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
 
-/// What other parts are compared with: the names that are there and have no fault of their own.
+/// What other parts are compared with: the names that are valid.
 #[derive(Default)]
 pub(super) struct Join<'v> {
     /// `DnsName`
@@ -102,7 +102,7 @@ fn machine_account<'v>(findings: &mut Findings, value: Option<&'v Value>) -> Opt
 
 const ACCOUNT_REMEDY: &str = "(Get-ADServiceAccount NAME).SamAccountName.TrimEnd('$')";
 
-/// The name of an account: the SAM name alone. Says whether it is one.
+/// Checks the name of an account, which must be the SAM name alone; returns whether it is.
 pub(super) fn account_name(findings: &mut Findings, field: &str, name: &str) -> bool {
     const WHY: &str =
         "the host asks the domain for an account of this name and finds none: the container does not start";
