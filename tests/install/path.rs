@@ -175,7 +175,7 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
         "\
 warning[contents-outdated] Deployment shop/web
   1 of its pods carry other contents than their credential spec has now: {}
-  so: they keep what they were made with until they are replaced
+  so: they keep their contents until they are replaced
   fix: kubectl gmsa outdated --restart, or: kubectl rollout restart deployment/web --namespace shop
 
 1 warning in 1 object

@@ -1,4 +1,4 @@
-//! `account lint`: what is wrong with an account of Active Directory, from what PowerShell prints of it.
+//! `account lint`: what is wrong with an account of Active Directory, from its properties as PowerShell prints them.
 
 use std::path::{Path, PathBuf};
 

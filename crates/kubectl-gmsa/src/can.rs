@@ -1,4 +1,4 @@
-//! `can`: the credential specs that a service account may use, and by which binding: `who-can` the other way round.
+//! `can`: the credential specs that a service account may use, and by which binding: the reverse of `who-can`.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -23,7 +23,7 @@ use gmsa_core::{
     diagnostic::printable::one_line,
 };
 
-/// Which service account, and whom to ask.
+/// Which service account, and where to look.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The service account

@@ -79,7 +79,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     Ok(outcome)
 }
 
-/// Where the facts come from, and the namespace of objects that name none.
+/// The sources of facts, and the namespace of objects that name none.
 async fn sources(
     options: &Options,
     connection: &Connection,
@@ -103,7 +103,7 @@ async fn sources(
     };
     let (specs, refused_specs) = CredentialSpecs::from_documents(documents);
     let (rbac, refused_rbac) = Rbac::from_documents(documents);
-    // Of a credential spec among the manifests the linter says more.
+    // The linter reports more about a credential spec among the manifests.
     let specs_problems = if state.is_some() { refused_specs } else { only_duplicates(refused_specs, documents) };
     report.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
     let namespace = connection.offline_namespace().to_owned();
@@ -111,7 +111,7 @@ async fn sources(
     Ok((FactFinder::new(Arc::new(specs), Arc::new(rbac)), surroundings, namespace))
 }
 
-/// What the linter does not find, because it checks each credential spec alone.
+/// The problems that the linter does not find: it checks each credential spec alone.
 fn only_duplicates(problems: Vec<Diagnostic>, documents: &[Document]) -> Vec<Diagnostic> {
     let linted: HashSet<_> = documents
         .iter()
@@ -127,7 +127,7 @@ fn only_duplicates(problems: Vec<Diagnostic>, documents: &[Document]) -> Vec<Dia
     problems.into_iter().filter(is_new).collect()
 }
 
-/// An object that the API server would not take.
+/// The problem of an object that the API server would refuse.
 fn refused(problem: Diagnostic) -> Diagnostic {
     let position = problem.location.as_ref().and_then(|location| location.position);
     Diagnostic {
@@ -137,7 +137,7 @@ fn refused(problem: Diagnostic) -> Diagnostic {
     }
 }
 
-/// Checks each document, and gives those that would be stored otherwise, by their place.
+/// Checks each document; returns the objects that would be stored differently, by position.
 async fn check(
     documents: &[Document],
     finder: &mut FactFinder,

@@ -24,7 +24,7 @@ use gmsa_core::credspec::{
 };
 use gmsa_core::diagnostic::{Diagnostic, Location, Position, Severity, printable::one_line};
 
-/// What no domain can tell.
+/// The one value that no file about the domain contains.
 const ACCOUNT: &str = "--account";
 
 /// What to do with credential specs.
@@ -179,8 +179,8 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     };
     let mut findings = lint::object(&draft.object());
     // The account and the domain are in several fields, but were typed once: each problem is reported once.
-    let mut said = BTreeSet::new();
-    findings.retain(|found| said.insert((found.message.clone(), found.fix.clone())));
+    let mut reported = BTreeSet::new();
+    findings.retain(|found| reported.insert((found.message.clone(), found.fix.clone())));
     for found in &findings {
         let fix = found.fix.as_ref().map(|fix| format!(" (right: {fix})")).unwrap_or_default();
         writeln!(io::stderr(), "{}: {}{}", found.severity.as_str(), found, one_line(&fix))?;
@@ -225,7 +225,7 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
     Ok(Draft::new(name, account, domain, &options.additional, plugin))
 }
 
-/// Asks at a terminal for what was not given, and elsewhere collects it, so that all of it can be named at once.
+/// Asks for missing values at a terminal; without one, collects their flags for one error message.
 #[derive(Default)]
 struct Questions {
     missing: Vec<&'static str>,

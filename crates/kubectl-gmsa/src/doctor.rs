@@ -1,7 +1,7 @@
 //! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
 //!
 //! Invariants: nothing is changed in the cluster. The one request that is not a read is a Pod that the API server
-//! creates as a dry run, which shows whether it can call the webhook. What the user may not read is a warning, not a failure.
+//! creates as a dry run, which shows whether it can call the webhook. What the user is not allowed to read is a warning, not a failure.
 
 use std::{
     io::{self, Write as _},
@@ -78,7 +78,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })
 }
 
-/// Writes to standard error what it waits for, whenever that has changed; returns what it waits for.
+/// Writes to standard error which checks fail, whenever that has changed; returns them.
 fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<String>> {
     let failing = checks.iter().filter(|check| check.severity() == Some(Severity::Error));
     let awaited: Vec<String> =
@@ -165,7 +165,7 @@ fn text(check: &Check) -> String {
     check.result.as_ref().map_or_else(sentence, String::clone)
 }
 
-/// Up to five of many names.
+/// Up to five names, and the number of the others.
 pub(super) fn some<S: AsRef<str>>(names: &[S]) -> String {
     let shown: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
     let more = names.len().saturating_sub(shown.len());

@@ -232,7 +232,7 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
         documents.into_iter().partition(|document| grant.is_binding(document));
     if !own.iter().all(|document| grant.is_the_grant(document)) {
         bail!(
-            "rolebinding/{binding} in {} is not of this grant alone: edit or delete it with kubectl",
+            "rolebinding/{binding} in {} grants something else: edit or delete it with kubectl",
             grant.namespace
         );
     }

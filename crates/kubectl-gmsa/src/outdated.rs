@@ -1,7 +1,7 @@
 //! `outdated`: the workloads whose pods carry contents that their credential spec no longer has, and how they get the new ones.
 //!
-//! Invariants: nothing is changed without `--restart` and a yes; a restart changes one annotation of the pod template, as
-//! `kubectl rollout restart` does; pods that nothing replaces are left alone and named.
+//! Invariants: nothing is changed without `--restart` and a confirmation; a restart changes one annotation of the pod template, as
+//! `kubectl rollout restart` does; pods that no controller replaces are reported and left alone.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -32,13 +32,13 @@ use gmsa_core::{
     diagnostic::{Diagnostic, printable::one_line, rules},
 };
 
-/// What to look at, and whether to do something about it.
+/// Whether to restart the workloads, and how to print them.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Restart the workloads, as kubectl rollout restart does, after a question
+    /// Restart the workloads, as kubectl rollout restart does, after confirmation
     #[arg(long, conflicts_with = "output")]
     restart: bool,
-    /// Restart without a question
+    /// Restart without confirmation
     #[arg(long, short, requires = "restart")]
     yes: bool,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct Options {
     output: Format,
 }
 
-/// What makes the pods of a workload, and what replaces them.
+/// What creates and replaces pods.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Owner {
     namespace: String,
@@ -78,7 +78,7 @@ struct UpdateStrategy {
     kind: Option<String>,
 }
 
-/// Lists, and restarts where that is asked for. In one namespace if `--namespace` says so, otherwise in all.
+/// Lists the workloads, and restarts them with `--restart`. In one namespace if `--namespace` says so, otherwise in all.
 ///
 /// # Errors
 /// Where the cluster cannot be asked, or a restart is refused.
@@ -122,7 +122,7 @@ async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<
     for json in &pods {
         let pod = ClusterPod::read(json).context("a pod cannot be parsed")?;
         let metadata = &pod.object.metadata;
-        // What ends by itself, or is being replaced, needs nothing.
+        // A pod that has ended, or is being deleted, needs no replacement.
         if matches!(pod.phase(), "Succeeded" | "Failed") || metadata.deletion_timestamp.is_some() {
             continue;
         }
@@ -136,7 +136,7 @@ async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<
     Ok((count, owners))
 }
 
-/// The workload that a user knows: the Deployment rather than its `ReplicaSet`.
+/// The workload of a pod: the Deployment rather than its `ReplicaSet`.
 async fn owner(
     cluster: &Cluster,
     pod: &ObjectMeta,
@@ -182,7 +182,7 @@ fn finding(owner: &Owner, pods: &[String]) -> Diagnostic {
     };
     Diagnostic {
         object: format!("{kind} {namespace}/{name}"),
-        consequence: Some("they keep what they were made with until they are replaced"),
+        consequence: Some("they keep their contents until they are replaced"),
         ..Diagnostic::new(&rules::CONTENTS_OUTDATED, message)
     }
     .with_fix(fix(owner, pods))
@@ -191,7 +191,7 @@ fn finding(owner: &Owner, pods: &[String]) -> Diagnostic {
 /// How the pods are replaced.
 fn fix(owner: &Owner, pods: &[String]) -> String {
     let Owner { namespace, kind, name, .. } = owner;
-    // Nothing to paste into a shell where a name is none.
+    // An invalid name is not put into a shell command.
     if !is_dns_label(namespace) || !is_dns_subdomain(name) || !pods.iter().all(|pod| is_dns_subdomain(pod)) {
         return "replace them".to_owned();
     }
@@ -203,12 +203,12 @@ fn fix(owner: &Owner, pods: &[String]) -> String {
                 target(owner)
             )
         }
-        "ReplicaSet" | "ReplicationController" => format!("{delete}: it makes new ones"),
+        "ReplicaSet" | "ReplicationController" => format!("{delete}: it creates new ones"),
         "Job" => format!(
             "wait until it ends, or delete and create it again: kubectl delete job --namespace {namespace} {name}"
         ),
-        "Pod" => format!("{delete}, then create it again from its manifest: nothing else does"),
-        _ => format!("{delete}, if {kind} {name} makes new ones"),
+        "Pod" => format!("{delete}, then create it again from its manifest: no controller does"),
+        _ => format!("{delete}, if {kind} {name} creates new ones"),
     }
 }
 
@@ -220,7 +220,7 @@ fn target(owner: &Owner) -> String {
 /// Asks at a terminal.
 fn confirmed(count: usize) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        bail!("there is no terminal to ask at: --yes restarts without a question");
+        bail!("there is no terminal to ask for confirmation: use --yes");
     }
     write!(io::stderr(), "Restart {count} workload{}? [y/N] ", if count == 1 { "" } else { "s" })?;
     io::stderr().flush()?;
@@ -229,7 +229,7 @@ fn confirmed(count: usize) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Restarts a workload, and says so; says whether its pods are replaced now.
+/// Restarts a workload and reports it; returns whether its pods are replaced now.
 async fn restart(cluster: &Cluster, owner: &Owner, dry_run: &DryRun) -> anyhow::Result<bool> {
     let Owner { namespace, name, .. } = owner;
     let resource = owner.resource.unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What a check found, and the forms in which people and machines read it.
+//! The report of a check, in four formats.
 //!
-//! Invariants: every format says the same; everything that comes from a file is escaped for the format, so
+//! Invariants: every format has the same content; everything that comes from a file is escaped for the format, so
 //! no manifest can steer a terminal or write a log command.
 
 use std::{io::IsTerminal as _, sync::Arc};
@@ -28,7 +28,7 @@ pub enum Format {
     Github,
 }
 
-/// What will become of one place that uses GMSA.
+/// The result for one place that uses GMSA.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
@@ -43,7 +43,7 @@ pub struct Place {
     /// The credential spec that it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credential_spec: Option<String>,
-    /// Whether the webhook will take it.
+    /// Whether the webhook admits it.
     pub admitted: bool,
     /// What happens: `gets the contents (371 bytes)`, `refused: 404`.
     pub result: String,
@@ -75,7 +75,7 @@ impl Report {
         self.findings.extend(findings);
     }
 
-    /// Adds what will become of a place.
+    /// Adds the result for a place.
     pub fn place(&mut self, place: Place) {
         self.places.push(place);
     }
@@ -209,7 +209,7 @@ pub(super) fn sentence(found: &Diagnostic) -> String {
     parts.join(": ")
 }
 
-/// Says how many others are left out.
+/// How many others are left out.
 fn left_out(found: &Diagnostic) -> Option<String> {
     (found.more > 0).then(|| format!("{} more of rule {} in this file are left out", found.more, found.rule.id))
 }

@@ -1,8 +1,8 @@
-//! `verify`: asks a container, by commands that run in it, whether it has its identity in the domain, and names the first cause
-//! where it does not.
+//! `verify`: runs commands in a container to verify that it has its identity in the domain, and finds the first cause why not.
 //!
-//! Invariants: nothing that a command prints is shown, so no ticket and no name of the directory is; only status codes are
-//! read, which are the same in every language of Windows; every command has a time limit; what follows from a cause is not looked at.
+//! Invariants: the output of a command is never shown, because it can hold tickets and names of the directory; only status
+//! codes are read, which are the same in every language of Windows; every command has a time limit; the first cause ends the
+//! checks.
 
 use std::time::Duration;
 
@@ -200,7 +200,7 @@ fn identity(pod: &ClusterPod, container: &str) -> Result<Identity, Box<Diagnosti
     };
     let Some(contents) = slot.contents else {
         let text =
-            "the pod names a credential spec and carries no contents: it was created before the webhook, or past it";
+            "the pod names a credential spec and carries no contents: it was created without a call of the webhook";
         let fix = "delete it: its controller creates a new one; kubectl gmsa doctor checks the webhook";
         let found = Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix);
         return Err(Box::new(found));
@@ -222,12 +222,12 @@ fn identity(pod: &ClusterPod, container: &str) -> Result<Identity, Box<Diagnosti
     })
 }
 
-/// What keeps everything else from being looked at.
+/// An error after which no command is run.
 fn refusal(rule: &'static Rule, text: &str) -> Box<Diagnostic> {
     Box::new(Diagnostic::new(rule, text).with_severity(Severity::Error))
 }
 
-/// One word of a command line, in which nothing has a meaning of its own.
+/// One word of a command line, without special characters.
 fn word(text: &str) -> Result<String, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.$/:".contains(c);
     if !text.is_empty() && !text.starts_with(['-', '/']) && text.chars().all(is_plain) {

@@ -20,7 +20,7 @@ use gmsa_core::{
     diagnostic::{Diagnostics, printable::one_line},
 };
 
-/// Which credential spec, and whom to ask.
+/// Which credential spec, and where to look.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The credential spec
@@ -59,7 +59,7 @@ pub(super) fn problems_of(problems: &Diagnostics) -> String {
     lines.collect::<Vec<_>>().concat()
 }
 
-/// A binding and its role, as people name them.
+/// A binding and its role, for people.
 pub(super) fn by(binding: &Binding) -> String {
     let kind = if binding.namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
     format!("{kind} {} of {} {}", binding.name, binding.role_kind.as_str(), binding.role)
@@ -68,7 +68,7 @@ pub(super) fn by(binding: &Binding) -> String {
 /// Namespace, holder, binding and role of each grant; `*` for all namespaces.
 fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3]> {
     let mut rows = BTreeSet::new();
-    // Bindings in the whole cluster show with every namespace, and with one that has none of its own.
+    // ClusterRoleBindings are listed for every namespace, also for one without bindings of its own.
     for namespace in rbac.namespaces().chain([only.unwrap_or_default()]) {
         if only.is_some_and(|only| only != namespace) {
             continue;

@@ -1,4 +1,4 @@
-//! The facts that a decision needs, each asked for once in a run.
+//! The facts that a decision needs; each is looked up once in a run.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,7 +14,7 @@ use gmsa_core::{
     credspec::SpecName,
 };
 
-/// Where facts come from, and what was found out already.
+/// Looks facts up, and remembers them.
 pub(super) struct FactFinder {
     resolver: Arc<dyn Resolver>,
     authorizer: Arc<dyn Authorizer>,
@@ -27,7 +27,7 @@ impl FactFinder {
         Self { resolver, authorizer, specs: HashMap::new(), uses: HashMap::new() }
     }
 
-    /// Finds out what is needed. The host name is left to chance by the server, and so is none here.
+    /// Looks up what is needed, except the host name, which the server draws at random.
     pub(super) async fn facts(&mut self, needs: &Needs) -> Facts {
         let mut facts = Facts::default();
         for name in &needs.specs {

@@ -9,7 +9,7 @@ use gmsa_core::{
 /// The fix of a denial of one slot of a pod that runs in `namespace` as `service_account`.
 pub(super) fn fix(denial: &Denial, slot: &Slot<'_>, namespace: &str, service_account: &str) -> Option<String> {
     Some(match denial {
-        // Nothing to paste into a shell where a name is none.
+        // An invalid name is not put into a shell command.
         Denial::NotAuthorized { .. } if !is_dns_subdomain(namespace) || !is_dns_subdomain(service_account) => {
             return None;
         }

@@ -23,7 +23,7 @@ use gmsa_core::diagnostic::{
     rules::{self, Rule},
 };
 
-/// A pod to check, and its place.
+/// A pod to check, and its place in the manifests.
 pub(super) struct CheckedPod<'d> {
     document: &'d Document,
     /// The place of the pod in the document, as a JSON Pointer: empty if it is the document.
@@ -34,7 +34,7 @@ pub(super) struct CheckedPod<'d> {
 }
 
 impl<'d> CheckedPod<'d> {
-    /// The pod of a document; `None` where it has none. A workload that another object controls is left to that one.
+    /// The pod of a document; `None` where it has none, and where another object controls the workload.
     pub(super) fn of(document: &'d Document, namespace: &str) -> Option<Self> {
         let kind = document.kind();
         let group = document.group();
@@ -51,7 +51,7 @@ impl<'d> CheckedPod<'d> {
         let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
         let mut pod = value.pointer(at)?.clone();
         if !is_pod && let Some(pod) = pod.as_object_mut() {
-            // As its controller will call it.
+            // As its controller does.
             pod.insert("metadata".to_owned(), json!({"generateName": format!("{name}-")}));
         }
         default_service_account_name(&mut pod);
@@ -105,7 +105,7 @@ fn dotted(pointer: &str) -> String {
     field
 }
 
-/// Checks a pod. Gives the document as it would be stored, where that is another one.
+/// Checks a pod; returns it as it would be stored.
 pub(super) async fn check(
     checked: &CheckedPod<'_>,
     finder: &mut FactFinder,
@@ -138,7 +138,7 @@ async fn try_check(
     let whole = admit(&checked.namespace, checked.pod.clone(), finder).await?;
     let mut refusals = Vec::new();
     for slot in &slots {
-        // A denial names the first fault only: where there are several slots, each is judged as if it were the only one.
+        // A denial names the first fault only: where there are several slots, each is sent through as if it were the only one.
         let denial = match slots.as_slice() {
             [_] => whole.denial.clone(),
             _ => admit(&checked.namespace, only(pod, slot), finder).await?.denial,
@@ -146,11 +146,11 @@ async fn try_check(
         explain(checked, pod, slot, denial.as_ref(), report);
         refusals.extend(denial);
     }
-    // What is wrong with no slot alone, such as too many names.
+    // A problem of the pod as a whole, such as too many names.
     if let Some(denial) = whole.denial.as_ref().filter(|denial| !refusals.contains(denial)) {
         report.add(checked.finding(rules::of_denial(denial.reason()), "/spec", denial.to_string()));
     }
-    // What cannot be read in these fields is a matter of the API server.
+    // Of fields that cannot be read, the API server refuses the pod.
     let unsupported = unsupported(&checked.pod.to_string()).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.replicas())) {
         report.add(advised(checked, advice));
@@ -185,7 +185,7 @@ fn only(pod: &Pod, slot: &Slot<'_>) -> Value {
     json!({"metadata": {"name": pod.name()}, "spec": spec})
 }
 
-/// Says what becomes of one slot.
+/// Reports the result for one slot.
 fn explain(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&Denial>, report: &mut Report) {
     let field = if slot.name.is_some() && !matches!(denial, Some(Denial::ContentsDiffer { .. })) {
         "gmsaCredentialSpecName"
@@ -235,7 +235,7 @@ async fn refers(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surround
     let existence = surroundings.service_account(namespace, account).await;
     let (place, severity) = match existence {
         Existence::Fine => ("", Severity::Note),
-        // It may come from elsewhere.
+        // Another file may create it.
         Existence::NotInFiles => ("among the manifests", Severity::Warning),
         Existence::NotInCluster => ("in the cluster", Severity::Error),
     };

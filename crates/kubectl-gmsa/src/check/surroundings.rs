@@ -1,6 +1,6 @@
 //! What a pod refers to beside credential specs: its service account and its runtime class, in the manifests or in the cluster.
 //!
-//! Invariants: what may not be read, and what files do not tell, is not reported.
+//! Invariants: what cannot be read, or is unknown from files, is not reported.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -65,7 +65,7 @@ fn admitted(pod: &Pod, contents: &HashMap<String, Contents>) -> Check {
         Slots::UpToDate => Check::pass(ADMISSION, "the pod carries the contents of its credential spec"),
         Slots::WithoutContents => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
-            let fix = "delete it: its controller makes a new one; then run doctor without --pod";
+            let fix = "delete it: its controller creates a new one; then run doctor without --pod";
             Check::found(ADMISSION, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix))
         }
         Slots::Outdated => {

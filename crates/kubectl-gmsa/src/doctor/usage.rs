@@ -1,4 +1,4 @@
-//! What uses the webhook: the credential specs, and the pods that name one.
+//! The credential specs, and the pods that name one.
 
 use std::collections::HashMap;
 
@@ -120,7 +120,7 @@ fn used(pods: &[Box<RawValue>], contents: &HashMap<String, Contents>, excluded: 
     if !without_contents.is_empty() {
         let (count, names) = (without_contents.len(), some(&without_contents));
         let text = format!("{count} name a credential spec and carry no contents: {names}");
-        let fix = "they have no identity: delete them, their controllers make new ones";
+        let fix = "they have no identity: delete them, their controllers create new ones";
         checks.push(Check::found(PODS, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix)));
     }
     if !outdated.is_empty() {
@@ -136,8 +136,8 @@ fn used(pods: &[Box<RawValue>], contents: &HashMap<String, Contents>, excluded: 
     if without_contents.is_empty() && outdated.is_empty() {
         let text = match up_to_date {
             0 => "none uses GMSA yet".to_owned(),
-            1 => "1 uses GMSA, as its credential spec is now".to_owned(),
-            count => format!("{count} use GMSA, all as their credential specs are now"),
+            1 => "1 uses GMSA, with up-to-date contents".to_owned(),
+            count => format!("{count} use GMSA, all with up-to-date contents"),
         };
         checks.push(Check::pass(PODS, text));
     }

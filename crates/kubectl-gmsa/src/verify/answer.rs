@@ -1,4 +1,4 @@
-//! What a command answered, as far as it is the same in every language of Windows: numbers and identifiers.
+//! The numbers and identifiers in the output of a command: they are the same in every language of Windows.
 //!
 //! `nltest` prints `Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE`, the code in both bases; `klist` prints
 //! `0xc000018b/-1073741429`, the code as an unsigned and as a signed number. The words around them are translated, and in the
@@ -11,7 +11,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The first status code that is no success: of `nltest` a Win32 code, of `klist` an NTSTATUS, otherwise the exit code.
+    /// The first status code that is not a success: of `nltest` a Win32 code, of `klist` an NTSTATUS, otherwise the exit code.
     pub(super) fn failure(&self) -> Option<u32> {
         let codes: Vec<u32> = self.codes().collect();
         let of_exit = || u32::try_from(self.exit & 0xffff_ffff).ok().filter(|code| *code != 0);

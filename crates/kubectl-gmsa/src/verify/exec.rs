@@ -1,6 +1,6 @@
 //! One command in a container, by the API server's `exec`.
 //!
-//! Invariants: a command is run without a shell; it ends by its time limit for us; of what it prints a bounded part is read.
+//! Invariants: a command is run without a shell; waiting for it ends at its time limit; of its output a bounded part is read.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ impl Executor {
         match code {
             // Which of the two verbs is checked depends on the version of the API server.
             403 => found.with_fix(format!(
-                "create pods/exec is the right that is needed: kubectl create role gmsa-verify --namespace {namespace} \
+                "the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace {namespace} \
                  --verb=create,get --resource=pods/exec, then bind it"
             )),
             _ => found,
@@ -103,7 +103,7 @@ async fn status(process: &mut AttachedProcess) -> Option<Status> {
     }
 }
 
-/// Reads a stream, of which as much as matters is kept; what is not ASCII, the languages differ in.
+/// Reads a stream and keeps a bounded part. Bytes that are not UTF-8 are in translated text, which does not matter.
 async fn text(stream: Option<impl AsyncRead + Unpin>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {

@@ -1,4 +1,4 @@
-//! The commands, in the order in which each depends on the one before, and what their answers mean.
+//! The commands, each of which depends on the one before, and what their answers mean.
 
 use super::{Answer, Identity, cause};
 use gmsa_core::diagnostic::{
@@ -6,7 +6,7 @@ use gmsa_core::diagnostic::{
     rules::{self, Rule},
 };
 
-/// One question to the container.
+/// One check in the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// As whom commands run in it.
@@ -194,7 +194,7 @@ fn remedy(rule: &Rule, identity: &Identity, command: &[String]) -> Option<String
             )
         }
         "principal-unknown" => {
-            format!("setspn -Q {}: register it, once only (setspn -X lists doubles)", command.last().unwrap_or(account))
+            format!("setspn -Q {}: register it, only once (setspn -X lists duplicates)", command.last().unwrap_or(account))
         }
         "ticket-encryption" => format!("Set-ADServiceAccount {account} -KerberosEncryptionType AES128,AES256"),
         _ => return None,

@@ -159,7 +159,7 @@ async fn what_is_revoked_is_deleted_and_what_is_left_is_said() {
     let other = ["grant", "--credspec", "webapp1", "--serviceaccount", "shop:a-pi", "--revoke", "--apply"];
     let output = run(&api, &other).await;
     let refused =
-        "error: rolebinding/gmsa-use-webapp1-a-pi in shop is not of this grant alone: edit or delete it with kubectl\n";
+        "error: rolebinding/gmsa-use-webapp1-a-pi in shop grants something else: edit or delete it with kubectl\n";
     assert_eq!((text(&output.stderr), output.status.code()), (refused, Some(2)));
     assert_eq!(api.count(Verb::Delete, "gmsa-use-webapp1-a-pi"), 0);
 }
@@ -193,7 +193,7 @@ async fn without_a_cluster_it_says_why() {
     let output = run(&api, &["--context", "none", "doctor"]).await;
     assert_eq!(
         text(&output.stderr),
-        "error: the kubeconfig does not lead to a cluster: failed to load current context: none\n"
+        "error: cannot use the kubeconfig: failed to load current context: none\n"
     );
     let output = run(&api, &["doctor", "--pod", "a/b/c"]).await;
     assert_eq!(text(&output.stderr), "error: \"a/b/c\" is not NAMESPACE/NAME of a pod\n");
@@ -237,7 +237,7 @@ async fn version_is_that_of_the_plugin_and_of_the_running_webhook() {
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
     let folder = tempfile::tempdir().unwrap();
     let output = program(folder.path()).arg("version").output().unwrap();
-    let start = format!("plugin   {plugin}\nwebhook  unknown: the kubeconfig does not lead to a cluster: ");
+    let start = format!("plugin   {plugin}\nwebhook  unknown: cannot use the kubeconfig: ");
     assert!(text(&output.stdout).starts_with(&start), "{}", text(&output.stdout));
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
 }
