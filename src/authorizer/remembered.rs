@@ -13,7 +13,7 @@ use std::{
 use futures::future::{BoxFuture, FutureExt as _};
 use gmsa_cluster::{
     apiserver::CallError,
-    authorizer::{Authorizer, Authorization},
+    authorizer::{Authorization, Authorizer},
 };
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
@@ -73,7 +73,12 @@ impl<A: Authorizer> Remembered<A> {
 }
 
 impl<A: Authorizer> Authorizer for Remembered<A> {
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Authorization> {
+    fn may_use<'a>(
+        &'a self,
+        subject: &'a Subject,
+        spec: &'a SpecName,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Authorization> {
         self.ask(Question { subject: subject.clone(), spec: spec.clone() }, deadline).boxed()
     }
 }

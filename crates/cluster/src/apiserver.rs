@@ -40,7 +40,6 @@ pub struct ApiServer {
     background: Turns,
 }
 
-/// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Neither in-cluster credentials nor a kubeconfig could be read.
@@ -51,7 +50,6 @@ pub enum ConnectError {
     Unusable(#[source] Box<ClientError>),
 }
 
-/// Why a call has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// No turn by the deadline: other calls were in flight.
@@ -60,7 +58,6 @@ pub enum CallError {
     /// The queue is full, so the call is not made.
     #[error("too many other calls to the API server are waiting, of which {} are made at once: try again", .0.limit())]
     QueueFull(CallKind),
-    /// No answer by the deadline.
     #[error("no answer from the API server within {}", Seconds(*.0))]
     TimedOut(Duration),
     /// The API server refused, or a proxy before it did.
@@ -78,14 +75,12 @@ pub enum CallError {
     /// The connection broke in the middle of the answer.
     #[error("the API server's answer broke off")]
     Cut,
-    /// The answer is larger than any that is expected.
     #[error("the API server's answer is larger than {} MiB", MAX_ANSWER / (1024 * 1024))]
     TooLarge,
 }
 
 impl CallError {
     /// The HTTP status code, where there was an answer.
-    #[must_use]
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Refused { code, .. } => Some(code.as_u16()),
@@ -94,7 +89,6 @@ impl CallError {
     }
 
     /// What the API server said, where it said something.
-    #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Refused { status, .. } => status.as_deref(),
@@ -156,7 +150,6 @@ impl ApiServer {
     }
 
     /// The client itself, for what is not a call with an end: watches.
-    #[must_use]
     pub fn client(&self) -> &kube::Client {
         &self.client
     }
@@ -180,10 +173,7 @@ impl ApiServer {
     }
 
     /// Calls like [`Self::call`], within the limits of `kind`, and of the share of `namespace` where one is named.
-    ///
-    /// # Errors
-    /// Where there is no answer with a 2xx code by the deadline.
-    pub async fn call_for(
+    pub(crate) async fn call_for(
         &self,
         kind: CallKind,
         namespace: Option<&str>,
@@ -268,7 +258,6 @@ impl fmt::Display for Seconds {
 }
 
 /// A text from the API server for a message: on one line, and cut where it is long.
-#[must_use]
 pub fn bounded(text: &str) -> String {
     let mut chars = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut bounded: String = chars.by_ref().take(MAX_CAUSE).collect();

@@ -25,11 +25,21 @@ pub struct Authorization {
 /// Answers whether a service account holds the verb `use` on a credential spec, in its own namespace.
 pub trait Authorizer: Send + Sync + 'static {
     /// Asks. Never takes longer than until `deadline`; a time-out is [`UseFact::Failed`].
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Authorization>;
+    fn may_use<'a>(
+        &'a self,
+        subject: &'a Subject,
+        spec: &'a SpecName,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Authorization>;
 }
 
 impl<T: Authorizer + ?Sized> Authorizer for Arc<T> {
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Authorization> {
+    fn may_use<'a>(
+        &'a self,
+        subject: &'a Subject,
+        spec: &'a SpecName,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Authorization> {
         (**self).may_use(subject, spec, deadline)
     }
 }

@@ -30,7 +30,6 @@ pub struct Resolved {
     pub source: Source,
 }
 
-/// Finds credential specs.
 pub trait Resolver: Send + Sync + 'static {
     /// Finds a credential spec. Never takes longer than until `deadline`; a time-out is [`SpecFact::Failed`].
     fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved>;

@@ -30,7 +30,6 @@ macro_rules! words {
         pub const $all: &[&'static str] = &[$($word),+];
 
         $(#[$about])*
-        #[must_use]
         pub fn $method(&self) -> &'static str {
             match self { $($pattern => $word),+ }
         }

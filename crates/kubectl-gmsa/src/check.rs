@@ -5,6 +5,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    io::{self, Write as _},
     path::PathBuf,
     sync::Arc,
 };
@@ -36,7 +37,6 @@ use facts::FactFinder;
 use pods::CheckedPod;
 use surroundings::Surroundings;
 
-/// What to check, against what.
 #[derive(Debug, Args)]
 pub struct Options {
     /// A file, a folder, or - for standard input; repeatable
@@ -56,10 +56,6 @@ pub struct Options {
     output: Format,
 }
 
-/// Checks manifests.
-///
-/// # Errors
-/// Where the cluster cannot be asked, or the output cannot be written.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let Manifests { documents, problems, foreign } = input::manifests(&options.files);
     let mut report = Report::new(documents.len());
@@ -69,13 +65,12 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let (mut finder, mut surroundings, namespace) = sources(options, connection, &documents, &mut report).await?;
         Ok(check(&documents, &mut finder, &mut surroundings, &namespace, &mut report).await)
     })?;
-    let outcome = report.outcome();
-    if options.patched {
-        print(&stream(&documents, &patched)?)?;
-        eprint(&report.render(Format::Table, Style::PLAIN)?)?;
-    } else {
-        print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
+    if !options.patched {
+        return report.print(options.output);
     }
+    let outcome = report.outcome();
+    print(&stream(&documents, &patched)?)?;
+    io::stderr().write_all(report.render(Format::Table, Style::PLAIN)?.as_bytes())?;
     Ok(outcome)
 }
 
@@ -169,9 +164,4 @@ fn stream(documents: &[Document], patched: &HashMap<usize, Value>) -> anyhow::Re
         out.extend_from_slice(serde_saphyr::to_string(stored)?.as_bytes());
     }
     Ok(out)
-}
-
-fn eprint(text: &str) -> anyhow::Result<()> {
-    use std::io::Write as _;
-    Ok(std::io::stderr().write_all(text.as_bytes())?)
 }

@@ -59,7 +59,6 @@ enum DryRunBy {
 }
 
 impl DryRun {
-    /// Whether changes are made.
     pub(super) fn is_off(&self) -> bool {
         self.dry_run.is_none()
     }
@@ -92,7 +91,6 @@ struct Page<T> {
 }
 
 impl Cluster {
-    /// Reads an object.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         progress::doing(&format!("reading {path}"));
         self.call(Request::get(path).body(Vec::new())?).await
@@ -169,7 +167,6 @@ impl Connection {
         self.namespace.as_deref().unwrap_or("default")
     }
 
-    /// The namespace that was asked for.
     pub(super) fn asked_namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }

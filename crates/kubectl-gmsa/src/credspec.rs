@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     Outcome, input,
-    output::{Format, Report, Style},
+    output::{Format, Report},
     print,
 };
 use gmsa_cluster::manifests::{Document, Manifests};
@@ -27,7 +27,6 @@ use gmsa_core::diagnostic::{Diagnostic, Location, Position, Severity, printable:
 /// The one value that no file about the domain contains.
 const ACCOUNT: &str = "--account";
 
-/// What to do with credential specs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make a credential spec, from flags, from what PowerShell prints, or from answers to questions
@@ -36,7 +35,6 @@ pub enum Command {
     Lint(LintOptions),
 }
 
-/// What to make.
 #[derive(Debug, Args)]
 pub struct NewOptions {
     /// The name of the credential spec [default: made from the account's]
@@ -113,7 +111,9 @@ impl PluginOptions {
         let rancher = self.rancher_namespace.clone().zip(self.rancher_secret.clone());
         [
             azure.map(|(object_id, secret_uri)| (KnownPlugin::Azure, InputParts::Azure { object_id, secret_uri })),
-            self.aws_credential_arn.clone().map(|credential_arn| (KnownPlugin::Aws, InputParts::Aws { credential_arn })),
+            self.aws_credential_arn
+                .clone()
+                .map(|credential_arn| (KnownPlugin::Aws, InputParts::Aws { credential_arn })),
             rancher.map(|(namespace, secret)| (KnownPlugin::Rancher, InputParts::Rancher { namespace, secret })),
         ]
         .into_iter()
@@ -149,7 +149,6 @@ fn missing_parts(known: KnownPlugin) -> &'static str {
     }
 }
 
-/// What to lint.
 #[derive(Debug, Args)]
 pub struct LintOptions {
     /// A file, a folder, or - for standard input; repeatable
@@ -160,10 +159,6 @@ pub struct LintOptions {
     output: Format,
 }
 
-/// Makes or lints.
-///
-/// # Errors
-/// Where something is missing, or cannot be read or written.
 pub fn run(command: &Command) -> anyhow::Result<Outcome> {
     match command {
         Command::New(options) => new(options),
@@ -274,9 +269,7 @@ fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
     for document in specs {
         report.extend(findings(document));
     }
-    let outcome = report.outcome();
-    print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
-    Ok(outcome)
+    report.print(options.output)
 }
 
 /// Whether a manifest is a credential spec, of any version.

@@ -36,7 +36,6 @@ pub(super) mod usage;
 /// How long `--wait` pauses between two rounds of checks.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// What to check.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Explain one pod, from admission to node
@@ -50,10 +49,6 @@ pub struct Options {
     json: bool,
 }
 
-/// Checks everything, or one pod.
-///
-/// # Errors
-/// Where there is no cluster to ask.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     block_on(async {
         let cluster = connection.cluster().await?;
@@ -107,7 +102,6 @@ fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
     found(about, &rules::NOT_CHECKED, format!("could not be checked: {}", with_causes(error)))
 }
 
-/// A check, as JSON.
 #[derive(Serialize)]
 struct Shown<'c> {
     status: &'static str,

@@ -24,7 +24,6 @@ const MAX_TEXT: u64 = 1024 * 1024;
 /// Standard input, on the command line.
 pub(super) const STDIN: &str = "-";
 
-/// Reads manifests.
 pub(super) fn manifests(paths: &[PathBuf]) -> Manifests {
     let mut found = Manifests::default();
     for path in paths {

@@ -83,12 +83,9 @@ struct CompletionOptions {
     shell: clap_complete::Shell,
 }
 
-/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// No problems were found.
     Clean,
-    /// There are findings.
     Findings,
     /// A part could not be checked.
     Incomplete,
@@ -158,7 +155,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
     }
 }
 
-/// Writes to standard output.
 fn print(bytes: &[u8]) -> anyhow::Result<Outcome> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;

@@ -22,17 +22,17 @@ use super::{
     connect::{CALL, Cluster, Connection, DryRun, block_on},
     doctor::{
         some,
-        usage::{ClusterPod, Slots},
+        usage::{ClusterPod, Slots, by_name},
     },
-    output::{Format, Report, Style},
+    output::{Format, Report},
     print,
 };
+use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    credspec::{Contents, CredentialSpec, GROUP, PLURAL, VERSION, is_dns_label, is_dns_subdomain},
+    credspec::{CredentialSpec, is_dns_label, is_dns_subdomain},
     diagnostic::{Diagnostic, printable::one_line, rules},
 };
 
-/// Whether to restart the workloads, and how to print them.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Restart the workloads, as kubectl rollout restart does, after confirmation
@@ -79,9 +79,6 @@ struct UpdateStrategy {
 }
 
 /// Lists the workloads, and restarts them with `--restart`. In one namespace if `--namespace` says so, otherwise in all.
-///
-/// # Errors
-/// Where the cluster cannot be asked, or a restart is refused.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let namespace = connection.asked_namespace();
     if let Some(namespace) = namespace.filter(|namespace| !is_dns_label(namespace)) {
@@ -90,8 +87,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let (count, owners) = block_on(async { outdated(&connection.cluster().await?, namespace).await })?;
     let mut report = Report::new(count);
     report.extend(owners.iter().map(|(owner, pods)| finding(owner, pods)));
-    let outcome = report.outcome();
-    print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
+    let outcome = report.print(options.output)?;
     let (restartable, others): (Vec<&Owner>, Vec<&Owner>) = owners.keys().partition(|owner| owner.resource.is_some());
     if !options.restart || restartable.is_empty() {
         return Ok(outcome);
@@ -113,9 +109,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 
 /// How many pods use GMSA, and those that are outdated, by what owns them.
 async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<(usize, BTreeMap<Owner, Vec<String>>)> {
-    let specs: Vec<CredentialSpec> = cluster.list(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}")).await?;
-    let contents: HashMap<String, Contents> =
-        specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect();
+    let specs: Vec<CredentialSpec> = cluster.list(&collection()).await?;
+    let contents = by_name(specs);
     let path = namespace.map_or("/api/v1/pods".to_owned(), |name| format!("/api/v1/namespaces/{name}/pods"));
     let pods: Vec<Box<RawValue>> = cluster.list(&path).await?;
     let (mut count, mut owners, mut replica_sets) = (0, BTreeMap::<Owner, Vec<String>>::new(), HashMap::new());
@@ -188,7 +183,6 @@ fn finding(owner: &Owner, pods: &[String]) -> Diagnostic {
     .with_fix(fix(owner, pods))
 }
 
-/// How the pods are replaced.
 fn fix(owner: &Owner, pods: &[String]) -> String {
     let Owner { namespace, kind, name, .. } = owner;
     // An invalid name is not put into a shell command.
@@ -217,7 +211,6 @@ fn target(owner: &Owner) -> String {
     format!("{}/{}", owner.kind.to_ascii_lowercase(), owner.name)
 }
 
-/// Asks at a terminal.
 fn confirmed(count: usize) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         bail!("there is no terminal to ask for confirmation: use --yes");

@@ -6,21 +6,20 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use k8s_openapi::api::core::v1;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
     Outcome,
-    connect::{Cluster, Connection, block_on},
+    connect::{Connection, block_on},
     doctor::{json, table, usage::ClusterPod},
     output::Style,
     print, progress,
 };
 use gmsa_core::{
     admission::pod::{Slot, SlotKind},
-    credspec::is_dns_subdomain,
     diagnostic::{
         Check, Diagnostic, Severity,
         rules::{self, Rule},
@@ -36,7 +35,6 @@ use answer::Answer;
 use exec::{Execution, Executor};
 use steps::{ProcessUser, Step};
 
-/// Which container, and how.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The pod
@@ -56,7 +54,6 @@ pub struct Options {
     output: Shape,
 }
 
-/// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Shape {
     /// For people
@@ -69,9 +66,6 @@ const POD: &str = "pod";
 const CONTAINER: &str = "container";
 
 /// Runs the commands, until one names a cause.
-///
-/// # Errors
-/// Where there is no such pod or container, or no cluster to ask.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let checks = block_on(verify(options, connection))?;
     let outcome = if checks.iter().all(|check| check.result.is_ok()) { Outcome::Clean } else { Outcome::Findings };
@@ -85,11 +79,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 
 async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Vec<Check>> {
     let cluster = connection.cluster().await?;
-    let (namespace, name) = options.pod.split_once('/').unwrap_or((&cluster.namespace, &options.pod));
-    if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
-        bail!("{:?} is not NAMESPACE/NAME of a pod", options.pod);
-    }
-    let pod = read(&cluster, namespace, name).await?;
+    let (namespace, name, pod) = ClusterPod::find(&cluster, &options.pod).await?;
     let container = container(&pod, options.container.as_deref())?;
     let mut checks = Vec::new();
     let identity = match identity(&pod, &container) {
@@ -103,8 +93,8 @@ async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Ve
     }
     let executor = Executor {
         client: connection.http1_client().await?,
-        namespace: namespace.to_owned(),
-        pod: name.to_owned(),
+        namespace,
+        pod: name,
         container,
         limit: Duration::from_secs(options.timeout),
     };
@@ -153,12 +143,6 @@ async fn ask(
         }
     }
     Ok(())
-}
-
-async fn read(cluster: &Cluster, namespace: &str, name: &str) -> anyhow::Result<ClusterPod> {
-    let json: Option<Box<RawValue>> = cluster.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
-    let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
-    ClusterPod::read(&json).context("the pod cannot be parsed")
 }
 
 /// The container that was asked for, or the first that uses GMSA.

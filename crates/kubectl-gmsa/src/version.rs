@@ -19,7 +19,6 @@ use gmsa_core::diagnostic::printable::{self, one_line};
 /// How long the cluster may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How to show it.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The form of the output
@@ -35,7 +34,6 @@ enum Form {
     Json,
 }
 
-/// The versions, as JSON.
 #[derive(Serialize)]
 struct Versions {
     plugin: &'static str,
@@ -46,10 +44,6 @@ struct Versions {
     error: Option<String>,
 }
 
-/// Shows the versions.
-///
-/// # Errors
-/// Where standard output cannot be written.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let plugin = env!("CARGO_PKG_VERSION");
     let versions = match block_on(webhook(connection)) {

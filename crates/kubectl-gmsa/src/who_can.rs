@@ -9,7 +9,9 @@ use super::{
     Outcome,
     connect::{Cluster, Connection, block_on},
     grant::spec_name,
-    input, print,
+    input,
+    output::aligned,
+    print,
 };
 use gmsa_cluster::{
     authorizer::rbac::{Access, Binding, Holder, Rbac},
@@ -20,7 +22,6 @@ use gmsa_core::{
     diagnostic::{Diagnostics, printable::one_line},
 };
 
-/// Which credential spec, and where to look.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The credential spec
@@ -32,9 +33,6 @@ pub struct Options {
 }
 
 /// Lists who may use a credential spec: in one namespace if `--namespace` says so, otherwise in all.
-///
-/// # Errors
-/// Where the cluster cannot be asked.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let Manifests { documents, mut problems, .. } = match &options.state {
         Some(path) => input::manifests(std::slice::from_ref(path)),
@@ -87,21 +85,11 @@ fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3
     rows
 }
 
-/// Columns, each as wide as its widest cell.
+/// A table of these columns.
 pub(super) fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet<[String; COLUMNS]>) -> String {
     let head = head.map(str::to_owned);
-    let all = || std::iter::once(&head).chain(rows);
-    let mut widths = [0; COLUMNS];
-    for row in all() {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let line = |row: &[String; COLUMNS]| {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    all().map(line).collect()
+    let lines = aligned(std::iter::once(&head).chain(rows));
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// The kinds that RBAC is made of.

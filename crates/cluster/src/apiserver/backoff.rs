@@ -12,12 +12,10 @@ pub struct Backoff {
 
 impl Backoff {
     /// Pauses of at most `first`, then twice that, and so on up to `longest`.
-    #[must_use]
     pub fn new(first: Duration, longest: Duration) -> Self {
         Self { first, longest, next: first }
     }
 
-    /// The next pause.
     pub fn pause(&mut self) -> Duration {
         let pause = jittered(self.next);
         self.next = self.next.saturating_mul(2).min(self.longest);
@@ -31,7 +29,6 @@ impl Backoff {
 }
 
 /// A duration between half of `longest` and `longest`.
-#[must_use]
 pub fn jittered(longest: Duration) -> Duration {
     // Without random numbers all replicas wait equally long, which is acceptable.
     let random = getrandom::u32().unwrap_or(u32::MAX);

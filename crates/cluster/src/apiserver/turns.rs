@@ -26,7 +26,6 @@ pub enum CallKind {
 impl CallKind {
     /// The most calls of this kind in flight, in the whole process. Together they stay below the 100 streams that
     /// kube-apiserver allows on a connection.
-    #[must_use]
     pub const fn limit(self) -> usize {
         match self {
             Self::AccessReview => 32,
@@ -46,7 +45,6 @@ impl CallKind {
     }
 
     /// The most of them for one namespace, where the call is made for one.
-    #[must_use]
     pub const fn share(self) -> usize {
         self.limit() / 4
     }

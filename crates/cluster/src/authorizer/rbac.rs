@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::time::Instant;
 
-use super::{Authorizer, Authorization};
+use super::{Authorization, Authorizer};
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
     credspec::SpecName,
@@ -23,12 +23,11 @@ mod rule;
 pub use rule::Access;
 use rule::PolicyRule;
 
-/// Who asks.
 #[derive(Clone, Copy, Debug)]
-pub struct User<'a> {
+struct User<'a> {
     /// Such as `system:serviceaccount:default:web`.
-    pub name: &'a str,
-    pub groups: &'a [String],
+    name: &'a str,
+    groups: &'a [String],
 }
 
 /// A subject of a binding.
@@ -71,7 +70,6 @@ pub enum RoleKind {
 }
 
 impl RoleKind {
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Role => "Role",
@@ -119,7 +117,6 @@ impl fmt::Display for Grant<'_> {
     }
 }
 
-/// The roles and bindings.
 #[derive(Debug, Default)]
 pub struct Rbac {
     roles: usize,
@@ -129,13 +126,11 @@ pub struct Rbac {
 
 impl Rbac {
     /// Of both kinds.
-    #[must_use]
     pub fn role_count(&self) -> usize {
         self.roles
     }
 
     /// Of both kinds.
-    #[must_use]
     pub fn binding_count(&self) -> usize {
         self.cluster_bindings.len() + self.bindings.values().map(Vec::len).sum::<usize>()
     }
@@ -145,9 +140,14 @@ impl Rbac {
         self.bindings.keys().map(String::as_str)
     }
 
+    /// Whether a service account may use a credential spec, and why.
+    pub fn grant(&self, subject: &Subject, spec: &SpecName) -> Option<Grant<'_>> {
+        let user = User { name: &subject.user(), groups: &subject.groups() };
+        self.allows(&user, &Access::to_use(spec, &subject.namespace))
+    }
+
     /// Whether `user` has `access`, and why: the first grant, those for the whole cluster before the namespace's own.
-    #[must_use]
-    pub fn allows(&self, user: &User<'_>, access: &Access<'_>) -> Option<Grant<'_>> {
+    fn allows(&self, user: &User<'_>, access: &Access<'_>) -> Option<Grant<'_>> {
         self.bindings_in(access.namespace).find_map(|binding| {
             let holder = binding.holders.iter().find(|holder| holder.is(user))?;
             binding.allows(access).then_some(Grant { binding, holder })
@@ -160,13 +160,13 @@ impl Rbac {
         bindings.flat_map(|binding| binding.holders.iter().map(move |holder| Grant { binding, holder }))
     }
 
-    /// The reason of a denial: the roles that bindings of `user` refer to and that do not exist, as the API server reports
-    /// them; `None` where there are none.
-    #[must_use]
-    pub fn missing_roles(&self, user: &User<'_>, namespace: Option<&str>) -> Option<String> {
+    /// The reason of a denial: the roles that bindings of `subject` refer to and that do not exist, as the API server
+    /// reports them; `None` where there are none.
+    fn missing_roles(&self, subject: &Subject) -> Option<String> {
+        let user = User { name: &subject.user(), groups: &subject.groups() };
         let mut missing: Vec<String> = Vec::new();
-        for binding in self.bindings_in(namespace).filter(|binding| binding.rules.is_none()) {
-            if binding.holders.iter().any(|holder| holder.is(user)) {
+        for binding in self.bindings_in(Some(&subject.namespace)).filter(|binding| binding.rules.is_none()) {
+            if binding.holders.iter().any(|holder| holder.is(&user)) {
                 let kind = binding.role_kind.as_str().to_ascii_lowercase();
                 let text = format!("{kind}.{} {:?} not found", objects::GROUP, binding.role);
                 if !missing.contains(&text) {
@@ -189,12 +189,9 @@ impl Rbac {
 
 impl Authorizer for Rbac {
     fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
-        let user = User { name: &subject.user(), groups: &subject.groups() };
-        let access = Access::to_use(spec, &subject.namespace);
-        let fact = if self.allows(&user, &access).is_some() {
-            UseFact::Allowed
-        } else {
-            UseFact::Denied { reason: self.missing_roles(&user, access.namespace) }
+        let fact = match self.grant(subject, spec) {
+            Some(_) => UseFact::Allowed,
+            None => UseFact::Denied { reason: self.missing_roles(subject) },
         };
         ready(Authorization { fact, source: Source::Files }).boxed()
     }

@@ -21,7 +21,6 @@ use super::{
 /// The deepest nesting of folders; the one that is asked for counts as the first.
 pub const MAX_DEPTH: usize = 16;
 
-/// How much is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The largest file, in bytes.
@@ -33,13 +32,11 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// For a server.
     pub const SERVER: Self = Self { file_bytes: 4 * 1024 * 1024, files: 4096, total_bytes: 32 * 1024 * 1024 };
 }
 
 /// Reads every manifest of a folder and of the folders in it (`*.yaml`, `*.yml`, `*.json`, in the order of their names), or
 /// one file of any name. Foreign documents are problems in a file that was asked for, and beside Kubernetes objects.
-#[must_use]
 pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
     let in_folder = path.is_dir();
     let mut walk = Walk { max_files: bounds.files, ..Walk::default() };

@@ -20,7 +20,6 @@ const MAX_LISTS: usize = 4;
 ///
 /// Empty documents are skipped. A `List`, and any `…List` with `items`, gives its items. As with `kubectl`, an object must
 /// say its `apiVersion` and `kind`. The bounds on a text hold for each document.
-#[must_use]
 pub fn parse(name: &str, text: &str) -> Manifests {
     parse_all(&[(name, text)]).pop().unwrap_or_default()
 }
@@ -69,7 +68,6 @@ pub(super) fn parse_all(texts: &[(&str, &str)]) -> Vec<Manifests> {
     all
 }
 
-/// One document of a text.
 #[derive(Clone, Copy, Debug)]
 struct Part<'t> {
     /// The number of the text among those that are read.
@@ -169,7 +167,6 @@ impl Reader<'_> {
     }
 }
 
-/// What a document must be.
 pub(super) const EXPECTED: &str = "expected a Kubernetes object with `apiVersion` and `kind`";
 
 /// Whether a document is of another kind than manifests: the values of a chart, what PowerShell printed.

@@ -32,7 +32,6 @@ pub(super) struct Limits {
 /// More than any real manifest holds.
 pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024 };
 
-/// A value and its line.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub value: Value,
@@ -85,7 +84,6 @@ impl Lines {
     }
 }
 
-/// Why a text cannot be read.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub line: Option<u64>,

@@ -21,7 +21,6 @@ pub struct Live {
     api: Arc<ApiServer>,
 }
 
-/// The result of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     Found {
@@ -34,7 +33,6 @@ pub enum Read {
 
 impl Read {
     /// What an admission decision takes from it.
-    #[must_use]
     pub fn fact(self) -> SpecFact {
         match self {
             Self::Found { contents: Some(contents), .. } => SpecFact::Contents(contents),
@@ -71,8 +69,6 @@ impl From<ReadError> for Failure {
 }
 
 impl Live {
-    /// Reads credential specs through `api`.
-    #[must_use]
     pub fn new(api: Arc<ApiServer>) -> Self {
         Self { api }
     }
@@ -102,7 +98,6 @@ impl Live {
 }
 
 /// The path of all credential specs.
-#[must_use]
 pub fn collection() -> String {
     format!("/apis/{GROUP}/{VERSION}/{PLURAL}")
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Account, ENCRYPTION_TYPES};
 use crate::{
-    credspec::KIND,
+    credspec::{KIND, lint::WRONG_DOMAIN},
     diagnostic::{
         Diagnostic,
         rules::{self, Rule},
@@ -35,7 +35,6 @@ const DISABLED: u64 = 0x2;
 const HOST_COVERS: [&str; 5] = ["cifs", "http", "w3svc", "wins", "www"];
 
 /// Checks an account that has to serve clients under these service principal names.
-#[must_use]
 pub fn account(account: &Account, services: &[String]) -> Vec<Diagnostic> {
     let mut found = Findings { list: Vec::new(), account };
     found.incomplete();
@@ -50,7 +49,6 @@ pub fn account(account: &Account, services: &[String]) -> Vec<Diagnostic> {
 }
 
 /// Compares accounts with the credential spec that pods get; `spec` is the whole object.
-#[must_use]
 pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
     let name = text(spec, "/metadata/name");
     let join = |key: &str| text(spec, &format!("/credspec/DomainJoinConfig/{key}"));
@@ -90,14 +88,12 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
             &rules::ACCOUNT_DIFFERS,
             "ObjectGUID",
             problem,
-            NO_TRUST,
+            WRONG_DOMAIN,
             "Guid: (Get-ADDomain).ObjectGUID".to_owned(),
         );
     }
     found.list
 }
-
-const NO_TRUST: &str = "the container starts, but has no trust with the domain: every logon fails";
 
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
@@ -248,7 +244,7 @@ impl Findings<'_> {
         let Some(own) = own.filter(|own| !own.eq_ignore_ascii_case(spec)) else { return };
         let problem =
             format!("the domain is {}, and {} in credential spec {name}", Quoted::new(own), Quoted::new(spec));
-        self.add(&rules::ACCOUNT_DIFFERS, field, problem, NO_TRUST, format!("{key}: {own}"));
+        self.add(&rules::ACCOUNT_DIFFERS, field, problem, WRONG_DOMAIN, format!("{key}: {own}"));
     }
 }
 

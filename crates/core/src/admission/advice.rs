@@ -6,7 +6,7 @@ use super::{
     Review,
     pod::{
         Pod,
-        fields::{self, Occurrence, Unsupported},
+        fields::{Occurrence, Unsupported},
     },
     warning::{Warnings, text},
 };
@@ -18,7 +18,6 @@ use crate::diagnostic::{
 /// One warning about a pod.
 #[derive(Clone, Debug)]
 pub struct Advice {
-    /// The rule that is broken.
     pub rule: &'static Rule,
     /// How bad it is: worse than the rule says where the API server refuses the pod.
     pub severity: Severity,
@@ -43,7 +42,6 @@ pub(super) fn on_pod(review: &Review) -> Vec<String> {
 }
 
 /// The warnings about a pod, or a pod template; none where it does not use GMSA.
-#[must_use]
 pub fn advise(pod: &Pod) -> Vec<Advice> {
     let mut advice = Vec::new();
     if pod.is_linux() || !pod.uses_gmsa() {
@@ -70,7 +68,6 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
 
 /// More warnings, for a workload that is applied or a file that is checked, but not for each creation of a pod.
 /// `replicas` is how many pods there will be, where that is known.
-#[must_use]
 pub fn advise_template(pod: &Pod, unsupported: &Unsupported, replicas: Option<u64>) -> Vec<Advice> {
     if pod.is_linux() || !pod.uses_gmsa() {
         return Vec::new();
@@ -96,14 +93,6 @@ pub fn advise_template(pod: &Pod, unsupported: &Unsupported, replicas: Option<u6
         advice.push(Advice::new(&rules::SHARED_HOSTNAME, "/spec/hostname".to_owned(), &sentence, &[hostname]));
     }
     advice
-}
-
-/// Reads what [`advise_template`] needs to know of a Pod.
-///
-/// # Errors
-/// Where the text is not JSON, or one of its lists is not a list.
-pub fn unsupported(json: &str) -> Result<Unsupported, serde_json::Error> {
-    fields::read(json)
 }
 
 fn linux_only(found: &Occurrence, is_windows: bool) -> Advice {

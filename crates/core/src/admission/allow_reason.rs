@@ -5,7 +5,6 @@
 pub enum AllowReason {
     /// No slot that counts for this request names a credential spec or carries contents.
     NoGmsa,
-    /// The pod is for Linux.
     Linux,
     /// The mutating webhook has nothing to do on this operation.
     NothingToMutate,
@@ -21,7 +20,6 @@ pub enum AllowReason {
     Controlled,
     /// A workload that uses GMSA; the warnings say what will happen to its pods.
     Workload,
-    /// A credential spec is deleted.
     Deletion,
     /// A credential spec without findings.
     Clean,

@@ -52,7 +52,6 @@ impl From<&Denial> for Status {
 
 impl Review {
     /// Writes the answer to this review: the body of the HTTP response.
-    #[must_use]
     pub fn answer(&self, decision: &Decision) -> Vec<u8> {
         let patch = decision.verdict.patch().map(|patch| BASE64_STANDARD.encode(patch.as_bytes()));
         let mut body = Vec::with_capacity(1024 + patch.as_ref().map_or(0, String::len));

@@ -59,34 +59,27 @@ impl Source {
 /// What is known about a credential spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecFact {
-    /// It exists and has contents.
     Contents(Arc<Contents>),
-    /// There is no such credential spec.
     Missing,
     /// It exists, but its `credspec` is missing or is not a JSON object.
     Unusable,
-    /// It could not be read.
     Failed(Failure),
 }
 
 /// Whether a subject may use a credential spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UseFact {
-    /// It may.
     Allowed,
-    /// It may not.
     Denied {
         /// The API server's reason, where it gave one.
         reason: Option<String>,
     },
-    /// The check could not be made.
     Failed(Failure),
 }
 
 /// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// The credential specs.
     pub specs: Vec<(SpecName, SpecFact, Source)>,
     /// Whether the review's subject may use them.
     pub uses: Vec<(SpecName, UseFact, Source)>,

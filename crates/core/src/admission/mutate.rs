@@ -39,7 +39,7 @@ pub(super) fn plan(review: &Review, random_hostname: bool) -> Result<Expansion<'
         return Ok(Expansion::nothing(AllowReason::NoGmsa));
     }
     bound_names(pod)?;
-    let hostname = random_hostname && on_create && !pod.has_hostname();
+    let hostname = random_hostname && on_create && pod.hostname().is_none();
     let mut expansion = Expansion { hostname, ..Expansion::default() };
     for slot in slots {
         let Some(name) = slot.name else { continue };

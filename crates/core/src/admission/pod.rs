@@ -94,7 +94,6 @@ struct WindowsOptions {
 
 impl SlotKind {
     /// The field of `spec` that lists the slots of this kind; `None` for the pod itself.
-    #[must_use]
     pub fn field(self) -> Option<&'static str> {
         match self {
             Self::Pod => None,
@@ -143,13 +142,11 @@ impl Pod {
     }
 
     /// Whether some slot names a credential spec or carries contents.
-    #[must_use]
     pub fn uses_gmsa(&self) -> bool {
         self.slots().any(|slot| slot.uses_gmsa())
     }
 
     /// Whether the pod has more than [`MAX_SLOTS`] slots. [`Pod::slots`] does not give all of them then.
-    #[must_use]
     pub fn has_too_many_slots(&self) -> bool {
         let spec = &self.fields.spec;
         let containers = [&spec.containers, &spec.init_containers, &spec.ephemeral_containers];
@@ -167,7 +164,6 @@ impl Pod {
             .chain(walk(SlotKind::EphemeralContainer, &spec.ephemeral_containers))
     }
 
-    /// How many bytes this takes.
     pub(super) fn bytes_kept(&self) -> usize {
         let Fields { metadata, spec } = &self.fields;
         let os = spec.os.as_ref().and_then(|os| os.name.as_ref());
@@ -186,27 +182,23 @@ impl Pod {
     }
 
     /// The pod's name, or where it has none yet its generateName, or nothing.
-    #[must_use]
     pub fn name(&self) -> &str {
         let name = as_str(self.fields.metadata.name.as_ref()).filter(|name| !name.is_empty());
         name.or_else(|| as_str(self.fields.metadata.generate_name.as_ref())).unwrap_or_default()
     }
 
     /// The name of the service account that the pod runs as: `default` where none is set. Not validated.
-    #[must_use]
     pub fn service_account(&self) -> &str {
         as_str(self.fields.spec.service_account_name.as_ref()).filter(|name| !name.is_empty()).unwrap_or("default")
     }
 
     /// Whether the pod says that it is for Linux (`spec.os.name`).
-    #[must_use]
     pub fn is_linux(&self) -> bool {
         self.os() == Some("linux")
     }
 
     /// Whether the pod says that it is for Windows (`spec.os.name`).
-    #[must_use]
-    pub fn is_windows(&self) -> bool {
+    pub(super) fn is_windows(&self) -> bool {
         self.os() == Some("windows")
     }
 
@@ -215,29 +207,20 @@ impl Pod {
     }
 
     /// Whether the pod says in some way that it is for Windows nodes: a preference of the scheduler does not count.
-    #[must_use]
-    pub fn keeps_to_windows(&self) -> bool {
+    pub(super) fn keeps_to_windows(&self) -> bool {
         self.is_windows() || self.placement.on_windows || self.pins_build()
     }
 
     /// Whether the pod says which build of Windows it is for, or leaves that to a runtime class.
-    #[must_use]
     pub fn pins_build(&self) -> bool {
         self.placement.on_a_build || self.placement.by_runtime_class
     }
 
     /// The host name that the pod's author chose for it.
-    #[must_use]
     pub fn hostname(&self) -> Option<&str> {
         let Spec { hostname, hostname_override, .. } = &*self.fields.spec;
         let names = [hostname_override.as_ref(), hostname.as_ref()].map(as_str);
         names.into_iter().flatten().find(|name| !name.is_empty())
-    }
-
-    /// Whether the pod's author chose its host name.
-    #[must_use]
-    pub fn has_hostname(&self) -> bool {
-        self.hostname().is_some()
     }
 }
 

@@ -21,7 +21,6 @@ pub const KINDS: [&str; 7] = [
 ];
 
 /// The place of the pod template of a kind, as a JSON Pointer (RFC 6901); `None` for other kinds.
-#[must_use]
 pub fn template_pointer(kind: &str) -> Option<&'static str> {
     match kind {
         "CronJob.batch" => Some("/spec/jobTemplate/spec/template"),
@@ -106,20 +105,17 @@ impl Workload {
     }
 
     /// The template of the pods; none where another object controls the workload.
-    #[must_use]
-    pub fn template(&self) -> Option<&Pod> {
+    pub(super) fn template(&self) -> Option<&Pod> {
         self.template.as_ref()
     }
 
     /// What the pods ask for that is not the same on Windows; nothing where they do not use GMSA.
-    #[must_use]
-    pub fn unsupported(&self) -> &Unsupported {
+    pub(super) fn unsupported(&self) -> &Unsupported {
         &self.unsupported
     }
 
     /// How many pods there will be, where the workload says so.
-    #[must_use]
-    pub fn replicas(&self) -> Option<u64> {
+    pub(super) fn replicas(&self) -> Option<u64> {
         self.replicas
     }
 
@@ -129,8 +125,7 @@ impl Workload {
     }
 
     /// Whether another object controls this one.
-    #[must_use]
-    pub fn is_controlled(&self) -> bool {
+    pub(super) fn is_controlled(&self) -> bool {
         self.is_controlled
     }
 }

@@ -52,7 +52,6 @@ pub struct Expected<'s> {
 
 impl<'s> Expected<'s> {
     /// What the pods that name the credential spec must carry.
-    #[must_use]
     pub fn new(spec: &'s Contents) -> Self {
         Self { text: spec.text(), value: OnceCell::new() }
     }
@@ -76,14 +75,6 @@ impl<'s> Expected<'s> {
         }
         Err(Difference::Value { as_injected: theirs.0.is_object() && text::value(&theirs.0) == pod_text })
     }
-}
-
-/// Compares the text that a pod carries with the contents of the credential spec that it names.
-///
-/// # Errors
-/// How they differ.
-pub fn compare(pod_text: &str, spec: &Contents) -> Result<(), Difference> {
-    Expected::new(spec).compare(pod_text)
 }
 
 /// Whether two JSON values are equal, numbers by value.

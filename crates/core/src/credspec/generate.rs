@@ -11,18 +11,20 @@ use serde_json::{Value, json};
 
 use super::{GROUP, KIND, VERSION, plugin::text_of_object};
 
-/// The domain, as `DomainJoinConfig` describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The domain, as `DomainJoinConfig` describes it and `Get-ADDomain` prints it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Domain {
-    /// Its DNS name.
+    #[serde(rename = "DNSRoot")]
     pub dns: String,
     /// The DNS name of its forest's root.
+    #[serde(rename = "Forest")]
     pub forest: String,
-    /// Its NetBIOS name.
+    #[serde(rename = "NetBIOSName")]
     pub netbios: String,
-    /// Its SID.
+    #[serde(rename = "DomainSID", deserialize_with = "sid")]
     pub sid: String,
-    /// Its object GUID, without braces.
+    /// Without braces.
+    #[serde(rename = "ObjectGUID")]
     pub guid: String,
 }
 
@@ -69,25 +71,19 @@ impl<'de> Deserialize<'de> for Plugin {
 /// A credential spec to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
-    /// The object's name.
     pub name: String,
     /// The account that the container logs on with.
     pub account: String,
-    /// The domain.
     pub domain: Domain,
     /// The accounts that the host may fetch.
     pub accounts: Vec<ScopedAccount>,
-    /// The plugin, where hosts are not joined to the domain.
     pub plugin: Option<Plugin>,
 }
 
-/// Why a file cannot be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Not the output of `Get-ADDomain | ConvertTo-Json`.
     #[error("not the output of `Get-ADDomain | ConvertTo-Json`")]
     Directory(#[source] serde_json::Error),
-    /// Not a credential spec for Docker.
     #[error("not a credential spec as `New-CredentialSpec` writes one")]
     Docker(#[source] serde_json::Error),
 }
@@ -98,21 +94,7 @@ impl Domain {
     /// # Errors
     /// Where the text is not JSON of that shape.
     pub fn from_directory(json: &str) -> Result<Self, ReadError> {
-        #[derive(Deserialize)]
-        struct Printed {
-            #[serde(rename = "DNSRoot")]
-            dns: String,
-            #[serde(rename = "Forest")]
-            forest: String,
-            #[serde(rename = "NetBIOSName")]
-            netbios: String,
-            #[serde(rename = "DomainSID", deserialize_with = "sid")]
-            sid: String,
-            #[serde(rename = "ObjectGUID")]
-            guid: String,
-        }
-        let Printed { dns, forest, netbios, sid, guid } = serde_json::from_str(json).map_err(ReadError::Directory)?;
-        Ok(Self { dns, forest, netbios, sid, guid })
+        serde_json::from_str(json).map_err(ReadError::Directory)
     }
 }
 
@@ -131,7 +113,6 @@ fn sid<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
 
 impl Draft {
     /// A credential spec for one account of a domain, and others that the host may fetch too.
-    #[must_use]
     pub fn new(name: String, account: String, domain: Domain, additional: &[String], plugin: Option<Plugin>) -> Self {
         let both = |name: &String| {
             [&domain.dns, &domain.netbios].map(|scope| ScopedAccount { name: name.clone(), scope: scope.clone() })
@@ -185,7 +166,6 @@ impl Draft {
     }
 
     /// The whole object, for the linter.
-    #[must_use]
     pub fn object(&self) -> Value {
         let accounts: Vec<_> =
             self.accounts.iter().map(|account| json!({"Name": account.name, "Scope": account.scope})).collect();
@@ -214,7 +194,6 @@ impl Draft {
     }
 
     /// The manifest: sorted, and each field with a comment on what it is.
-    #[must_use]
     pub fn yaml(&self) -> String {
         let mut yaml = format!(
             "apiVersion: {GROUP}/{VERSION}\nkind: {KIND}\nmetadata:\n  name: {}\n\
@@ -265,7 +244,6 @@ impl Draft {
 
 /// A text as a YAML scalar: plain where every YAML parser reads it as this text, otherwise as a JSON string, which is valid
 /// YAML.
-#[must_use]
 pub fn scalar(text: &str) -> String {
     const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())

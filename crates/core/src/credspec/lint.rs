@@ -24,7 +24,6 @@ mod plugin;
 const MAX_FINDINGS: usize = 64;
 
 /// Checks a whole `GMSACredentialSpec` object. The findings come in the order of the fields that they are about.
-#[must_use]
 pub fn object(object: &Value) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let Some(object) = object.as_object() else {
@@ -40,14 +39,20 @@ pub fn object(object: &Value) -> Vec<Diagnostic> {
         }
         Some(Value::Object(credspec)) => contents(&mut findings, credspec),
         Some(_) => {
-            findings.add(Severity::Error, &rules::CREDSPEC, "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
+            findings.add(
+                Severity::Error,
+                &rules::CREDSPEC,
+                "credspec",
+                "is not an object",
+                NOTHING_TO_EXPAND,
+                WRITE_NEW,
+            );
         }
     }
     findings.0
 }
 
 /// What is wrong with an object whose `credspec` is too large to be read.
-#[must_use]
 pub fn too_large() -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let problem = format!("is longer than {} KiB or holds more than {MAX_VALUES} values", MAX_BYTES / 1024);
@@ -97,7 +102,6 @@ fn name(findings: &mut Findings, metadata: Option<&Value>) {
 }
 
 /// The nearest valid name: the generator names a credential spec after its account.
-#[must_use]
 pub fn suggest_name(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c.to_ascii_lowercase() } else { '-' };
     let lower: String = name.chars().take(253).map(fit).collect();
@@ -110,7 +114,14 @@ fn contents(findings: &mut Findings, credspec: &Map<String, Value>) {
     const ROOT: &str = "credspec";
     if Contents::of(credspec).text().len() > MAX_CONTENTS_BYTES {
         let problem = format!("is longer than {} KiB when printed as JSON", MAX_CONTENTS_BYTES / 1024);
-        findings.add(Severity::Error, &rules::SIZE, ROOT, problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
+        findings.add(
+            Severity::Error,
+            &rules::SIZE,
+            ROOT,
+            problem,
+            NOT_ACCEPTED,
+            "fewer accounts, a shorter PluginInput",
+        );
     }
     findings.unknown_keys(ROOT, credspec, &["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig"]);
     cms_plugins(findings, credspec.get("CmsPlugins"));
@@ -150,6 +161,7 @@ fn cms_plugins(findings: &mut Findings, plugins: Option<&Value>) {
 #[derive(Default)]
 struct Findings(Vec<Diagnostic>);
 
+pub(crate) const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
 const CANNOT_START: &str = "Windows cannot read the credential spec: the container does not start";
 const PRUNED: &str = "kubectl refuses it, and for other clients the API server drops it silently";
 

@@ -24,7 +24,6 @@ impl KnownPlugin {
     pub const ALL: [Self; 3] = [Self::Azure, Self::Aws, Self::Rancher];
 
     /// Its name on the command line.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Azure => "azure",
@@ -33,8 +32,6 @@ impl KnownPlugin {
         }
     }
 
-    /// Its `PluginGUID`.
-    #[must_use]
     pub fn guid(self) -> &'static str {
         match self {
             Self::Azure => "{CCC2A336-D7F3-4818-A213-272B7924213E}",
@@ -43,14 +40,11 @@ impl KnownPlugin {
         }
     }
 
-    /// The plugin of a GUID.
-    #[must_use]
     pub fn of_guid(guid: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.guid().eq_ignore_ascii_case(guid))
     }
 
     /// What its input looks like.
-    #[must_use]
     pub fn form(self) -> &'static str {
         match self {
             Self::Azure => "ObjectId=GUID;SecretUri=https://VAULT.vault.azure.net/secrets/NAME",
@@ -60,7 +54,6 @@ impl KnownPlugin {
     }
 
     /// What is wrong with an input.
-    #[must_use]
     pub fn fault(self, input: &str) -> Option<&'static str> {
         match self {
             Self::Azure => azure(input),
@@ -73,30 +66,24 @@ impl KnownPlugin {
 /// What a known plugin needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputParts {
-    /// For [`KnownPlugin::Azure`]
     Azure {
         /// The object ID of the managed identity that may read the secret: a GUID.
         object_id: String,
         /// The `https` address of the secret.
         secret_uri: String,
     },
-    /// For [`KnownPlugin::Aws`]
     Aws {
         /// The ARN of the secret or the parameter.
         credential_arn: String,
     },
-    /// For [`KnownPlugin::Rancher`]
     Rancher {
         /// The namespace of the account provider.
         namespace: String,
-        /// The Secret in it.
         secret: String,
     },
 }
 
 impl InputParts {
-    /// The `PluginInput`.
-    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::Azure { object_id, secret_uri } => format!("ObjectId={object_id};SecretUri={secret_uri}"),
@@ -107,7 +94,6 @@ impl InputParts {
 }
 
 /// The text of an input that is an object in a file for Amazon ECS, where Kubernetes takes only a text.
-#[must_use]
 pub fn text_of_object(guid: &str, object: Map<String, Value>) -> String {
     let is_aws = KnownPlugin::of_guid(guid) == Some(KnownPlugin::Aws);
     let rename = |(key, value): (String, Value)| {
@@ -188,7 +174,10 @@ mod tests {
     fn what_the_makers_document_is_good() {
         let id = "56d9b66c-d746-4f87-bd26-26760cfdca2e";
         for (known, input) in [
-            (KnownPlugin::Azure, format!("ObjectId={id};SecretUri=https://my.vault.azure.net/secrets/GMSADomainUserCred")),
+            (
+                KnownPlugin::Azure,
+                format!("ObjectId={id};SecretUri=https://my.vault.azure.net/secrets/GMSADomainUserCred"),
+            ),
             (KnownPlugin::Aws, format!(r#"{{"credentialArn": "{SECRET}"}}"#)),
             (KnownPlugin::Aws, r#"{"credentialArn": "arn:aws-cn:ssm:cn-north-1:1:parameter/gmsa"}"#.to_owned()),
             (KnownPlugin::Rancher, "accounts:user-credentials".to_owned()),

@@ -4,12 +4,16 @@ use serde_json::{Value, json};
 
 use super::{
     Contents, CredentialSpec, SpecName,
-    compare::{Difference, compare},
+    compare::{Difference, Expected},
     is_dns_label, text,
 };
 
 fn parse(json: &str) -> Value {
     serde_json::from_str(json).unwrap()
+}
+
+fn compare(pod_text: &str, spec: &Contents) -> Result<(), Difference> {
+    Expected::new(spec).compare(pod_text)
 }
 
 fn contents(json: &str) -> Contents {

@@ -6,8 +6,6 @@
 
 use serde_json::{Map, Number, Value};
 
-/// Prints a JSON object.
-#[must_use]
 pub fn object(map: &Map<String, Value>) -> String {
     let mut out = String::with_capacity(512);
     write_object(&mut out, map);
@@ -15,15 +13,12 @@ pub fn object(map: &Map<String, Value>) -> String {
 }
 
 /// Prints a text as a JSON string, quotes included, with the same escapes.
-#[must_use]
 pub fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8 + 2);
     write_string(&mut out, text);
     out
 }
 
-/// Prints any JSON value.
-#[must_use]
 pub fn value(value: &Value) -> String {
     let mut out = String::new();
     write_value(&mut out, value);

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::facts::FactFinder;
 use gmsa_core::admission::{Denial, Plan, Review, Verdict, Webhook};
 
-/// The result of both webhooks.
 pub(super) struct Admission {
     /// The pod as the mutating webhook leaves it.
     pub stored: Value,
@@ -13,7 +12,6 @@ pub(super) struct Admission {
     pub denial: Option<Denial>,
 }
 
-/// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AdmissionError {
     #[error("the API server would refuse the pod")]
@@ -40,7 +38,6 @@ pub(super) fn review(namespace: &str, pod: &Value) -> Vec<u8> {
     review.to_string().into_bytes()
 }
 
-/// Sends a pod through both webhooks.
 pub(super) async fn admit(namespace: &str, pod: Value, finder: &mut FactFinder) -> Result<Admission, AdmissionError> {
     let mut stored = pod;
     for webhook in [Webhook::Mutate { random_hostname: false }, Webhook::Validate] {
@@ -53,7 +50,8 @@ pub(super) async fn admit(namespace: &str, pod: Value, finder: &mut FactFinder) 
             }
             Verdict::Allowed(None) => {}
             Verdict::Allowed(Some(patch)) => {
-                let patch: json_patch::Patch = serde_json::from_slice(patch.as_bytes()).map_err(AdmissionError::NotAPatch)?;
+                let patch: json_patch::Patch =
+                    serde_json::from_slice(patch.as_bytes()).map_err(AdmissionError::NotAPatch)?;
                 json_patch::patch(&mut stored, &patch).map_err(AdmissionError::Patch)?;
             }
         }

@@ -14,7 +14,7 @@ pub(super) fn fix(denial: &Denial, slot: &Slot<'_>, namespace: &str, service_acc
             return None;
         }
         Denial::NotAuthorized { spec, .. } => {
-            let yaml = GrantObjects { spec: spec.as_str(), namespace, service_account }.yaml();
+            let yaml = GrantObjects { spec, namespace, service_account }.yaml();
             format!(
                 "# or: kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{service_account} --apply\n{yaml}"
             )

@@ -14,8 +14,8 @@ use crate::output::{Place, Report};
 use gmsa_cluster::manifests::Document;
 use gmsa_core::admission::{
     Denial, Review, Webhook,
-    advice::{Advice, advise, advise_template, unsupported},
-    pod::{Pod, Slot, SlotRef},
+    advice::{Advice, advise, advise_template},
+    pod::{Pod, Slot, SlotRef, fields},
     workload::template_pointer,
 };
 use gmsa_core::diagnostic::{
@@ -151,7 +151,7 @@ async fn try_check(
         report.add(checked.finding(rules::of_denial(denial.reason()), "/spec", denial.to_string()));
     }
     // Of fields that cannot be read, the API server refuses the pod.
-    let unsupported = unsupported(&checked.pod.to_string()).unwrap_or_default();
+    let unsupported = fields::read(&checked.pod.to_string()).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.replicas())) {
         report.add(advised(checked, advice));
     }

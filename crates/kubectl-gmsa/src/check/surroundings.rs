@@ -12,13 +12,11 @@ use gmsa_core::credspec::is_dns_subdomain;
 
 /// Where service accounts and runtime classes are looked up.
 pub(super) enum Surroundings {
-    /// Among manifests.
     Files(Files),
     /// In the cluster; each object is read once.
     Cluster(Arc<Cluster>, HashMap<String, Option<Value>>),
 }
 
-/// What manifests hold.
 #[derive(Default)]
 pub(super) struct Files {
     /// The service accounts of each namespace.
@@ -27,14 +25,12 @@ pub(super) struct Files {
     handlers: HashMap<String, String>,
 }
 
-/// What is known of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Existence {
     /// It exists, or nothing says otherwise.
     Fine,
     /// The manifests hold others of its kind in its namespace.
     NotInFiles,
-    /// The cluster does not have it.
     NotInCluster,
 }
 
@@ -59,7 +55,6 @@ impl Surroundings {
         Self::Files(files)
     }
 
-    /// From the cluster.
     pub(super) fn of_cluster(cluster: Arc<Cluster>) -> Self {
         Self::Cluster(cluster, HashMap::new())
     }

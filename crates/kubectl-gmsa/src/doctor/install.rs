@@ -34,7 +34,6 @@ struct Configuration {
     webhooks: Option<Vec<ValidatingWebhook>>,
 }
 
-/// A webhook of a configuration.
 struct Configured {
     mutating: bool,
     /// The configuration's and the webhook's name.

@@ -39,7 +39,6 @@ impl Answer {
         of_nltest.into_iter().chain(of_klist)
     }
 
-    /// The first security identifier.
     pub(super) fn sid(&self) -> Option<&str> {
         let is_part = |c: char| c.is_ascii_digit() || c == '-' || c == 'S';
         self.printed.split(|c: char| !is_part(c)).find(|word| word.starts_with("S-1-"))

@@ -24,34 +24,25 @@ use gmsa_core::{
 /// The most bytes of an output that are read: what `nltest` and `klist` print is far shorter.
 const MAX_OUTPUT: u64 = 64 * 1024;
 
-/// Where commands run.
 pub(super) struct Executor {
     /// Speaks HTTP/1.1, which a connection needs to become a web socket.
     pub client: kube::Client,
     pub namespace: String,
     pub pod: String,
     pub container: String,
-    /// How long a command may take.
     pub limit: Duration,
 }
 
-/// How a command ended.
 pub(super) enum Execution {
-    /// It ended by itself.
     Answer(Answer),
     /// It did not begin: the image does not have it, or it may not be run.
     NotStarted(String),
-    /// It did not end in time.
     TimedOut,
     /// The API server runs no command there.
     Refused(Box<Diagnostic>),
 }
 
 impl Executor {
-    /// Runs a command.
-    ///
-    /// # Errors
-    /// Where the connection broke.
     pub(super) async fn run(&self, command: &[String]) -> anyhow::Result<Execution> {
         let Ok(answered) = timeout(self.limit, self.exec(command)).await else { return Ok(Execution::TimedOut) };
         answered
@@ -73,7 +64,9 @@ impl Executor {
         let printed = format!("{stdout}\n{stderr}");
         Ok(match status {
             None => anyhow::bail!("the connection to the container broke off"),
-            Some(status) if status.status.as_deref() == Some("Success") => Execution::Answer(Answer { exit: 0, printed }),
+            Some(status) if status.status.as_deref() == Some("Success") => {
+                Execution::Answer(Answer { exit: 0, printed })
+            }
             Some(status) => match exit_code(&status) {
                 Some(exit) => Execution::Answer(Answer { exit, printed }),
                 None => Execution::NotStarted(Quoted::bare(&status.message.unwrap_or_default()).to_string()),

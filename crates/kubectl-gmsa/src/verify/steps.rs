@@ -98,7 +98,6 @@ impl Step {
         Some(words.into_iter().map(str::to_owned).collect())
     }
 
-    /// What an answer means.
     pub(super) fn check(self, answer: &Answer, identity: &Identity, command: &[String]) -> Check {
         let Identity { domain, account } = identity;
         let about = self.about();
@@ -194,7 +193,10 @@ fn remedy(rule: &Rule, identity: &Identity, command: &[String]) -> Option<String
             )
         }
         "principal-unknown" => {
-            format!("setspn -Q {}: register it, only once (setspn -X lists duplicates)", command.last().unwrap_or(account))
+            format!(
+                "setspn -Q {}: register it, only once (setspn -X lists duplicates)",
+                command.last().unwrap_or(account)
+            )
         }
         "ticket-encryption" => format!("Set-ADServiceAccount {account} -KerberosEncryptionType AES128,AES256"),
         _ => return None,

@@ -191,10 +191,7 @@ async fn without_a_cluster_it_says_why() {
     assert!(text(&output.stderr).starts_with("error: the API server cannot be reached: "), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
     let output = run(&api, &["--context", "none", "doctor"]).await;
-    assert_eq!(
-        text(&output.stderr),
-        "error: cannot use the kubeconfig: failed to load current context: none\n"
-    );
+    assert_eq!(text(&output.stderr), "error: cannot use the kubeconfig: failed to load current context: none\n");
     let output = run(&api, &["doctor", "--pod", "a/b/c"]).await;
     assert_eq!(text(&output.stderr), "error: \"a/b/c\" is not NAMESPACE/NAME of a pod\n");
     let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Binding, Holder, Rbac, RoleKind, PolicyRule,
+    Binding, Holder, PolicyRule, Rbac, RoleKind,
     aggregate::{self, ClusterRole},
 };
 use crate::manifests::{Document, Field};
@@ -24,7 +24,6 @@ impl Rbac {
     /// Takes the roles and bindings among `documents`; other kinds are skipped. A `Role` or `RoleBinding` without a
     /// namespace is in `default`. Of the roles that every cluster has, `cluster-admin` is known; the others grant
     /// nothing on credential specs. What the API server would refuse is left out, as in a cluster, and reported.
-    #[must_use]
     pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut objects = Objects::default();
         let ours = documents.iter().filter(|document| document.group() == GROUP);

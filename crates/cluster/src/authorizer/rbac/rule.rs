@@ -18,7 +18,6 @@ pub struct Access<'a> {
 
 impl<'a> Access<'a> {
     /// The `use` of a credential spec by the pods of a namespace.
-    #[must_use]
     pub fn to_use(spec: &'a SpecName, namespace: &'a str) -> Self {
         Self { namespace: Some(namespace), verb: USE_VERB, group: GROUP, resource: PLURAL, name: spec.as_str() }
     }
@@ -38,7 +37,6 @@ pub(super) struct PolicyRule {
 }
 
 impl PolicyRule {
-    /// Whether the rule covers `access`.
     pub fn allows(&self, access: &Access<'_>) -> bool {
         let any_or = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
         any_or(&self.verbs, access.verb)

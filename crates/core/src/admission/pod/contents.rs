@@ -15,8 +15,6 @@ use crate::{
 pub struct PodContents<'p>(&'p str);
 
 impl<'p> PodContents<'p> {
-    /// The text.
-    #[must_use]
     pub fn text(self) -> &'p str {
         self.0
     }
@@ -30,16 +28,12 @@ impl<'p> PodContents<'p> {
     }
 
     /// The same, where several slots name one credential spec.
-    ///
-    /// # Errors
-    /// How they differ.
-    pub fn compare_to(self, expected: &Expected<'_>) -> Result<(), Difference> {
+    pub(crate) fn compare_to(self, expected: &Expected<'_>) -> Result<(), Difference> {
         if self.is_cut() { Err(Difference::TooLong) } else { expected.compare(self.0) }
     }
 
     /// Whether both are the same text, byte for byte. A text that is cut equals no other.
-    #[must_use]
-    pub fn is_same(self, other: Self) -> bool {
+    pub(crate) fn is_same(self, other: Self) -> bool {
         self.0 == other.0 && !self.is_cut()
     }
 

@@ -71,7 +71,10 @@ pub fn all() -> impl Iterator<Item = &'static LinuxField> {
 }
 
 /// Reads a Pod, or the template of one.
-pub(in crate::admission) fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
+///
+/// # Errors
+/// Where the text is not JSON, or a list is of another type.
+pub fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
     let spec: wire::Spec = spec_of(json)?;
     let mut found = Unsupported::default();
     let mut add = |set: Set, field| found.add("/spec", None, set, field);

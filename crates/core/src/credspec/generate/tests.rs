@@ -1,6 +1,6 @@
 //! From what administrators have to manifests. That these read back is tested with the tool's YAML reader.
 
-use super::{ScopedAccount, Domain, Draft, Plugin, ReadError};
+use super::{Domain, Draft, Plugin, ReadError, ScopedAccount};
 use crate::credspec::lint;
 
 /// What `Get-ADDomain | ConvertTo-Json` prints, shortened in the parts that are not read.

@@ -2,23 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::{CANNOT_START, Findings, Severity, bare, quote};
+use super::{CANNOT_START, Findings, Severity, WRONG_DOMAIN, bare, quote};
 use crate::{
     credspec::plugin::is_guid,
     diagnostic::rules::{self, Rule},
 };
 
 const PATH: &str = "credspec.DomainJoinConfig";
-const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
 
 /// What other parts are compared with: the names that are valid.
 #[derive(Default)]
 pub(super) struct Join<'v> {
-    /// `DnsName`
     pub dns: Option<&'v str>,
-    /// `NetBiosName`
     pub netbios: Option<&'v str>,
-    /// `MachineAccountName`
     pub account: Option<&'v str>,
 }
 

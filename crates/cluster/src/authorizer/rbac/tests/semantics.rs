@@ -10,10 +10,7 @@ const APP: &str = "{kind: ServiceAccount, name: app, namespace: prod}";
 fn decide(text: &str) -> Result<String, Option<String>> {
     let rbac = rbac(text).unwrap();
     let (subject, spec) = (subject("prod", "app"), SpecName::parse("web").unwrap());
-    let (name, groups) = (subject.user(), subject.groups());
-    let user = User { name: &name, groups: &groups };
-    let access = Access::to_use(&spec, "prod");
-    rbac.allows(&user, &access).map(|grant| grant.to_string()).ok_or_else(|| rbac.missing_roles(&user, Some("prod")))
+    rbac.grant(&subject, &spec).map(|grant| grant.to_string()).ok_or_else(|| rbac.missing_roles(&subject))
 }
 
 fn allowed(text: &str) -> bool {

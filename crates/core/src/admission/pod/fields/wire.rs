@@ -20,7 +20,6 @@ pub(super) enum Set {
     /// Absent, or null.
     #[default]
     Absent,
-    /// `false`
     False,
     /// Any other value.
     Other,
