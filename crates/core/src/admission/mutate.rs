@@ -2,7 +2,7 @@
 //!
 //! Invariants: only slots with a name and no contents are touched, so a patched pod sent again yields no patch.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::collections::HashSet;
 
 use super::{
     AllowReason, Denial, Enforcement, Facts, Needs, Review,
@@ -96,7 +96,9 @@ impl Expansion<'_> {
         }
         let mut patch = PatchWriter::default();
         for (slot, name) in &self.slots {
-            let added = facts.contents(name).and_then(|contents| patch.add(&path(slot), contents.text()));
+            // The slot has a name, so its `windowsOptions` is there.
+            let path = format!("{}/gmsaCredentialSpec", slot.pointer());
+            let added = facts.contents(name).and_then(|contents| patch.add(&path, contents.text()));
             added.or_else(&mut pass)?;
         }
         if let Some(hostname) = facts.hostname.as_deref().filter(|_| self.hostname) {
@@ -104,15 +106,5 @@ impl Expansion<'_> {
         }
         let reason = if self.slots.is_empty() { AllowReason::AlreadyExpanded } else { AllowReason::Expanded };
         Ok(Admitted { reason, patch: patch.finish(), not_enforced })
-    }
-}
-
-/// Where a slot's contents go. The slot has a name, so its `windowsOptions` is there.
-fn path(slot: &Slot<'_>) -> Cow<'static, str> {
-    match slot.kind.field() {
-        None => Cow::Borrowed("/spec/securityContext/windowsOptions/gmsaCredentialSpec"),
-        Some(list) => {
-            Cow::Owned(format!("/spec/{list}/{}/securityContext/windowsOptions/gmsaCredentialSpec", slot.index))
-        }
     }
 }

@@ -27,7 +27,7 @@ const MAX_FINDINGS: usize = 64;
 pub fn object(object: &Value) -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let Some(object) = object.as_object() else {
-        findings.add(Severity::Error, &rules::OBJECT, "", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
+        findings.add(&rules::OBJECT, "", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
         return findings.0;
     };
     api_version(&mut findings, object);
@@ -35,18 +35,11 @@ pub fn object(object: &Value) -> Vec<Diagnostic> {
     findings.unknown_keys("", object, &["apiVersion", "kind", "metadata", "credspec"]);
     match object.get("credspec") {
         None | Some(Value::Null) => {
-            findings.add(Severity::Error, &rules::CREDSPEC, "credspec", "is missing", NOTHING_TO_EXPAND, WRITE_NEW);
+            findings.add(&rules::CREDSPEC, "credspec", "is missing", NOTHING_TO_EXPAND, WRITE_NEW);
         }
         Some(Value::Object(credspec)) => contents(&mut findings, credspec),
         Some(_) => {
-            findings.add(
-                Severity::Error,
-                &rules::CREDSPEC,
-                "credspec",
-                "is not an object",
-                NOTHING_TO_EXPAND,
-                WRITE_NEW,
-            );
+            findings.add(&rules::CREDSPEC, "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
         }
     }
     findings.0
@@ -56,14 +49,7 @@ pub fn object(object: &Value) -> Vec<Diagnostic> {
 pub fn too_large() -> Vec<Diagnostic> {
     let mut findings = Findings::default();
     let problem = format!("is longer than {} KiB or holds more than {MAX_VALUES} values", MAX_BYTES / 1024);
-    findings.add(
-        Severity::Error,
-        &rules::SIZE,
-        "credspec",
-        problem,
-        NOT_ACCEPTED,
-        "fewer accounts, a shorter PluginInput",
-    );
+    findings.add(&rules::SIZE, "credspec", problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
     findings.0
 }
 
@@ -75,14 +61,7 @@ const WRITE_NEW: &str =
 fn api_version(findings: &mut Findings, object: &Map<String, Value>) {
     if object.get("apiVersion").and_then(Value::as_str) == Some("windows.k8s.io/v1alpha1") {
         let (problem, why) = ("is deprecated", "a later version of the custom resource may no longer serve it");
-        findings.add(
-            Severity::Warning,
-            &rules::API_VERSION,
-            "apiVersion",
-            problem,
-            why,
-            format!("apiVersion: {GROUP}/v1"),
-        );
+        findings.add(&rules::API_VERSION, "apiVersion", problem, why, format!("apiVersion: {GROUP}/v1"));
     }
 }
 
@@ -98,7 +77,7 @@ fn name(findings: &mut Findings, metadata: Option<&Value>) {
         (format!("{} is not a lower-case DNS subdomain", quote(name)), format!("name: {}", suggest_name(name)))
     };
     let why = "the API server refuses to create an object of this name";
-    findings.add(Severity::Error, &rules::NAME, "metadata.name", problem, why, remedy);
+    findings.add(&rules::NAME, "metadata.name", problem, why, remedy);
 }
 
 /// The nearest valid name: the generator names a credential spec after its account.
@@ -114,14 +93,7 @@ fn contents(findings: &mut Findings, credspec: &Map<String, Value>) {
     const ROOT: &str = "credspec";
     if Contents::of(credspec).text().len() > MAX_CONTENTS_BYTES {
         let problem = format!("is longer than {} KiB when printed as JSON", MAX_CONTENTS_BYTES / 1024);
-        findings.add(
-            Severity::Error,
-            &rules::SIZE,
-            ROOT,
-            problem,
-            NOT_ACCEPTED,
-            "fewer accounts, a shorter PluginInput",
-        );
+        findings.add(&rules::SIZE, ROOT, problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
     }
     findings.unknown_keys(ROOT, credspec, &["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig"]);
     cms_plugins(findings, credspec.get("CmsPlugins"));
@@ -147,14 +119,7 @@ fn cms_plugins(findings: &mut Findings, plugins: Option<&Value>) {
         Some(_) => "is not a list",
     };
     let why = "Windows ignores the rest of the credential spec and the container starts without the account";
-    findings.add(
-        Severity::Error,
-        &rules::CMS_PLUGINS,
-        "credspec.CmsPlugins",
-        problem,
-        why,
-        "CmsPlugins: [ActiveDirectory]",
-    );
+    findings.add(&rules::CMS_PLUGINS, "credspec.CmsPlugins", problem, why, "CmsPlugins: [ActiveDirectory]");
 }
 
 /// The findings so far.
@@ -167,6 +132,18 @@ const PRUNED: &str = "kubectl refuses it, and for other clients the API server d
 
 impl Findings {
     fn add(
+        &mut self,
+        rule: &'static Rule,
+        field: &str,
+        problem: impl Into<String>,
+        consequence: &'static str,
+        remedy: impl Into<String>,
+    ) {
+        self.add_as(rule.severity, rule, field, problem, consequence, remedy);
+    }
+
+    /// Adds a finding that is not as bad as its rule says.
+    fn add_as(
         &mut self,
         severity: Severity,
         rule: &'static Rule,
@@ -193,7 +170,7 @@ impl Findings {
             None | Some(Value::Null) => "is missing",
             Some(_) => "is not an object",
         };
-        self.add(Severity::Error, &rules::SECTION, field, problem, CANNOT_START, WRITE_NEW);
+        self.add(&rules::SECTION, field, problem, CANNOT_START, WRITE_NEW);
         None
     }
 
@@ -212,7 +189,7 @@ impl Findings {
             Some(Value::String(_)) => "is empty",
             Some(_) => "is not a string",
         };
-        self.add(Severity::Error, rule, field, problem, consequence, remedy);
+        self.add(rule, field, problem, consequence, remedy);
         None
     }
 
@@ -222,14 +199,7 @@ impl Findings {
             let meant = known.iter().find(|known| is_typo(key, known));
             let remedy =
                 meant.map_or_else(|| format!("remove it; known are: {}", known.join(", ")), |k| format!("{k}:"));
-            self.add(
-                Severity::Warning,
-                &rules::UNKNOWN_KEY,
-                &field,
-                "is not a field of a credential spec",
-                PRUNED,
-                remedy,
-            );
+            self.add(&rules::UNKNOWN_KEY, &field, "is not a field of a credential spec", PRUNED, remedy);
         }
     }
 }

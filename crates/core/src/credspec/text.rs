@@ -64,33 +64,13 @@ fn write_object(out: &mut String, map: &Map<String, Value>) {
 }
 
 fn write_string(out: &mut String, text: &str) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    out.push('"');
-    for c in text.chars() {
+    // No escape of serde_json contains one of these characters.
+    for c in Value::from(text).to_string().chars() {
         match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '<' => out.push_str("\\u003c"),
-            '>' => out.push_str("\\u003e"),
-            '&' => out.push_str("\\u0026"),
-            '\u{2028}' => out.push_str("\\u2028"),
-            '\u{2029}' => out.push_str("\\u2029"),
-            '\0'..='\x1f' => {
-                let code = c as usize;
-                out.push_str("\\u00");
-                for nibble in [code >> 4, code & 15] {
-                    out.extend(HEX.get(nibble).map(|digit| char::from(*digit)));
-                }
-            }
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             _ => out.push(c),
         }
     }
-    out.push('"');
 }
 
 /// Go's client reads an integer that fits `int64` as one and every other number as a `float64`.

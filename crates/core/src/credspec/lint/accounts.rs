@@ -24,7 +24,7 @@ pub(super) fn check(findings: &mut Findings, value: Option<&Value>, join: &Join<
         Some(_) => "is not a list",
     };
     let why = "the host has no account to fetch: the container has no identity in the domain";
-    findings.add(Severity::Error, RULE, PATH, problem, why, REMEDY);
+    findings.add(RULE, PATH, problem, why, REMEDY);
 }
 
 fn list(findings: &mut Findings, entries: &[Value], join: &Join<'_>) {
@@ -33,7 +33,7 @@ fn list(findings: &mut Findings, entries: &[Value], join: &Join<'_>) {
     for (index, entry) in entries.iter().enumerate().take(MAX_ENTRIES) {
         let field = format!("{PATH}[{index}]");
         let Some(map) = entry.as_object() else {
-            findings.add(Severity::Error, RULE, &field, "is not an object", CANNOT_START, "{Name: …, Scope: …}");
+            findings.add(RULE, &field, "is not an object", CANNOT_START, "{Name: …, Scope: …}");
             continue;
         };
         findings.unknown_keys(&field, map, &["Name", "Scope"]);
@@ -50,7 +50,7 @@ fn list(findings: &mut Findings, entries: &[Value], join: &Join<'_>) {
     if let Some(account) = join.account.filter(|_| !own) {
         let problem = format!("does not name the account {} of DomainJoinConfig", quote(account));
         let why = "the host fetches another account than the one that the container logs on with";
-        findings.add(
+        findings.add_as(
             Severity::Warning,
             RULE,
             PATH,
@@ -74,6 +74,6 @@ fn missing_scopes(findings: &mut Findings, scopes: &[(&str, &str)], own: bool, j
         let why = "logons that spell the domain in this way fail";
         let account = bare(join.account.unwrap_or("the account"));
         let remedy = format!("add the entry {{Name: {account}, Scope: {}}}", bare(domain));
-        findings.add(Severity::Warning, RULE, PATH, problem, why, remedy);
+        findings.add_as(Severity::Warning, RULE, PATH, problem, why, remedy);
     }
 }

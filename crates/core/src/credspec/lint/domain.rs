@@ -32,14 +32,7 @@ pub(super) fn check<'v>(findings: &mut Findings, join: Option<&'v Map<String, Va
     {
         let problem = format!("{} is below DnsName: the root of a forest is never below a domain", quote(tree));
         let remedy = "(Get-ADDomain).Forest, and (Get-ADDomain).DNSRoot for DnsName";
-        findings.add(
-            Severity::Error,
-            &rules::DNS_TREE_NAME,
-            &format!("{PATH}.DnsTreeName"),
-            problem,
-            WRONG_DOMAIN,
-            remedy,
-        );
+        findings.add(&rules::DNS_TREE_NAME, &format!("{PATH}.DnsTreeName"), problem, WRONG_DOMAIN, remedy);
     }
     let netbios = netbios_name(findings, join.get("NetBiosName"));
     Join { dns, netbios, account }
@@ -61,11 +54,11 @@ fn sid(findings: &mut Findings, value: Option<&Value>) {
         Some([a, b, c, _]) => {
             let problem = format!("{} is an account's SID: one number too many", quote(sid));
             let remedy = format!("S-1-5-21-{a}-{b}-{c}, to be compared with {REMEDY}");
-            findings.add(Severity::Error, &rules::SID, &field, problem, WRONG_DOMAIN, remedy);
+            findings.add(&rules::SID, &field, problem, WRONG_DOMAIN, remedy);
         }
         _ => {
             let problem = format!("{} is not a domain's SID, which reads S-1-5-21-a-b-c", quote(sid));
-            findings.add(Severity::Error, &rules::SID, &field, problem, WRONG_DOMAIN, REMEDY);
+            findings.add(&rules::SID, &field, problem, WRONG_DOMAIN, REMEDY);
         }
     }
 }
@@ -87,7 +80,7 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
     } else {
         (format!("{} is not a GUID", quote(guid)), REMEDY.to_owned())
     };
-    findings.add(Severity::Error, &rules::GUID, &field, problem, CANNOT_START, remedy);
+    findings.add(&rules::GUID, &field, problem, CANNOT_START, remedy);
 }
 
 fn machine_account<'v>(findings: &mut Findings, value: Option<&'v Value>) -> Option<&'v str> {
@@ -114,7 +107,7 @@ pub(super) fn account_name(findings: &mut Findings, field: &str, name: &str) -> 
         return true;
     };
     let remedy = if sam.is_empty() { ACCOUNT_REMEDY.to_owned() } else { bare(sam) };
-    findings.add(Severity::Error, &rules::ACCOUNT, field, format!("{} {what}", quote(name)), WHY, remedy);
+    findings.add(&rules::ACCOUNT, field, format!("{} {what}", quote(name)), WHY, remedy);
     false
 }
 
@@ -134,7 +127,7 @@ fn dns_name<'v>(findings: &mut Findings, key: &str, value: Option<&'v Value>, re
     } else {
         return Some(name);
     };
-    findings.add(Severity::Error, rule, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, remedy);
+    findings.add(rule, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, remedy);
     None
 }
 
@@ -152,6 +145,6 @@ fn netbios_name<'v>(findings: &mut Findings, value: Option<&'v Value>) -> Option
     } else {
         return Some(name);
     };
-    findings.add(severity, RULE, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, REMEDY);
+    findings.add_as(severity, RULE, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, REMEDY);
     None
 }

@@ -20,7 +20,7 @@ pub(super) fn check(findings: &mut Findings, value: Option<&Value>) {
         Some(Value::Object(config)) => config,
         Some(_) => {
             let remedy = "PluginGUID, PluginInput and PortableCcgVersion, or no HostAccountConfig";
-            return findings.add(Severity::Error, &rules::PLUGIN, PATH, "is not an object", SKIPPED, remedy);
+            return findings.add(&rules::PLUGIN, PATH, "is not an object", SKIPPED, remedy);
         }
     };
     findings.unknown_keys(PATH, config, &["PluginGUID", "PluginInput", "PortableCcgVersion"]);
@@ -35,10 +35,10 @@ fn version(findings: &mut Findings, value: Option<&Value>) {
     const REMEDY: &str = r#"PortableCcgVersion: "1""#;
     let field = format!("{PATH}.PortableCcgVersion");
     if let Some(Value::Number(_)) = value {
-        return findings.add(Severity::Error, RULE, &field, "is a bare number", REFUSED, REMEDY);
+        return findings.add(RULE, &field, "is a bare number", REFUSED, REMEDY);
     }
     if let Some(version) = findings.text(RULE, &field, value, SKIPPED, REMEDY).filter(|version| *version != "1") {
-        findings.add(Severity::Error, RULE, &field, format!("{} is not \"1\"", quote(version)), SKIPPED, REMEDY);
+        findings.add(RULE, &field, format!("{} is not \"1\"", quote(version)), SKIPPED, REMEDY);
     }
 }
 
@@ -53,12 +53,12 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
         Some(inner) if shape(inner) => {}
         Some(_) => {
             let problem = format!("{} does not look like a GUID", quote(guid));
-            findings.add(Severity::Warning, RULE, &field, problem, SKIPPED, REMEDY);
+            findings.add_as(Severity::Warning, RULE, &field, problem, SKIPPED, REMEDY);
         }
         None => {
             let remedy = if shape(guid) { format!("\"{{{guid}}}\"") } else { REMEDY.to_owned() };
             let problem = format!("{} is not in braces", quote(guid));
-            findings.add(Severity::Error, RULE, &field, problem, SKIPPED, remedy);
+            findings.add(RULE, &field, problem, SKIPPED, remedy);
         }
     }
 }
@@ -74,20 +74,20 @@ fn input(findings: &mut Findings, value: Option<&Value>, known: Option<KnownPlug
                 let why =
                     "credential specs are not secret: everyone who may read them, or a pod, can read the password";
                 let remedy = "keep the password in the plugin's vault and name the vault here";
-                findings.add(Severity::Warning, RULE, &field, "seems to hold a password", why, remedy);
+                findings.add_as(Severity::Warning, RULE, &field, "seems to hold a password", why, remedy);
             } else if let Some(problem) = known.and_then(|known| known.fault(input)) {
                 // A warning: the maker may have taught the plugin more than is known here.
                 let why =
                     "the plugin does not find the user that may fetch the account, so the container does not start";
-                findings.add(Severity::Warning, RULE, &field, problem, why, remedy);
+                findings.add_as(Severity::Warning, RULE, &field, problem, why, remedy);
             }
             return;
         }
         None | Some(Value::Null) => {
-            return findings.add(Severity::Warning, RULE, &field, "is missing", "most plugins need one", remedy);
+            return findings.add_as(Severity::Warning, RULE, &field, "is missing", "most plugins need one", remedy);
         }
         Some(Value::Object(_) | Value::Array(_)) => "is an object, not a string",
         Some(_) => "is not a string",
     };
-    findings.add(Severity::Error, RULE, &field, problem, REFUSED, remedy);
+    findings.add(RULE, &field, problem, REFUSED, remedy);
 }
