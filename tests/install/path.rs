@@ -5,12 +5,10 @@ use gmsa_core::admission::pod::fields::{self, LinuxField};
 use serde_json::{Value, json};
 
 use crate::{
-    doctor::put_in_service,
-    nodes::{join, run_pods},
+    nodes::run_pods,
     plane::{Plane, printed},
-    release::Release,
     tool::Tool,
-    walkthrough::DOMAIN,
+    walkthrough::{DOMAIN, install},
 };
 
 /// What `Get-ADServiceAccount WebApp1 -Properties * | ConvertTo-Json` prints, the parts that matter and some that do not. The
@@ -142,13 +140,7 @@ fn at_the_desk(tool: &Tool<'_>) {
 }
 
 fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
-    let release = Release::install(plane);
-    put_in_service(&release);
-    let _replica = release.start_replica();
-    join(plane, "windows-1", "windows");
-    plane.create_namespace("shop");
-    printed(tool.kubectl("create serviceaccount web --namespace shop"));
-    assert_eq!(tool.gmsa("doctor --wait 60").1, 0);
+    let _running = install(plane, tool);
     what_linux_has_alone(tool);
     let (dry_run, code) = tool.gmsa("grant --credspec webapp1 --serviceaccount shop:web --dry-run=server");
     assert_eq!(
@@ -217,17 +209,19 @@ fn what_linux_has_alone(tool: &Tool<'_>) {
     assert!(taken && said.contains(warning), "{said}");
 }
 
-fn pods(plane: &Plane) -> Vec<Value> {
+/// The pods of the Deployment.
+pub fn pods(plane: &Plane) -> Vec<Value> {
     let pods = plane.kubectl_prints(["get", "pods", "--namespace", "shop", "-o", "json"]);
     serde_json::from_str::<Value>(&pods).unwrap()["items"].as_array().cloned().unwrap()
 }
 
-fn carried(pod: &Value) -> String {
+/// The contents that a pod carries.
+pub fn carried(pod: &Value) -> String {
     pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"].as_str().unwrap().to_owned()
 }
 
 /// What the file says that pods carry.
-fn contents(tool: &Tool<'_>) -> String {
+pub fn contents(tool: &Tool<'_>) -> String {
     let made: Value = serde_saphyr::from_str(&tool.read("webapp1.yaml")).unwrap();
     made["credspec"].to_string()
 }

@@ -1,11 +1,10 @@
 //! A new user's way, from an empty folder to a pod that carries its identity, with the tool alone: its files and its messages are what they
 //! would be at a desk.
 
-use serde_json::Value;
-
 use crate::{
     doctor::{in_order, open, put_in_service},
     nodes::{join, run_pods},
+    path::{carried, contents, pods},
     plane::{Plane, printed},
     release::Release,
     tool::Tool,
@@ -125,14 +124,20 @@ fn fix(tool: &Tool<'_>) {
     tool.write("web.yaml", &fixed);
 }
 
-fn in_the_cluster(plane: &Plane, tool: &Tool<'_>, clean: &str) {
+/// Installs the release with a replica, a Windows node and a namespace for the pods; it runs until it is dropped.
+pub fn install<'p>(plane: &'p Plane, tool: &Tool<'_>) -> impl Sized + use<'p> {
     let release = Release::install(plane);
     put_in_service(&release);
-    let _replica = release.start_replica();
+    let replica = release.start_replica();
     join(plane, "windows-1", "windows");
     plane.create_namespace("shop");
     printed(tool.kubectl("create serviceaccount web --namespace shop"));
     assert_eq!(tool.gmsa("doctor --wait 60").1, 0);
+    (replica, release)
+}
+
+fn in_the_cluster(plane: &Plane, tool: &Tool<'_>, clean: &str) {
+    let _running = install(plane, tool);
 
     let applied = printed(tool.kubectl("apply -f webapp1.yaml -f grant.yaml"));
     assert_eq!(
@@ -146,11 +151,8 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>, clean: &str) {
     assert_eq!(String::from_utf8_lossy(&applied.stderr), "", "there is nothing to warn of");
     assert_eq!(printed(applied), "deployment.apps/web created\n");
     run_pods(plane, "shop", "windows-1", 1);
-    let pod = plane.kubectl_prints(["get", "pods", "--namespace", "shop", "-o", "json"]);
-    let pod: Value = serde_json::from_str::<Value>(&pod).unwrap()["items"][0].take();
-    let carried = pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"].as_str().unwrap();
-    let made: Value = serde_saphyr::from_str(&tool.read("webapp1.yaml")).unwrap();
-    assert_eq!(carried, made["credspec"].to_string());
+    let [pod] = pods(plane).try_into().unwrap();
+    assert_eq!(carried(&pod), contents(tool));
 
     assert_eq!(tool.gmsa("check --live -f ."), (clean.to_owned(), 0));
     let who = "\

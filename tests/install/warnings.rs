@@ -4,7 +4,11 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::{plane::Plane, pods::NAMESPACE, release::Release};
+use crate::{
+    plane::Plane,
+    pods::{NAMESPACE, grant},
+    release::Release,
+};
 
 /// A Deployment with everything to warn of, and a Job and a `CronJob` that name what is not there.
 const WORKLOADS: &str = r#"apiVersion: apps/v1
@@ -124,19 +128,7 @@ fn wiring(release: &Release<'_>, expected: &Value) {
 
 /// The advice comes along with a pod that is admitted.
 fn pods(plane: &Plane) {
-    plane.apply(
-        r"apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: use-webapp1}
-rules: [{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], resourceNames: [webapp1], verbs: [use]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: use-webapp1, namespace: apps}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: use-webapp1}
-subjects: [{kind: ServiceAccount, name: web, namespace: apps}]
-",
-    );
+    grant(plane, "web", &["webapp1".to_owned()]);
     let pod = r"apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: apps}
