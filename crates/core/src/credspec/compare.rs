@@ -77,6 +77,14 @@ impl<'s> Expected<'s> {
     }
 }
 
+/// Compares the text that a pod carries with the contents of the credential spec that it names.
+///
+/// # Errors
+/// How they differ.
+pub fn compare(pod_text: &str, spec: &Contents) -> Result<(), Difference> {
+    Expected::new(spec).compare(pod_text)
+}
+
 /// Whether two JSON values are equal, numbers by value.
 fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {

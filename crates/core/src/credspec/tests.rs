@@ -4,16 +4,12 @@ use serde_json::{Value, json};
 
 use super::{
     Contents, CredentialSpec, SpecName,
-    compare::{Difference, Expected},
+    compare::{Difference, compare},
     is_dns_label, text,
 };
 
 fn parse(json: &str) -> Value {
     serde_json::from_str(json).unwrap()
-}
-
-fn compare(pod_text: &str, spec: &Contents) -> Result<(), Difference> {
-    Expected::new(spec).compare(pod_text)
 }
 
 fn contents(json: &str) -> Contents {
