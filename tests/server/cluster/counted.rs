@@ -206,7 +206,7 @@ async fn the_minimal_rights_of_the_go_chart_suffice() {
 }
 
 #[tokio::test]
-async fn the_examples_work_as_they_are_told_to() {
+async fn the_examples_work_as_documented() {
     let examples = Path::new("examples");
     let api = SimulatedApi::start().await;
     let Standalone { rbac, .. } = Standalone::load(examples).unwrap();

@@ -59,7 +59,7 @@ async fn check_looks_up_what_a_pod_refers_to() {
             r#""warning" "hyper-v": "runtime class \"isolated\" isolates containers by Hyper-V (handler \"runhcs-wcow-hypervisor\")""#,
         ]
     );
-    // Who may not read them hears nothing of them.
+    // A user who may not read them gets no findings about them.
     api.fault(Verb::Get, "/serviceaccounts/", 1, Fault::forbidden());
     api.fault(Verb::Get, "/runtimeclasses/", 1, Fault::forbidden());
     assert_eq!(findings(&run(&api, &check).await), [""; 0]);

@@ -103,7 +103,7 @@ async fn pods_that_are_behind_are_listed_by_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_what_makes_its_pods_anew_is_restarted() {
+async fn only_what_replaces_its_pods_is_restarted() {
     let api = behind().await;
     api.fault(Verb::Patch, "/apis/apps/v1/", usize::MAX, Fault::Object(json!({})));
     let output = run(&api, &["outdated", "--restart"]).await;
