@@ -14,7 +14,7 @@ use super::{
     print,
 };
 use gmsa_cluster::{
-    authorizer::rbac::{Access, Binding, Holder, Rbac},
+    authorizer::rbac::{Binding, Holder, Rbac},
     manifests::{self, Manifests},
 };
 use gmsa_core::{
@@ -71,7 +71,7 @@ fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3
         if only.is_some_and(|only| only != namespace) {
             continue;
         }
-        for grant in rbac.grants(&Access::to_use(name, namespace)) {
+        for grant in rbac.grants(name, namespace) {
             let binding = grant.binding;
             let place = binding.namespace.as_deref().unwrap_or("*");
             let holder = match grant.holder {

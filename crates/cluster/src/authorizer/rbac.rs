@@ -13,22 +13,11 @@ use tokio::time::Instant;
 use super::{Authorization, Authorizer};
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
-    credspec::SpecName,
+    credspec::{GROUP, PLURAL, SpecName, USE_VERB},
 };
 
 mod aggregate;
 mod objects;
-mod rule;
-
-pub use rule::Access;
-use rule::PolicyRule;
-
-#[derive(Clone, Copy, Debug)]
-struct User<'a> {
-    /// Such as `system:serviceaccount:default:web`.
-    name: &'a str,
-    groups: &'a [String],
-}
 
 /// A subject of a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,13 +28,12 @@ pub enum Holder {
 }
 
 impl Holder {
-    fn is(&self, user: &User<'_>) -> bool {
+    fn is(&self, subject: &Subject) -> bool {
         match self {
-            Self::User(name) => name == user.name,
-            Self::Group(name) => user.groups.contains(name),
+            Self::User(name) => *name == subject.user(),
+            Self::Group(name) => subject.groups().contains(name),
             Self::ServiceAccount { namespace, name } => {
-                let rest = user.name.strip_prefix("system:serviceaccount:");
-                rest.and_then(|rest| rest.split_once(':')) == Some((namespace, name))
+                **namespace == *subject.namespace && **name == *subject.service_account
             }
         }
     }
@@ -92,8 +80,29 @@ pub struct Binding {
 }
 
 impl Binding {
-    fn allows(&self, access: &Access<'_>) -> bool {
-        self.rules.iter().flat_map(|rules| rules.iter()).any(|rule| rule.allows(access))
+    fn allows(&self, spec: &SpecName) -> bool {
+        self.rules.iter().flat_map(|rules| rules.iter()).any(|rule| rule.allows(spec))
+    }
+}
+
+/// One rule of a role. One for `nonResourceURLs` names no group and no resource here, and so allows nothing.
+#[derive(Clone, Debug)]
+struct PolicyRule {
+    verbs: Vec<String>,
+    groups: Vec<String>,
+    resources: Vec<String>,
+    /// The names of objects; none means all objects.
+    names: Vec<String>,
+}
+
+impl PolicyRule {
+    /// Whether the rule allows the `use` of a credential spec.
+    fn allows(&self, spec: &SpecName) -> bool {
+        let any_or = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
+        any_or(&self.verbs, USE_VERB)
+            && any_or(&self.groups, GROUP)
+            && any_or(&self.resources, PLURAL)
+            && (self.names.is_empty() || self.names.iter().any(|name| name == spec.as_str()))
     }
 }
 
@@ -140,33 +149,28 @@ impl Rbac {
         self.bindings.keys().map(String::as_str)
     }
 
-    /// Whether a service account may use a credential spec, and why.
+    /// Whether a service account may use a credential spec, and why: the first grant, those for the whole cluster before the
+    /// namespace's own.
     pub fn grant(&self, subject: &Subject, spec: &SpecName) -> Option<Grant<'_>> {
-        let user = User { name: &subject.user(), groups: &subject.groups() };
-        self.allows(&user, &Access::to_use(spec, &subject.namespace))
-    }
-
-    /// Whether `user` has `access`, and why: the first grant, those for the whole cluster before the namespace's own.
-    fn allows(&self, user: &User<'_>, access: &Access<'_>) -> Option<Grant<'_>> {
-        self.bindings_in(access.namespace).find_map(|binding| {
-            let holder = binding.holders.iter().find(|holder| holder.is(user))?;
-            binding.allows(access).then_some(Grant { binding, holder })
+        let mut bindings = self.bindings_in(&subject.namespace).filter(|binding| binding.allows(spec));
+        bindings.find_map(|binding| {
+            let holder = binding.holders.iter().find(|holder| holder.is(subject))?;
+            Some(Grant { binding, holder })
         })
     }
 
-    /// Every grant of `access`, to any holder.
-    pub fn grants<'a>(&'a self, access: &'a Access<'a>) -> impl Iterator<Item = Grant<'a>> {
-        let bindings = self.bindings_in(access.namespace).filter(|binding| binding.allows(access));
+    /// Every grant of a credential spec in a namespace, to any holder.
+    pub fn grants<'a>(&'a self, spec: &'a SpecName, namespace: &'a str) -> impl Iterator<Item = Grant<'a>> {
+        let bindings = self.bindings_in(namespace).filter(|binding| binding.allows(spec));
         bindings.flat_map(|binding| binding.holders.iter().map(move |holder| Grant { binding, holder }))
     }
 
     /// The reason of a denial: the roles that bindings of `subject` refer to and that do not exist, as the API server
     /// reports them; `None` where there are none.
     fn missing_roles(&self, subject: &Subject) -> Option<String> {
-        let user = User { name: &subject.user(), groups: &subject.groups() };
         let mut missing: Vec<String> = Vec::new();
-        for binding in self.bindings_in(Some(&subject.namespace)).filter(|binding| binding.rules.is_none()) {
-            if binding.holders.iter().any(|holder| holder.is(&user)) {
+        for binding in self.bindings_in(&subject.namespace).filter(|binding| binding.rules.is_none()) {
+            if binding.holders.iter().any(|holder| holder.is(subject)) {
                 let kind = binding.role_kind.as_str().to_ascii_lowercase();
                 let text = format!("{kind}.{} {:?} not found", objects::GROUP, binding.role);
                 if !missing.contains(&text) {
@@ -181,9 +185,8 @@ impl Rbac {
         }
     }
 
-    fn bindings_in(&self, namespace: Option<&str>) -> impl Iterator<Item = &Binding> {
-        let bindings = namespace.and_then(|namespace| self.bindings.get(namespace));
-        self.cluster_bindings.iter().chain(bindings.into_iter().flatten())
+    fn bindings_in(&self, namespace: &str) -> impl Iterator<Item = &Binding> + use<'_> {
+        self.cluster_bindings.iter().chain(self.bindings.get(namespace).into_iter().flatten())
     }
 }
 

@@ -83,7 +83,7 @@ fn objects_are_counted() {
 }
 
 #[test]
-fn all_grants_of_an_access_are_listed() {
+fn all_grants_of_a_credential_spec_are_listed() {
     let spec = SpecName::parse("web").unwrap();
     let text = uses("ClusterRole", "{name: r}")
         + &role("ClusterRole", "{name: useless}", "rules: []")
@@ -107,14 +107,11 @@ fn all_grants_of_an_access_are_listed() {
         )
         + &binding("ClusterRoleBinding", "{name: all}", "kind: ClusterRole, name: r", "{kind: Group, name: admins}");
     let rbac = rbac(&text).unwrap();
-    let reasons = |namespace| {
-        let access = Access { namespace, ..Access::to_use(&spec, "") };
-        rbac.grants(&access).map(|grant| grant.to_string()).collect::<Vec<_>>()
-    };
+    let reasons = |namespace| rbac.grants(&spec, namespace).map(|grant| grant.to_string()).collect::<Vec<_>>();
     let cluster = "RBAC: allowed by ClusterRoleBinding \"all\" of ClusterRole \"r\" to Group \"admins\"";
-    assert_eq!(reasons(None), [cluster]);
+    assert_eq!(reasons("other"), [cluster]);
     assert_eq!(
-        reasons(Some("prod")),
+        reasons("prod"),
         [
             cluster,
             "RBAC: allowed by RoleBinding \"b/prod\" of ClusterRole \"r\" to User \"eve\"",

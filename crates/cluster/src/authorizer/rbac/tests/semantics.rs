@@ -58,29 +58,6 @@ fn rules() {
 }
 
 #[test]
-fn subresources() {
-    let cases = [
-        ("pods/log", "pods/log", true),
-        ("*/log", "pods/log", true),
-        ("*", "pods/log", true),
-        ("pods", "pods/log", false),
-        ("*/exec", "pods/log", false),
-        ("pods/*", "pods/log", false),
-        ("*/log", "pods", false),
-    ];
-    for (rule, wanted, expected) in cases {
-        let text = role(
-            "ClusterRole",
-            "{name: r}",
-            &format!("rules: [{{apiGroups: [''], resources: ['{rule}'], verbs: [get]}}]"),
-        ) + &binding("ClusterRoleBinding", "{name: b}", REF, "{kind: User, name: eve}");
-        let access = Access { namespace: None, verb: "get", group: "", resource: wanted, name: "" };
-        let allowed = rbac(&text).unwrap().allows(&User { name: "eve", groups: &[] }, &access).is_some();
-        assert_eq!(allowed, expected, "{rule} {wanted}");
-    }
-}
-
-#[test]
 fn subjects_and_reasons() {
     let by = |subject: &str| Some(format!("RBAC: allowed by RoleBinding \"b/prod\" of ClusterRole \"r\" to {subject}"));
     let cases = [
