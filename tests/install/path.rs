@@ -8,7 +8,7 @@ use crate::{
     nodes::run_pods,
     plane::{Plane, printed},
     tool::Tool,
-    walkthrough::{DOMAIN, install},
+    walkthrough::{DOMAIN, corrected, install},
 };
 
 /// What `Get-ADServiceAccount WebApp1 -Properties * | ConvertTo-Json` prints, the parts that matter and some that do not. The
@@ -60,32 +60,8 @@ warning[account-encryption] account.json: account WebApp1
 2 errors, 1 warning in 1 object
 ";
 
-/// A Deployment for Windows with a field that only Linux has.
-const DEPLOYMENT: &str = "\
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: web
-  namespace: shop
-spec:
-  selector:
-    matchLabels: {app: web}
-  template:
-    metadata:
-      labels: {app: web}
-    spec:
-      serviceAccountName: web
-      os: {name: windows}
-      nodeSelector: {kubernetes.io/os: windows, node.kubernetes.io/windows-build: 10.0.20348}
-      securityContext:
-        windowsOptions:
-          gmsaCredentialSpecName: webapp1
-      containers:
-      - name: iis
-        image: mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022
-        securityContext:
-          runAsUser: 1000
-";
+/// A field that only Linux has, at the end of the container.
+const RUN_AS_USER: &str = "        securityContext:\n          runAsUser: 1000\n";
 
 const LINUX_FIELD: &str = "\
 OBJECT               SLOT          CREDENTIAL SPEC  RESULT
@@ -133,9 +109,9 @@ fn at_the_desk(tool: &Tool<'_>) {
     tool.write("state.yaml", &format!("{}---\n{grant}", tool.read("webapp1.yaml")));
     assert_eq!(tool.gmsa("can shop:web --state state.yaml"), (may.to_owned(), 0));
 
-    tool.write("web.yaml", DEPLOYMENT);
+    tool.write("web.yaml", &(corrected() + RUN_AS_USER));
     assert_eq!(tool.gmsa(CHECK), (LINUX_FIELD.to_owned(), 1));
-    tool.write("web.yaml", &DEPLOYMENT.replace("        securityContext:\n          runAsUser: 1000\n", ""));
+    tool.write("web.yaml", &corrected());
     assert_eq!(tool.gmsa(CHECK).1, 0);
 }
 
@@ -197,14 +173,15 @@ warning[contents-outdated] Deployment shop/web
 /// What the check said of the field is what the API server does; where the pod does not say that it is for Windows, the webhook
 /// warns of it.
 fn what_linux_has_alone(tool: &Tool<'_>) {
+    let deployment = corrected() + RUN_AS_USER;
     let applied = |name: &str, text: &str| {
         tool.write(name, text);
         let output = tool.kubectl(&format!("apply --dry-run=server -f {name}"));
         (output.status.success(), String::from_utf8(output.stderr).unwrap())
     };
-    let (taken, said) = applied("refused.yaml", DEPLOYMENT);
+    let (taken, said) = applied("refused.yaml", &deployment);
     assert!(!taken && said.contains("runAsUser: Forbidden: cannot be set for a windows pod"), "{said}");
-    let (taken, said) = applied("warned.yaml", &DEPLOYMENT.replace("      os: {name: windows}\n", ""));
+    let (taken, said) = applied("warned.yaml", &deployment.replace("      os: {name: windows}\n", ""));
     let warning = "Warning: container \"iis\" sets securityContext.runAsUser: Windows has runAsUserName instead";
     assert!(taken && said.contains(warning), "{said}");
 }

@@ -88,7 +88,7 @@ fn from_an_empty_folder_to_a_pod_with_its_identity() {
     let made = tool.gmsa("credspec new --account WebApp1 --from-ad domain.json --out webapp1.yaml");
     assert_eq!(made, ("webapp1.yaml written\n".to_owned(), 0));
     assert_eq!(tool.gmsa("check -f ."), (FIRST_CHECK.to_owned(), 1));
-    fix(&tool);
+    tool.write("web.yaml", &corrected());
 
     let (report, code) = tool.gmsa("check -f .");
     let forbidden = "service account \"web\" is not authorized to `use` GMSA cred spec \"webapp1\"";
@@ -114,14 +114,13 @@ note[not-kubernetes] ./domain.json:1
     in_the_cluster(&plane, &tool, clean);
 }
 
-/// What the findings say is done: nothing else is changed.
-fn fix(tool: &Tool<'_>) {
-    let fixed = DEPLOYMENT.replace("gmsaCredentialSpecName: WebApp1", "gmsaCredentialSpecName: webapp1").replace(
+/// The Deployment with the fixes of the findings, and no other change.
+pub fn corrected() -> String {
+    DEPLOYMENT.replace("gmsaCredentialSpecName: WebApp1", "gmsaCredentialSpecName: webapp1").replace(
         "      serviceAccountName: web\n",
         "      serviceAccountName: web\n      os: {name: windows}\n      nodeSelector: \
          {kubernetes.io/os: windows, node.kubernetes.io/windows-build: 10.0.20348}\n",
-    );
-    tool.write("web.yaml", &fixed);
+    )
 }
 
 /// Installs the release with a replica, a Windows node and a namespace for the pods; it runs until it is dropped.

@@ -112,9 +112,7 @@ impl Facts {
             None => Err(Denial::SpecUnreadable { spec: name.clone(), failure: Failure::not_asked() }),
         }
     }
-}
 
-impl Facts {
     pub(super) fn names(&self) -> Vec<SpecName> {
         let mut names = Vec::new();
         let all = self.uses.iter().map(|(name, ..)| name).chain(self.specs.iter().map(|(name, ..)| name));
@@ -126,21 +124,13 @@ impl Facts {
 
     /// The credential specs and where the facts about each come from: `web (use: api, contents: cache), other (use: remembered)`.
     pub(super) fn describe(&self, names: &[SpecName]) -> String {
-        // Room for the longest words and for most names.
-        let mut text = String::with_capacity(names.len() * 64);
-        for name in names {
+        let one = |name: &SpecName| {
             let used = self.uses.iter().find(|(known, ..)| known == name);
-            let read = self.specs.iter().find(|(known, ..)| known == name);
-            let how = [
-                used.map(|(.., source)| ("use: ", source.as_str())),
-                read.map(|(.., source)| ("contents: ", source.as_str())),
-            ];
-            text.extend([if text.is_empty() { "" } else { ", " }, name.as_str(), " ("]);
-            for (position, (what, source)) in how.into_iter().flatten().enumerate() {
-                text.extend([if position > 0 { ", " } else { "" }, what, source]);
-            }
-            text.push(')');
-        }
-        text
+            let used = used.map(|(.., source)| format!("use: {}", source.as_str()));
+            let read = self.spec_source(name).map(|source| format!("contents: {}", source.as_str()));
+            let how: Vec<String> = used.into_iter().chain(read).collect();
+            format!("{name} ({})", how.join(", "))
+        };
+        names.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 }
