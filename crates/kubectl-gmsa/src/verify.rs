@@ -31,7 +31,7 @@ mod cause;
 mod exec;
 mod steps;
 
-use answer::Answer;
+use answer::CommandOutput;
 use exec::{Execution, Executor};
 use steps::{ProcessUser, Step};
 
@@ -114,7 +114,7 @@ async fn ask(
         let Some(command) = step.command(identity, user, service) else { continue };
         progress::doing(&format!("running {} in the container", command.join(" ")));
         let answer = match executor.run(&command).await? {
-            Execution::Answer(answer) => answer,
+            Execution::Ended(answer) => answer,
             Execution::Refused(found) => {
                 checks.push(Check::found(CONTAINER, *found));
                 return Ok(());

@@ -190,7 +190,7 @@ fn what_a_text_may_hold_is_bounded() {
 
 #[test]
 fn values_are_counted() {
-    let limits = yaml::Limits { nodes: 5, ..yaml::LIMITS };
+    let limits = yaml::TextBounds { nodes: 5, ..yaml::TEXT_BOUNDS };
     let read = |text: &str| match yaml::read(text, 10, &limits) {
         Ok(nodes) => Ok(nodes.len()),
         Err(fault) => Err((fault.line, fault.message)),

@@ -123,7 +123,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(mut self) {
-        match yaml::read(self.part.text, self.part.above, &yaml::LIMITS) {
+        match yaml::read(self.part.text, self.part.above, &yaml::TEXT_BOUNDS) {
             Ok(nodes) => nodes.into_iter().for_each(|node| self.object(node, None, 0)),
             Err(Fault { line, message }) => self.problem(line, message),
         }

@@ -18,7 +18,7 @@ use serde_saphyr::{
 
 /// What one text may hold.
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(super) struct TextBounds {
     /// Nested mappings and lists.
     pub levels: usize,
     /// Mappings, lists and scalars.
@@ -30,7 +30,8 @@ pub(super) struct Limits {
 }
 
 /// More than any real manifest holds.
-pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024 };
+pub(super) const TEXT_BOUNDS: TextBounds =
+    TextBounds { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024 };
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {
@@ -94,7 +95,7 @@ pub(super) struct Fault {
 ///
 /// # Errors
 /// The first fault.
-pub(super) fn read(text: &str, above: u64, limits: &Limits) -> Result<Vec<Node>, Fault> {
+pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Vec<Node>, Fault> {
     let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits));
     let mut nodes: Vec<Node> =
         parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text))).map_err(|error| {
@@ -154,7 +155,7 @@ pub(super) fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T 
     })
 }
 
-fn options(text: &str, limits: &Limits) -> Options {
+fn options(text: &str, limits: &TextBounds) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: limits.levels,
@@ -170,7 +171,7 @@ fn options(text: &str, limits: &Limits) -> Options {
     }
 }
 
-fn describe(error: &Error, text: &str, limits: &Limits) -> String {
+fn describe(error: &Error, text: &str, limits: &TextBounds) -> String {
     match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("duplicate key {key:?}"),
         Error::DuplicateMappingKey { key: None, .. } => "duplicate key".to_owned(),

@@ -105,7 +105,7 @@ fn linux_only(found: &Occurrence, is_windows: bool) -> Advice {
     let what = if refused {
         format!("{place} sets {}: refused with spec.os.name: windows", field.path)
     } else {
-        format!("{place} sets {}: {}", field.path, field.reason)
+        format!("{place} sets {}: {}", field.path, field.explanation)
     };
     let severity = if refused { Severity::Error } else { rules::LINUX_ONLY.severity };
     Advice { severity, ..Advice::new(&rules::LINUX_ONLY, found.pointer.clone(), &what, &names) }

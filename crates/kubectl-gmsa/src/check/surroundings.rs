@@ -12,13 +12,13 @@ use gmsa_core::credspec::is_dns_subdomain;
 
 /// Where service accounts and runtime classes are looked up.
 pub(super) enum Surroundings {
-    Files(Files),
+    Files(FileObjects),
     /// In the cluster; each object is read once.
     Cluster(Arc<Cluster>, HashMap<String, Option<Value>>),
 }
 
 #[derive(Default)]
-pub(super) struct Files {
+pub(super) struct FileObjects {
     /// The service accounts of each namespace.
     accounts: HashMap<String, Vec<String>>,
     /// The handlers of runtime classes.
@@ -37,7 +37,7 @@ pub(super) enum Existence {
 impl Surroundings {
     /// From manifests; objects without a namespace are in `namespace`.
     pub(super) fn of_files(documents: &[Document], namespace: &str) -> Self {
-        let mut files = Files::default();
+        let mut files = FileObjects::default();
         for document in documents {
             let text = |pointer: &str| document.value().pointer(pointer).and_then(Value::as_str);
             let Some(name) = text("/metadata/name") else { continue };

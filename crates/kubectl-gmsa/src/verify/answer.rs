@@ -5,12 +5,12 @@
 //! code page of the container.
 
 /// How a command ended, and what it printed. It is never shown.
-pub(super) struct Answer {
+pub(super) struct CommandOutput {
     pub exit: i64,
     pub printed: String,
 }
 
-impl Answer {
+impl CommandOutput {
     /// The first status code that is not a success: of `nltest` a Win32 code, of `klist` an NTSTATUS, otherwise the exit code.
     pub(super) fn failure(&self) -> Option<u32> {
         let codes: Vec<u32> = self.codes().collect();
@@ -68,8 +68,8 @@ fn both(word: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn answer(exit: i64, printed: &str) -> Answer {
-        Answer { exit, printed: printed.to_owned() }
+    fn answer(exit: i64, printed: &str) -> CommandOutput {
+        CommandOutput { exit, printed: printed.to_owned() }
     }
 
     #[test]

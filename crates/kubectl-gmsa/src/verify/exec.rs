@@ -15,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::Answer;
+use super::CommandOutput;
 use gmsa_core::{
     diagnostic::{Diagnostic, rules},
     quote::Quoted,
@@ -34,7 +34,7 @@ pub(super) struct Executor {
 }
 
 pub(super) enum Execution {
-    Answer(Answer),
+    Ended(CommandOutput),
     /// It did not begin: the image does not have it, or it may not be run.
     NotStarted(String),
     TimedOut,
@@ -65,10 +65,10 @@ impl Executor {
         Ok(match status {
             None => anyhow::bail!("the connection to the container broke off"),
             Some(status) if status.status.as_deref() == Some("Success") => {
-                Execution::Answer(Answer { exit: 0, printed })
+                Execution::Ended(CommandOutput { exit: 0, printed })
             }
             Some(status) => match exit_code(&status) {
-                Some(exit) => Execution::Answer(Answer { exit, printed }),
+                Some(exit) => Execution::Ended(CommandOutput { exit, printed }),
                 None => Execution::NotStarted(Quoted::bare(&status.message.unwrap_or_default()).to_string()),
             },
         })

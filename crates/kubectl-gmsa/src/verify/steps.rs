@@ -1,6 +1,6 @@
 //! The commands, each of which depends on the one before, and what their answers mean.
 
-use super::{Answer, Identity, cause};
+use super::{CommandOutput, Identity, cause};
 use gmsa_core::diagnostic::{
     Check, Diagnostic,
     rules::{self, Rule},
@@ -40,7 +40,7 @@ pub(super) enum ProcessUser {
 
 impl ProcessUser {
     /// The SIDs are those of Microsoft's page on securing Windows containers, and the well-known ones ([MS-DTYP] 2.4.2.4).
-    pub(super) fn of(answer: &Answer) -> Self {
+    pub(super) fn of(answer: &CommandOutput) -> Self {
         match answer.sid() {
             Some("S-1-5-18" | "S-1-5-20") => Self::ActsAsAccount,
             Some("S-1-5-93-2-1") => Self::Administrator,
@@ -98,7 +98,7 @@ impl Step {
         Some(words.into_iter().map(str::to_owned).collect())
     }
 
-    pub(super) fn check(self, answer: &Answer, identity: &Identity, command: &[String]) -> Check {
+    pub(super) fn check(self, answer: &CommandOutput, identity: &Identity, command: &[String]) -> Check {
         let Identity { domain, account } = identity;
         let about = self.about();
         let found = |rule: &'static Rule, text: String| Check::found(about, Diagnostic::new(rule, text));
@@ -137,7 +137,7 @@ impl Step {
         matches!(self, Self::SecureChannel | Self::Trust)
     }
 
-    fn user(self, answer: &Answer) -> Check {
+    fn user(self, answer: &CommandOutput) -> Check {
         let about = self.about();
         let name = match answer.sid() {
             None => {

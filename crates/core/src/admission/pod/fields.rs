@@ -19,8 +19,8 @@ pub struct LinuxField {
     pub path: &'static str,
     /// Whether the API server refuses it, with any value, where `spec.os.name` is `windows`.
     pub is_refused: bool,
-    /// What happens instead.
-    pub reason: &'static str,
+    /// Why, or what Windows has instead.
+    pub explanation: &'static str,
 }
 
 /// A place in a pod that sets a field that Windows does not have.
@@ -45,8 +45,8 @@ pub struct Unsupported {
 }
 
 macro_rules! fields {
-    ($($name:ident: $path:literal, $is_refused:literal, $reason:literal;)*) => {
-        $(static $name: LinuxField = LinuxField { path: $path, is_refused: $is_refused, reason: $reason };)*
+    ($($name:ident: $path:literal, $is_refused:literal, $explanation:literal;)*) => {
+        $(static $name: LinuxField = LinuxField { path: $path, is_refused: $is_refused, explanation: $explanation };)*
 
         static OUTSIDE_SECURITY_CONTEXTS: &[&LinuxField] = &[$(&$name),*];
     };

@@ -82,8 +82,8 @@ fn a_hostile_pod_is_bounded() {
 #[test]
 fn the_documentation_has_every_field() {
     let page = include_str!("../../../../../../docs/windows-placement.md");
-    for LinuxField { path, is_refused, reason } in all() {
-        let row = format!("| `{path}` | {} | {reason} |", if *is_refused { "yes" } else { "no" });
+    for LinuxField { path, is_refused, explanation } in all() {
+        let row = format!("| `{path}` | {} | {explanation} |", if *is_refused { "yes" } else { "no" });
         assert!(page.contains(&row), "missing in docs/windows-placement.md: {row}");
     }
 }

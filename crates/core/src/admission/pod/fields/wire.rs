@@ -101,7 +101,7 @@ impl Spec {
 }
 
 macro_rules! security_context {
-    ($($field:ident: $key:literal, $reason:literal;)*) => {
+    ($($field:ident: $key:literal, $explanation:literal;)*) => {
         /// The fields of a security context that Windows does not have.
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -111,7 +111,7 @@ macro_rules! security_context {
 
         impl SecurityContext {
             pub const FIELDS: &[LinuxField] = &[$(
-                LinuxField { path: concat!("securityContext.", $key), is_refused: true, reason: $reason }
+                LinuxField { path: concat!("securityContext.", $key), is_refused: true, explanation: $explanation }
             ),*];
 
             pub fn fields(&self) -> impl Iterator<Item = (Set, &'static LinuxField)> {
