@@ -13,8 +13,7 @@ use clap::Args;
 use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::{api::apps::v1::ReplicaSet, apimachinery::pkg::apis::meta::v1::OwnerReference, jiff::Timestamp};
 use kube::api::ObjectMeta;
-use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 use tokio::time::Instant;
 
 use super::{
@@ -56,26 +55,6 @@ struct Owner {
     name: String,
     /// The resource below `/apis/apps/v1` whose template is changed by a restart.
     resource: Option<&'static str>,
-}
-
-/// The parts of a workload that decide whether a restart replaces its pods.
-#[derive(Deserialize)]
-struct Workload {
-    #[serde(default)]
-    spec: WorkloadSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WorkloadSpec {
-    paused: Option<bool>,
-    update_strategy: Option<UpdateStrategy>,
-}
-
-#[derive(Deserialize)]
-struct UpdateStrategy {
-    #[serde(rename = "type")]
-    kind: Option<String>,
 }
 
 /// Lists the workloads, and restarts them with `--restart`. In one namespace if `--namespace` says so, otherwise in all.
@@ -228,8 +207,8 @@ async fn restart(cluster: &Cluster, owner: &Owner, dry_run: &DryRun) -> anyhow::
     let resource = owner.resource.unwrap_or_default();
     let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
     let target = target(owner);
-    let WorkloadSpec { paused, update_strategy } = cluster.get::<Workload>(&path).await?.spec;
-    if paused == Some(true) {
+    let workload: Value = cluster.get(&path).await?;
+    if workload.pointer("/spec/paused") == Some(&Value::Bool(true)) {
         say(&format!("{target} in {namespace} is paused, so it is not restarted: kubectl rollout resume {target}"))?;
         return Ok(false);
     }
@@ -243,7 +222,7 @@ async fn restart(cluster: &Cluster, owner: &Owner, dry_run: &DryRun) -> anyhow::
     let patched = cluster.api.call(request, Instant::now() + CALL).await;
     patched.with_context(|| format!("cannot restart {target} in {namespace}"))?;
     say(&format!("{target} restarted in {namespace}{}", dry_run.suffix()))?;
-    let on_delete = update_strategy.and_then(|strategy| strategy.kind).as_deref() == Some("OnDelete");
+    let on_delete = workload.pointer("/spec/updateStrategy/type").is_some_and(|strategy| strategy == "OnDelete");
     if on_delete {
         say(&format!("{target} replaces a pod only when it is deleted (updateStrategy OnDelete): delete its pods"))?;
     }
