@@ -6,7 +6,7 @@
 //!
 //! A new kind of slot is an entry in each of these:
 //! - [`SlotKind`], with its `Display` and its [`SlotKind::field`];
-//! - `Spec`, [`Pod::has_too_many_slots`], [`Pod::slots`] and `Pod::bytes_kept` in this file;
+//! - `Spec` and `Spec::lists` in this file, which [`Pod::slots`], [`Pod::has_too_many_slots`] and `Pod::bytes_kept` use;
 //! - `Spec` and `Spec::containers` in `fields/wire.rs`;
 //! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add.
 
@@ -63,6 +63,17 @@ struct Spec {
     init_containers: Containers,
     #[serde(default)]
     ephemeral_containers: Containers,
+}
+
+impl Spec {
+    /// The lists of containers, in the order in which the contract checks their slots.
+    fn lists(&self) -> [(SlotKind, &Containers); 3] {
+        [
+            (SlotKind::Container, &self.containers),
+            (SlotKind::InitContainer, &self.init_containers),
+            (SlotKind::EphemeralContainer, &self.ephemeral_containers),
+        ]
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -148,9 +159,7 @@ impl Pod {
 
     /// Whether the pod has more than [`MAX_SLOTS`] slots. [`Pod::slots`] does not give all of them then.
     pub fn has_too_many_slots(&self) -> bool {
-        let spec = &self.fields.spec;
-        let containers = [&spec.containers, &spec.init_containers, &spec.ephemeral_containers];
-        containers.iter().map(|containers| containers.count).sum::<usize>() >= MAX_SLOTS
+        self.fields.spec.lists().iter().map(|(_, containers)| containers.count).sum::<usize>() >= MAX_SLOTS
     }
 
     /// Every slot of the pod, in the order in which the contract checks them: the pod, then its containers, its init
@@ -158,10 +167,7 @@ impl Pod {
     pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
         let spec = &self.fields.spec;
         let pod = slot(SlotKind::Pod, 0, self.name(), spec.security_context.as_ref());
-        std::iter::once(pod)
-            .chain(walk(SlotKind::Container, &spec.containers))
-            .chain(walk(SlotKind::InitContainer, &spec.init_containers))
-            .chain(walk(SlotKind::EphemeralContainer, &spec.ephemeral_containers))
+        std::iter::once(pod).chain(spec.lists().into_iter().flat_map(|(kind, containers)| walk(kind, containers)))
     }
 
     pub(super) fn bytes_kept(&self) -> usize {
@@ -169,8 +175,7 @@ impl Pod {
         let os = spec.os.as_ref().and_then(|os| os.name.as_ref());
         let texts = [&metadata.name, &metadata.generate_name, &spec.hostname, &spec.hostname_override];
         let texts = texts.into_iter().flatten().chain(&spec.service_account_name).chain(os).map(|text| text.len());
-        let lists = [&spec.containers, &spec.init_containers, &spec.ephemeral_containers];
-        let lists = lists.map(|containers| containers.kept.capacity() * size_of::<Object<Container>>());
+        let lists = spec.lists().map(|(_, containers)| containers.kept.capacity() * size_of::<Object<Container>>());
         let of_slot = |slot: Slot<'_>| {
             let texts = [Some(slot.owner), slot.name, slot.run_as_user, slot.contents.map(PodContents::text)];
             texts.into_iter().flatten().map(str::len).sum::<usize>()
