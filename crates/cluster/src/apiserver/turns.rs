@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// What a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,19 +72,6 @@ pub(super) struct Turn<'t> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct QueueFull;
 
-impl From<TryAcquireError> for QueueFull {
-    fn from(_: TryAcquireError) -> Self {
-        Self
-    }
-}
-
-impl From<AcquireError> for QueueFull {
-    /// Never happens: these semaphores are not closed.
-    fn from(_: AcquireError) -> Self {
-        Self
-    }
-}
-
 impl Turns {
     pub fn new(kind: CallKind) -> Self {
         let places = Semaphore::new(kind.limit() + kind.queue());
@@ -94,12 +81,14 @@ impl Turns {
     /// Waits for a turn, unless too many calls are waiting. First for one of the namespace's share: calls that wait for
     /// that do not block other namespaces.
     pub async fn turn(&self, namespace: Option<&str>) -> Result<Turn<'_>, QueueFull> {
-        let place = self.places.try_acquire()?;
+        // Does not happen: the semaphores are never closed.
+        let closed = |_: AcquireError| QueueFull;
+        let place = self.places.try_acquire().map_err(|_| QueueFull)?;
         let share = match namespace {
-            Some(namespace) => Some(self.share(namespace).acquire_owned().await?),
+            Some(namespace) => Some(self.share(namespace).acquire_owned().await.map_err(closed)?),
             None => None,
         };
-        Ok(Turn { _place: place, _call: self.all.acquire().await?, _share: share })
+        Ok(Turn { _place: place, _call: self.all.acquire().await.map_err(closed)?, _share: share })
     }
 
     /// Calls that wait or are in flight hold the semaphore, so the map stays as small as what is in flight.
