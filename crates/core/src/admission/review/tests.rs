@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{super::tests::review, *};
+use super::*;
+use crate::admission::tests::review;
 
 fn parse(body: &[u8]) -> Result<Review, ParseError> {
     Review::parse(body, Webhook::Validate)
