@@ -89,7 +89,7 @@ fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3
 pub(super) fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet<[String; COLUMNS]>) -> String {
     let head = head.map(str::to_owned);
     let lines = aligned(std::iter::once(&head).chain(rows));
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    lines.iter().map(|line| line.trim_end()).chain([""]).collect::<Vec<_>>().join("\n")
 }
 
 /// The kinds that RBAC is made of.

@@ -97,8 +97,8 @@ impl Expansion<'_> {
         let mut patch = PatchWriter::default();
         for (slot, name) in &self.slots {
             // The slot has a name, so its `windowsOptions` is there.
-            let path = format!("{}/gmsaCredentialSpec", slot.pointer());
-            let added = facts.contents(name).and_then(|contents| patch.add(&path, contents.text()));
+            let pointer = format!("{}/gmsaCredentialSpec", slot.pointer());
+            let added = facts.contents(name).and_then(|contents| patch.add(&pointer, contents.text()));
             added.or_else(&mut pass)?;
         }
         if let Some(hostname) = facts.hostname.as_deref().filter(|_| self.hostname) {

@@ -4,6 +4,8 @@
 //! sorted by their bytes at every level, no spaces, `<`, `>`, `&`, U+2028 and U+2029 escaped (Go's `HTMLEscape`), numbers
 //! as Go prints an `int64` or a `float64`. `serde_json` agrees in all but the escapes and the numbers.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Number, Value};
 
 pub fn object(map: &Map<String, Value>) -> String {
@@ -67,7 +69,10 @@ fn write_string(out: &mut String, text: &str) {
     // No escape of serde_json contains one of these characters.
     for c in Value::from(text).to_string().chars() {
         match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                // Writing into a String cannot fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
             _ => out.push(c),
         }
     }
