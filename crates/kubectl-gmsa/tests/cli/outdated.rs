@@ -66,7 +66,7 @@ warning[contents-outdated] Deployment shop/web
 warning[contents-outdated] Fleet shop/odd
   1 of its pods carry other contents than their credential spec has now: odd
   so: they keep their contents until they are replaced
-  fix: kubectl delete pod --namespace shop odd, if Fleet odd makes new ones
+  fix: kubectl delete pod --namespace shop odd, if Fleet odd creates new ones
 
 warning[contents-outdated] Job shop/sum
   1 of its pods carry other contents than their credential spec has now: sum
