@@ -3,14 +3,10 @@
 
 #![no_main]
 
-#[path = "../../tests/support/hostile.rs"]
-#[allow(dead_code, reason = "shared with the other targets")]
-mod hostile;
-#[path = "../../tests/server/contract/oracle.rs"]
-#[allow(dead_code, reason = "shared with the tests")]
-mod oracle;
-#[path = "../../tests/support/slow_json.rs"]
-mod slow_json;
+#[path = "../shared.rs"]
+mod shared;
+
+use shared::hostile;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let mut rest = text.chars();

@@ -13,7 +13,7 @@ use std::{
 use futures::future::{BoxFuture, FutureExt as _};
 use gmsa_cluster::{
     apiserver::CallError,
-    authorizer::{Authorizer, Verdict},
+    authorizer::{Authorization, Authorizer},
 };
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
@@ -36,7 +36,7 @@ struct Question {
 pub struct Remembered<A> {
     inner: Arc<A>,
     allowed: Arc<Allowed>,
-    asking: Coalescer<Question, Verdict>,
+    asking: Coalescer<Question, Authorization>,
 }
 
 impl<A: Authorizer> Remembered<A> {
@@ -46,34 +46,39 @@ impl<A: Authorizer> Remembered<A> {
         Self { inner: Arc::new(inner), allowed: Arc::new(allowed), asking: Coalescer::default() }
     }
 
-    async fn ask(&self, question: Question, deadline: Instant) -> Verdict {
+    async fn ask(&self, question: Question, deadline: Instant) -> Authorization {
         let asked = Instant::now();
-        if let Some(verdict) = self.allowed.verdict(&question) {
-            return verdict;
+        if let Some(answer) = self.allowed.remembered(&question) {
+            return answer;
         }
         let (inner, allowed, asks) = (Arc::clone(&self.inner), Arc::clone(&self.allowed), question.clone());
         let call = |deadline| async move {
             let asked = Instant::now();
-            let verdict = inner.may_use(&asks.subject, &asks.spec, deadline).await;
+            let answer = inner.may_use(&asks.subject, &asks.spec, deadline).await;
             // Before the call ends: a caller must find either the call or its answer.
-            if verdict.fact == UseFact::Allowed {
+            if answer.fact == UseFact::Allowed {
                 allowed.remember(asks, asked);
             }
-            verdict
+            answer
         };
-        match self.asking.ask(question.clone(), deadline, || self.allowed.verdict(&question), call).await {
-            Some(answer) if answer.joined => Verdict { source: Source::Joined, ..answer.value },
+        match self.asking.ask(question.clone(), deadline, || self.allowed.remembered(&question), call).await {
+            Some(answer) if answer.joined => Authorization { source: Source::Joined, ..answer.value },
             Some(answer) => answer.value,
             None => {
                 let failure = CallError::TimedOut(deadline - asked).into();
-                Verdict { fact: UseFact::Failed(failure), source: Source::Api }
+                Authorization { fact: UseFact::Failed(failure), source: Source::Api }
             }
         }
     }
 }
 
 impl<A: Authorizer> Authorizer for Remembered<A> {
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict> {
+    fn may_use<'a>(
+        &'a self,
+        subject: &'a Subject,
+        spec: &'a SpecName,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Authorization> {
         self.ask(Question { subject: subject.clone(), spec: spec.clone() }, deadline).boxed()
     }
 }
@@ -92,10 +97,10 @@ struct Answers {
 }
 
 impl Allowed {
-    fn verdict(&self, question: &Question) -> Option<Verdict> {
+    fn remembered(&self, question: &Question) -> Option<Authorization> {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = answers.until.get(question).is_some_and(|until| Instant::now() < *until);
-        counts.then_some(Verdict { fact: UseFact::Allowed, source: Source::Remembered })
+        counts.then_some(Authorization { fact: UseFact::Allowed, source: Source::Remembered })
     }
 
     fn remember(&self, question: Question, asked: Instant) {

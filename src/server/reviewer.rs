@@ -110,7 +110,7 @@ impl Reviewer {
         let uses = async {
             let Some(subject) = &needs.subject else { return Vec::new() };
             each(&needs.uses, |name| async move {
-                let authorizer::Verdict { fact, source } = self.may_use(subject, name, deadline).await;
+                let authorizer::Authorization { fact, source } = self.may_use(subject, name, deadline).await;
                 (name.clone(), fact, source)
             })
             .await
@@ -134,11 +134,11 @@ impl Reviewer {
         resolved
     }
 
-    async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> authorizer::Verdict {
+    async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> authorizer::Authorization {
         let verdict = before(deadline, self.authorizer.may_use(subject, name, deadline))
             .instrument(tracing::info_span!(target: otlp::TARGET, "access review", spec = %name))
             .await
-            .unwrap_or_else(|| authorizer::Verdict { fact: UseFact::Failed(too_late()), source: Source::Api });
+            .unwrap_or_else(|| authorizer::Authorization { fact: UseFact::Failed(too_late()), source: Source::Api });
         let outcome = match verdict.fact {
             UseFact::Allowed => metrics::AccessOutcome::Allowed,
             UseFact::Denied { .. } => metrics::AccessOutcome::Denied,

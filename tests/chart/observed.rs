@@ -14,10 +14,7 @@ use crate::{
 
 /// The groups of rules that the chart renders, with these values besides.
 fn rendered_rules(values: &str) -> Value {
-    let rendered = Helm::new().prints([
-        "template",
-        "gmsa",
-        CHART,
+    let rendered = Helm::new().template([
         "--namespace",
         "windows",
         "--set",

@@ -36,17 +36,7 @@ fn values(name: &str) -> String {
 }
 
 fn render(name: &str, namespace: &str, kubernetes: &str) -> String {
-    Helm::new().prints([
-        "template",
-        "gmsa",
-        CHART,
-        "--namespace",
-        namespace,
-        "--kube-version",
-        kubernetes,
-        "--values",
-        &values(name),
-    ])
+    Helm::new().template(["--namespace", namespace, "--kube-version", kubernetes, "--values", &values(name)])
 }
 
 #[test]

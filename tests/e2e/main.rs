@@ -64,7 +64,7 @@ mod workload;
 /// Far more than a whole run takes: machines are busy at times.
 const WHOLE_RUN: Duration = Duration::from_secs(1200);
 
-/// What can be told of the webhook in a cluster.
+/// What is known of the webhook in a cluster.
 struct Scenario {
     name: &'static str,
     run: fn(&mut World) -> LocalBoxFuture<'_, ()>,

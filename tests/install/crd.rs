@@ -129,7 +129,7 @@ fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
 
 /// `crds.upgrade`, with this test for a kubelet and a Job controller: the Job's container runs, and its end is reported.
 #[test]
-fn a_release_brings_the_crd_up_to_date_whoever_owns_it() {
+fn a_release_brings_the_crd_up_to_date_whatever_owns_it() {
     let plane = Plane::start();
     let before = fs::read_to_string(BEFORE).unwrap();
     // Another release of Helm's owns it, as its annotations say.

@@ -97,7 +97,7 @@ warn  Windows nodes        there are none [windows-nodes]
     let (report, code) = tool.gmsa("doctor");
     let used = "\
 pass  credential specs     no problems found in 1
-pass  pods                 1 uses GMSA, as its credential spec is now
+pass  pods                 1 uses GMSA, with up-to-date contents
 pass  Windows nodes        1 of 10.0.20348
 ";
     assert_eq!((open(&report), code), (in_order(6, used), 0));

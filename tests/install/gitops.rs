@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use serde_json::Value;
 
 use crate::{
-    helm::{CHART, Helm},
+    helm::Helm,
     plane::Plane,
     pods::{NAMESPACE, Options, creation, pod},
     release::{RELEASE_NAMESPACE, Release},
@@ -26,10 +26,7 @@ fn a_sync_leaves_what_the_webhook_writes_and_nothing_else_differs() {
     let service = release.get("service/gmsa");
     let port = service["spec"]["ports"][0]["port"].to_string();
     // From here on a controller of another name applies it, and Helm does no more.
-    let rendered = Helm::new().prints([
-        "template",
-        "gmsa",
-        CHART,
+    let rendered = Helm::new().template([
         "--namespace",
         RELEASE_NAMESPACE,
         "--kube-version",

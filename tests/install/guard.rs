@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::{
-    helm::{CHART, Helm},
+    helm::Helm,
     plane::Plane,
-    pods::{KINDS, NAMESPACE, Options, complaint, creation, crowd, debugging, pod},
+    pods::{KINDS, NAMESPACE, Options, complaint, creation, crowd, debugging, grant, pod},
 };
 
 /// The most credential specs in a pod.
@@ -18,11 +18,8 @@ fn the_guard_enforces_the_outcome_without_the_webhook() {
     // Pods from before the guard.
     plane.apply(&pod("plain", "pod", Options::Absent, "").to_string());
     plane.apply(&pod("revoked", "pod", Options::Both, "forbidden").to_string());
-    grant(&plane, &allowed(LIMIT + 1));
-    let guard = Helm::new().prints([
-        "template",
-        "gmsa",
-        CHART,
+    grant(&plane, "default", &allowed(LIMIT + 1));
+    let guard = Helm::new().template([
         "--namespace",
         "windows",
         "--set",
@@ -51,27 +48,6 @@ fn the_guard_enforces_the_outcome_without_the_webhook() {
 
 fn allowed(count: usize) -> Vec<String> {
     (0..count).map(|index| format!("spec-{index}")).collect()
-}
-
-/// Lets the default service account use these, in this namespace only.
-fn grant(plane: &Plane, specs: &[String]) {
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": "use-specs"},
-        "rules": [{"apiGroups": ["windows.k8s.io"], "resources": ["gmsacredentialspecs"], "resourceNames": specs, "verbs": ["use"]}]
-    });
-    plane.apply(&role.to_string());
-    let account = format!("--serviceaccount={NAMESPACE}:default");
-    plane.kubectl_prints([
-        "create",
-        "rolebinding",
-        "use-specs",
-        "--namespace",
-        NAMESPACE,
-        "--clusterrole=use-specs",
-        &account,
-    ]);
 }
 
 /// A refusal with the API server's words around it.

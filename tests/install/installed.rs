@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     plane::{Plane, printed},
-    pods::{NAMESPACE, Options, complaint, creation, pod},
+    pods::{NAMESPACE, Options, complaint, creation, grant, pod},
     release::{Container, RELEASE_NAMESPACE, Release},
 };
 
@@ -59,23 +59,7 @@ fn admits_and_refuses(release: &Release<'_>) {
     let said = asked().unwrap();
     assert!(said.contains(denial), "{said}");
 
-    plane.apply(
-        r"apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: use-webapp1}
-rules: [{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], resourceNames: [webapp1], verbs: [use]}]
-",
-    );
-    let account = format!("--serviceaccount={NAMESPACE}:default");
-    plane.kubectl_prints([
-        "create",
-        "rolebinding",
-        "use",
-        "--namespace",
-        NAMESPACE,
-        "--clusterrole=use-webapp1",
-        &account,
-    ]);
+    grant(plane, "default", &["webapp1".to_owned()]);
     plane.until("the grant is in force", || asked().is_none());
     plane.apply(&pod("web", "pod", Options::Name, "webapp1").to_string());
     let contents = "jsonpath={.spec.securityContext.windowsOptions.gmsaCredentialSpec}";

@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use crate::{
-    helm::{CHART, Helm},
-    plane::Plane,
-};
+use crate::{helm::Helm, plane::Plane};
 
 /// Kinds that other projects define, as far as the API server must know them: any content goes.
 const FOREIGN_KINDS: [(&str, &str, &str, &str); 6] = [
@@ -59,17 +56,8 @@ fn the_api_server_accepts_every_rendered_object() {
     let mut sets = 0;
     for entry in fs::read_dir("tests/chart/values").unwrap() {
         let values = entry.unwrap().path();
-        let rendered = helm.prints([
-            "template",
-            "gmsa",
-            CHART,
-            "--namespace",
-            "windows",
-            "--kube-version",
-            "1.36",
-            "--values",
-            values.to_str().unwrap(),
-        ]);
+        let rendered =
+            helm.template(["--namespace", "windows", "--kube-version", "1.36", "--values", values.to_str().unwrap()]);
         let objects = rendered.lines().filter(|line| line.starts_with("kind: ")).count();
         let output = plane.kubectl_with(["apply", "--dry-run=server", "--validate=strict", "-f", "-"], &rendered);
         assert!(output.status.success(), "{}: {}", values.display(), String::from_utf8_lossy(&output.stderr));
@@ -108,17 +96,7 @@ fn a_restricted_namespace_takes_the_pods(plane: &Plane, helm: &Helm) {
     plane.kubectl_prints(["label", "namespace", "windows", "pod-security.kubernetes.io/warn=restricted"]);
     for port in ["10250", "443"] {
         let port = format!("containerPort={port}");
-        let deployment = helm.prints([
-            "template",
-            "gmsa",
-            CHART,
-            "--namespace",
-            "windows",
-            "--set",
-            &port,
-            "-s",
-            "templates/deployment.yaml",
-        ]);
+        let deployment = helm.template(["--namespace", "windows", "--set", &port, "-s", "templates/deployment.yaml"]);
         let output = plane.kubectl_with(["apply", "--dry-run=server", "-f", "-"], &deployment);
         let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && warnings.is_empty(), "{port}: {warnings}");

@@ -1,16 +1,14 @@
 //! The whole path with the tool alone: from the account in the directory, as PowerShell prints it, to pods that carry what a
 //! changed credential spec says; and the fields that the API server refuses in a Windows pod.
 
-use gmsa_core::admission::pod::fields::{FIELDS, Field};
+use gmsa_core::admission::pod::fields::{self, LinuxField};
 use serde_json::{Value, json};
 
 use crate::{
-    doctor::put_in_service,
-    nodes::{join, run_pods},
+    nodes::run_pods,
     plane::{Plane, printed},
-    release::Release,
     tool::Tool,
-    walkthrough::DOMAIN,
+    walkthrough::{DOMAIN, corrected, install},
 };
 
 /// What `Get-ADServiceAccount WebApp1 -Properties * | ConvertTo-Json` prints, the parts that matter and some that do not. The
@@ -62,32 +60,8 @@ warning[account-encryption] account.json: account WebApp1
 2 errors, 1 warning in 1 object
 ";
 
-/// A Deployment for Windows with a field that only Linux has.
-const DEPLOYMENT: &str = "\
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: web
-  namespace: shop
-spec:
-  selector:
-    matchLabels: {app: web}
-  template:
-    metadata:
-      labels: {app: web}
-    spec:
-      serviceAccountName: web
-      os: {name: windows}
-      nodeSelector: {kubernetes.io/os: windows, node.kubernetes.io/windows-build: 10.0.20348}
-      securityContext:
-        windowsOptions:
-          gmsaCredentialSpecName: webapp1
-      containers:
-      - name: iis
-        image: mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022
-        securityContext:
-          runAsUser: 1000
-";
+/// A field that only Linux has, at the end of the container.
+const RUN_AS_USER: &str = "        securityContext:\n          runAsUser: 1000\n";
 
 const LINUX_FIELD: &str = "\
 OBJECT               SLOT          CREDENTIAL SPEC  RESULT
@@ -135,20 +109,14 @@ fn at_the_desk(tool: &Tool<'_>) {
     tool.write("state.yaml", &format!("{}---\n{grant}", tool.read("webapp1.yaml")));
     assert_eq!(tool.gmsa("can shop:web --state state.yaml"), (may.to_owned(), 0));
 
-    tool.write("web.yaml", DEPLOYMENT);
+    tool.write("web.yaml", &(corrected() + RUN_AS_USER));
     assert_eq!(tool.gmsa(CHECK), (LINUX_FIELD.to_owned(), 1));
-    tool.write("web.yaml", &DEPLOYMENT.replace("        securityContext:\n          runAsUser: 1000\n", ""));
+    tool.write("web.yaml", &corrected());
     assert_eq!(tool.gmsa(CHECK).1, 0);
 }
 
 fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
-    let release = Release::install(plane);
-    put_in_service(&release);
-    let _replica = release.start_replica();
-    join(plane, "windows-1", "windows");
-    plane.create_namespace("shop");
-    printed(tool.kubectl("create serviceaccount web --namespace shop"));
-    assert_eq!(tool.gmsa("doctor --wait 60").1, 0);
+    let _running = install(plane, tool);
     what_linux_has_alone(tool);
     let (dry_run, code) = tool.gmsa("grant --credspec webapp1 --serviceaccount shop:web --dry-run=server");
     assert_eq!(
@@ -175,7 +143,7 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
         "\
 warning[contents-outdated] Deployment shop/web
   1 of its pods carry other contents than their credential spec has now: {}
-  so: they keep what they were made with until they are replaced
+  so: they keep their contents until they are replaced
   fix: kubectl gmsa outdated --restart, or: kubectl rollout restart deployment/web --namespace shop
 
 1 warning in 1 object
@@ -205,29 +173,32 @@ warning[contents-outdated] Deployment shop/web
 /// What the check said of the field is what the API server does; where the pod does not say that it is for Windows, the webhook
 /// warns of it.
 fn what_linux_has_alone(tool: &Tool<'_>) {
+    let deployment = corrected() + RUN_AS_USER;
     let applied = |name: &str, text: &str| {
         tool.write(name, text);
         let output = tool.kubectl(&format!("apply --dry-run=server -f {name}"));
         (output.status.success(), String::from_utf8(output.stderr).unwrap())
     };
-    let (taken, said) = applied("refused.yaml", DEPLOYMENT);
+    let (taken, said) = applied("refused.yaml", &deployment);
     assert!(!taken && said.contains("runAsUser: Forbidden: cannot be set for a windows pod"), "{said}");
-    let (taken, said) = applied("warned.yaml", &DEPLOYMENT.replace("      os: {name: windows}\n", ""));
+    let (taken, said) = applied("warned.yaml", &deployment.replace("      os: {name: windows}\n", ""));
     let warning = "Warning: container \"iis\" sets securityContext.runAsUser: Windows has runAsUserName instead";
     assert!(taken && said.contains(warning), "{said}");
 }
 
-fn pods(plane: &Plane) -> Vec<Value> {
+/// The pods of the Deployment.
+pub fn pods(plane: &Plane) -> Vec<Value> {
     let pods = plane.kubectl_prints(["get", "pods", "--namespace", "shop", "-o", "json"]);
     serde_json::from_str::<Value>(&pods).unwrap()["items"].as_array().cloned().unwrap()
 }
 
-fn carried(pod: &Value) -> String {
+/// The contents that a pod carries.
+pub fn carried(pod: &Value) -> String {
     pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"].as_str().unwrap().to_owned()
 }
 
 /// What the file says that pods carry.
-fn contents(tool: &Tool<'_>) -> String {
+pub fn contents(tool: &Tool<'_>) -> String {
     let made: Value = serde_saphyr::from_str(&tool.read("webapp1.yaml")).unwrap();
     made["credspec"].to_string()
 }
@@ -256,7 +227,7 @@ fn the_api_server_refuses_in_windows_pods_what_the_list_says() {
     let of_container =
         ["allowPrivilegeEscalation", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem"];
     let mut otherwise = Vec::new();
-    for Field { path, is_refused, .. } in FIELDS.iter().filter(|field| field.is_refused) {
+    for LinuxField { path, is_refused, .. } in fields::all().filter(|field| field.is_refused) {
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": "default"},
             "spec": {"os": {"name": "windows"}, "containers": [{"name": "a", "image": "a"}]},

@@ -82,6 +82,26 @@ fn slot<'a>(spec: &'a mut Value, kind: &str) -> &'a mut Value {
     }
 }
 
+/// Lets a service account use these credential specs, in [`NAMESPACE`] only.
+pub fn grant(plane: &Plane, service_account: &str, specs: &[String]) {
+    let group = "rbac.authorization.k8s.io";
+    let name = format!("use-specs-{service_account}");
+    let role = json!({
+        "apiVersion": format!("{group}/v1"),
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": [{"apiGroups": ["windows.k8s.io"], "resources": ["gmsacredentialspecs"], "resourceNames": specs, "verbs": ["use"]}],
+    });
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"),
+        "kind": "RoleBinding",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": NAMESPACE}],
+    });
+    plane.apply(&format!("{role}\n---\n{binding}"));
+}
+
 /// What the API server says to the creation of a pod, as a dry run: `None` where it would be created.
 pub fn creation(plane: &Plane, pod: &Value) -> Option<String> {
     complaint(plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string()))

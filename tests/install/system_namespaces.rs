@@ -5,7 +5,7 @@
 use std::fs;
 
 use crate::{
-    helm::{CHART, Helm},
+    helm::Helm,
     plane::Plane,
     pods::{Options, creation, pod},
     release::{RELEASE_NAMESPACE, Release},
@@ -28,10 +28,7 @@ fn pods_of_system_namespaces_are_validated_while_the_webhook_answers() {
     // As the chart renders it for 1.29, with the CA that the webhook has published already.
     let ca = plane.folder().join("ca.txt");
     fs::write(&ca, bundle.as_str().unwrap()).unwrap();
-    let configuration = Helm::new().prints([
-        "template",
-        "gmsa",
-        CHART,
+    let configuration = Helm::new().template([
         "--namespace",
         RELEASE_NAMESPACE,
         "--kube-version",

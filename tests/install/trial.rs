@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{
     installed::test_the_release,
     plane::Plane,
-    pods::{NAMESPACE, Options, creation, pod},
+    pods::{NAMESPACE, Options, creation, grant, pod},
     release::Release,
     tool::Tool,
 };
@@ -69,19 +69,7 @@ fn one_mutating_configuration_does_the_work_of_two() {
     plane.apply(include_str!("credential-spec.yaml"));
     let names = || plane.kubectl_prints(["get", "mutatingwebhookconfigurations", "-o", "name"]);
     assert_eq!(names(), "mutatingwebhookconfiguration.admissionregistration.k8s.io/zz-gmsa\n");
-    plane.apply(
-        r"apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: use-webapp1}
-rules: [{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], resourceNames: [webapp1], verbs: [use]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: use-webapp1, namespace: apps}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: use-webapp1}
-subjects: [{kind: ServiceAccount, name: default, namespace: apps}]
-",
-    );
+    grant(&plane, "default", &["webapp1".to_owned()]);
     let _replica = release.start_replica();
     let asked = pod("p", "pod", Options::Name, "webapp1");
     plane.until("the API server trusts the webhook", || creation(&plane, &asked).is_none());

@@ -1,11 +1,10 @@
 //! A new user's way, from an empty folder to a pod that carries its identity, with the tool alone: its files and its messages are what they
 //! would be at a desk.
 
-use serde_json::Value;
-
 use crate::{
     doctor::{in_order, open, put_in_service},
     nodes::{join, run_pods},
+    path::{carried, contents, pods},
     plane::{Plane, printed},
     release::Release,
     tool::Tool,
@@ -89,7 +88,7 @@ fn from_an_empty_folder_to_a_pod_with_its_identity() {
     let made = tool.gmsa("credspec new --account WebApp1 --from-ad domain.json --out webapp1.yaml");
     assert_eq!(made, ("webapp1.yaml written\n".to_owned(), 0));
     assert_eq!(tool.gmsa("check -f ."), (FIRST_CHECK.to_owned(), 1));
-    fix(&tool);
+    tool.write("web.yaml", &corrected());
 
     let (report, code) = tool.gmsa("check -f .");
     let forbidden = "service account \"web\" is not authorized to `use` GMSA cred spec \"webapp1\"";
@@ -115,24 +114,29 @@ note[not-kubernetes] ./domain.json:1
     in_the_cluster(&plane, &tool, clean);
 }
 
-/// What the findings say is done: nothing else is changed.
-fn fix(tool: &Tool<'_>) {
-    let fixed = DEPLOYMENT.replace("gmsaCredentialSpecName: WebApp1", "gmsaCredentialSpecName: webapp1").replace(
+/// The Deployment with the fixes of the findings, and no other change.
+pub fn corrected() -> String {
+    DEPLOYMENT.replace("gmsaCredentialSpecName: WebApp1", "gmsaCredentialSpecName: webapp1").replace(
         "      serviceAccountName: web\n",
         "      serviceAccountName: web\n      os: {name: windows}\n      nodeSelector: \
          {kubernetes.io/os: windows, node.kubernetes.io/windows-build: 10.0.20348}\n",
-    );
-    tool.write("web.yaml", &fixed);
+    )
 }
 
-fn in_the_cluster(plane: &Plane, tool: &Tool<'_>, clean: &str) {
+/// Installs the release with a replica, a Windows node and a namespace for the pods; it runs until it is dropped.
+pub fn install<'p>(plane: &'p Plane, tool: &Tool<'_>) -> impl Sized + use<'p> {
     let release = Release::install(plane);
     put_in_service(&release);
-    let _replica = release.start_replica();
+    let replica = release.start_replica();
     join(plane, "windows-1", "windows");
     plane.create_namespace("shop");
     printed(tool.kubectl("create serviceaccount web --namespace shop"));
     assert_eq!(tool.gmsa("doctor --wait 60").1, 0);
+    (replica, release)
+}
+
+fn in_the_cluster(plane: &Plane, tool: &Tool<'_>, clean: &str) {
+    let _running = install(plane, tool);
 
     let applied = printed(tool.kubectl("apply -f webapp1.yaml -f grant.yaml"));
     assert_eq!(
@@ -146,11 +150,8 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>, clean: &str) {
     assert_eq!(String::from_utf8_lossy(&applied.stderr), "", "there is nothing to warn of");
     assert_eq!(printed(applied), "deployment.apps/web created\n");
     run_pods(plane, "shop", "windows-1", 1);
-    let pod = plane.kubectl_prints(["get", "pods", "--namespace", "shop", "-o", "json"]);
-    let pod: Value = serde_json::from_str::<Value>(&pod).unwrap()["items"][0].take();
-    let carried = pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"].as_str().unwrap();
-    let made: Value = serde_saphyr::from_str(&tool.read("webapp1.yaml")).unwrap();
-    assert_eq!(carried, made["credspec"].to_string());
+    let [pod] = pods(plane).try_into().unwrap();
+    assert_eq!(carried(&pod), contents(tool));
 
     assert_eq!(tool.gmsa("check --live -f ."), (clean.to_owned(), 0));
     let who = "\
@@ -171,7 +172,7 @@ pass  in the pod  run: kubectl gmsa verify shop/{name}
     assert_eq!(tool.gmsa(&format!("doctor --pod shop/{name}")), (explained, 0));
     let users = "\
 pass  credential specs     no problems found in 1
-pass  pods                 1 uses GMSA, as its credential spec is now
+pass  pods                 1 uses GMSA, with up-to-date contents
 pass  Windows nodes        1 of 10.0.20348
 ";
     let (report, code) = tool.gmsa("doctor");

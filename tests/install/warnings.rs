@@ -4,7 +4,11 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::{plane::Plane, pods::NAMESPACE, release::Release};
+use crate::{
+    plane::Plane,
+    pods::{NAMESPACE, grant},
+    release::Release,
+};
 
 /// A Deployment with everything to warn of, and a Job and a `CronJob` that name what is not there.
 const WORKLOADS: &str = r#"apiVersion: apps/v1
@@ -77,7 +81,7 @@ fn apply(plane: &Plane, objects: &str) -> Output {
     plane.kubectl_with(["apply", "--output=name", "-f", "-"], objects)
 }
 
-fn told(output: &Output) -> (&str, &str, bool) {
+fn seen(output: &Output) -> (&str, &str, bool) {
     let text = |bytes| std::str::from_utf8(bytes).unwrap();
     (text(&output.stdout), text(&output.stderr), output.status.success())
 }
@@ -98,12 +102,12 @@ fn kubectl_apply_shows_what_will_go_wrong() {
         !probe.stderr.is_empty()
     });
     let output = apply(&plane, WORKLOADS);
-    assert_eq!(told(&output), (WORKLOADS_MADE, WORKLOAD_WARNINGS, true));
+    assert_eq!(seen(&output), (WORKLOADS_MADE, WORKLOAD_WARNINGS, true));
     // An update that leaves the pods as they are says nothing new, so the API server does not ask.
     let again = plane.kubectl(["label", "deployment", "web", "--namespace", NAMESPACE, "a=b"]);
-    assert_eq!(told(&again), ("deployment.apps/web labeled\n", "", true));
+    assert_eq!(seen(&again), ("deployment.apps/web labeled\n", "", true));
     let output = apply(&plane, &mistaken());
-    assert_eq!(told(&output), ("gmsacredentialspec.windows.k8s.io/mistaken\n", SPEC_WARNINGS, true));
+    assert_eq!(seen(&output), ("gmsacredentialspec.windows.k8s.io/mistaken\n", SPEC_WARNINGS, true));
     pods(&plane);
     drop(replica);
 
@@ -124,19 +128,7 @@ fn wiring(release: &Release<'_>, expected: &Value) {
 
 /// The advice comes along with a pod that is admitted.
 fn pods(plane: &Plane) {
-    plane.apply(
-        r"apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: use-webapp1}
-rules: [{apiGroups: [windows.k8s.io], resources: [gmsacredentialspecs], resourceNames: [webapp1], verbs: [use]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: use-webapp1, namespace: apps}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: use-webapp1}
-subjects: [{kind: ServiceAccount, name: web, namespace: apps}]
-",
-    );
+    grant(plane, "web", &["webapp1".to_owned()]);
     let pod = r"apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: apps}
@@ -155,7 +147,7 @@ spec:
 Warning: the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]
 Warning: container \"iis\" runs as \"ContainerAdministrator\": only SYSTEM and NETWORK SERVICE act as the gMSA [run-as-user]
 ";
-    assert_eq!(told(&output), ("pod/web\n", advice, true));
+    assert_eq!(seen(&output), ("pod/web\n", advice, true));
 }
 
 /// A credential spec with mistakes is refused; one with mere warnings is not, and a deletion never is.
@@ -175,7 +167,7 @@ fn strict(release: &Release<'_>) {
                    no trust with the domain: every logon fails; right: (Get-ADDomain).DNSRoot); credspec.DomainJoinConfig.DnsTreeName: \
                    \"exa mple.com\" is not a DNS name (the container starts, but has no trust with the domain: every logon fails; right: \
                    (Get-ADDomain).Forest)\n";
-    assert_eq!(told(&output), ("", refusal, false));
+    assert_eq!(seen(&output), ("", refusal, false));
     plane.kubectl_prints(["delete", "gmsacredentialspec", "mistaken"]);
     let one_scope = include_str!("credential-spec.yaml")
         .replace("name: webapp1", "name: one-scope")
@@ -183,7 +175,7 @@ fn strict(release: &Release<'_>) {
     let output = apply(plane, &one_scope);
     let warning = "Warning: ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the NetBIOS name \
                    \"CORP\" [accounts]\n";
-    assert_eq!(told(&output), ("gmsacredentialspec.windows.k8s.io/one-scope\n", warning, true));
+    assert_eq!(seen(&output), ("gmsacredentialspec.windows.k8s.io/one-scope\n", warning, true));
 }
 
 /// Each of them can be turned off by a value.
@@ -194,15 +186,15 @@ fn off(release: &Release<'_>) {
     let _replica = release.start_replica();
     let deployment = WORKLOADS.split("---").next().unwrap().replace("name: web,", "name: other,");
     plane.until("workloads are not asked about", || {
-        told(&plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &deployment)).1.is_empty()
+        seen(&plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &deployment)).1.is_empty()
     });
     let unasked = apply(plane, &deployment);
-    assert_eq!(told(&unasked), ("deployment.apps/other\n", "", true));
+    assert_eq!(seen(&unasked), ("deployment.apps/other\n", "", true));
 
     release.upgrade("webhooks.credentialSpecs.enabled=false");
     wiring(release, &json!([["workloads", "Ignore", 2]]));
     plane.until("credential specs are not asked about", || {
         let output = plane.kubectl_with(["create", "--dry-run=server", "--validate=false", "-f", "-"], &mistaken());
-        told(&output).1.is_empty()
+        seen(&output).1.is_empty()
     });
 }

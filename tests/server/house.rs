@@ -8,10 +8,10 @@ use std::{
 
 /// The words that name a list of slots, in Rust and in JSON.
 const SLOT_LISTS: &[&str] = &["initContainers", "ephemeralContainers", "init_containers", "ephemeral_containers"];
-/// The only file of the core that may know them, because it walks over slots; and the one that looks for fields that Windows
-/// does not have, and reads no slot.
+/// The only file of the core that may know them, because it walks over slots; and the one that reads fields that Windows does
+/// not have, and no slot.
 const SLOT_WALK: &str = "crates/core/src/admission/pod.rs";
-const OTHER_FIELDS: &str = "crates/core/src/admission/pod/fields.rs";
+const OTHER_FIELDS: &str = "crates/core/src/admission/pod/fields/wire.rs";
 
 /// Parts of the server, and the libraries that they must not know.
 const WITHOUT: &[(&str, &[&str])] = &[

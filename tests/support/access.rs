@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use futures::future::BoxFuture;
-use gmsa_cluster::authorizer::{Authorizer, Verdict};
+use gmsa_cluster::authorizer::{Authorization, Authorizer};
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
     credspec::SpecName,
@@ -28,11 +28,11 @@ impl Table {
 }
 
 impl Authorizer for Table {
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, _: Instant) -> BoxFuture<'a, Verdict> {
+    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
         let Subject { namespace, service_account } = subject;
         let entry = (namespace.to_string(), service_account.to_string(), spec.to_string());
         let fact = if self.0.contains(&entry) { UseFact::Allowed } else { UseFact::Denied { reason: None } };
-        Box::pin(async move { Verdict { fact, source: Source::Files } })
+        Box::pin(async move { Authorization { fact, source: Source::Files } })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The golden cases: reads tests/golden, makes four cases of one with a `$slot`, and compares whole answers.
 //!
-//! How a case is written stands in tests/golden/README.md.
+//! tests/golden/README.md describes how a case is written.
 
 use std::{
     fs,

@@ -46,6 +46,11 @@ impl Helm {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// What the chart renders as the release `gmsa`, with these arguments.
+    pub fn template<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> String {
+        self.prints(["template", "gmsa", CHART].into_iter().chain(args))
+    }
+
     /// What it complains of, where it must fail.
     pub fn refuses<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> String {
         let output = self.run(args);

@@ -1,9 +1,8 @@
-//! The API server, as the webhook calls it: one connection, limits on what is in flight, one retry.
+//! Calls to the API server: one connection, limits on the calls in flight, one retry.
 //!
 //! Invariants: a call ends by its deadline, whatever the API server does; no more calls are in flight at once than
-//! their [`CallKind`] allows, and waiting for a turn counts against the deadline; a call is tried again once, and only where the
-//! first try may have failed by chance; what the API server said reaches people cut to a bound, and only where it is a
-//! `Status`: never the body of an answer.
+//! their [`CallKind`] allows, and waiting for a turn counts against the deadline; a call is retried once, and only after a
+//! transient failure; messages contain what the API server says in a `Status`, cut to a bound, and never another body.
 
 use std::{error::Error as _, fmt, time::Duration};
 
@@ -22,12 +21,12 @@ mod turns;
 use backoff::jittered;
 pub use client::ClientError;
 pub use turns::CallKind;
-use turns::{Crowded, Turns};
+use turns::{QueueFull, Turns};
 
 /// The largest answer that is read, in bytes: etcd refuses objects far below it, and lists are read in pages.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
 
-/// The pause before the second try where the API server does not ask for another.
+/// The pause before the retry where the API server does not ask for another.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The most characters of the API server's own words in a cause.
@@ -41,7 +40,6 @@ pub struct ApiServer {
     background: Turns,
 }
 
-/// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Neither in-cluster credentials nor a kubeconfig could be read.
@@ -52,16 +50,14 @@ pub enum ConnectError {
     Unusable(#[source] Box<ClientError>),
 }
 
-/// Why a call has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// Other calls took all the time there was.
+    /// No turn by the deadline: other calls were in flight.
     #[error("{} other calls to the API server were under way for {}", .0.limit(), Seconds(*.1))]
     NoTurn(CallKind, Duration),
     /// The queue is full, so the call is not made.
     #[error("too many other calls to the API server are waiting, of which {} are made at once: try again", .0.limit())]
-    Crowded(CallKind),
-    /// The API server took all the time there was.
+    QueueFull(CallKind),
     #[error("no answer from the API server within {}", Seconds(*.0))]
     TimedOut(Duration),
     /// The API server refused, or a proxy before it did.
@@ -79,14 +75,12 @@ pub enum CallError {
     /// The connection broke in the middle of the answer.
     #[error("the API server's answer broke off")]
     Cut,
-    /// The answer is larger than any that is expected.
     #[error("the API server's answer is larger than {} MiB", MAX_ANSWER / (1024 * 1024))]
     TooLarge,
 }
 
 impl CallError {
     /// The HTTP status code, where there was an answer.
-    #[must_use]
     pub fn code(&self) -> Option<u16> {
         match self {
             Self::Refused { code, .. } => Some(code.as_u16()),
@@ -95,7 +89,6 @@ impl CallError {
     }
 
     /// What the API server said, where it said something.
-    #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Refused { status, .. } => status.as_deref(),
@@ -103,7 +96,7 @@ impl CallError {
         }
     }
 
-    /// How long to wait before the call is worth another try; `None` where it would fail again.
+    /// How long to wait before a retry; `None` where it would fail again.
     fn pause(&self) -> Option<Duration> {
         match self {
             Self::Refused { code, retry_after, .. }
@@ -157,14 +150,13 @@ impl ApiServer {
     }
 
     /// The client itself, for what is not a call with an end: watches.
-    #[must_use]
     pub fn client(&self) -> &kube::Client {
         &self.client
     }
 
     /// Calls without a review, and returns the body of the answer. On an error of the connection, on 429 and on
-    /// 5xx it calls once again, after the time that the API server asks for; if that is after the deadline, it gives
-    /// up at once.
+    /// 5xx it retries once, after the time that the API server asks for; if that is after the deadline, it fails
+    /// at once.
     ///
     /// # Errors
     /// Where there is no answer with a 2xx code by the deadline.
@@ -181,10 +173,7 @@ impl ApiServer {
     }
 
     /// Calls like [`Self::call`], within the limits of `kind`, and of the share of `namespace` where one is named.
-    ///
-    /// # Errors
-    /// Where there is no answer with a 2xx code by the deadline.
-    pub async fn call_for(
+    pub(crate) async fn call_for(
         &self,
         kind: CallKind,
         namespace: Option<&str>,
@@ -205,7 +194,7 @@ impl ApiServer {
         let attempt = |request| async {
             let turn = timeout_at(deadline, self.turns(kind).turn(namespace)).await;
             let turn = turn.map_err(|_| CallError::NoTurn(kind, deadline - asked))?;
-            let turn = turn.map_err(|Crowded| CallError::Crowded(kind))?;
+            let turn = turn.map_err(|QueueFull| CallError::QueueFull(kind))?;
             let answer = timeout_at(deadline, self.send(request)).await;
             drop(turn);
             answer.unwrap_or_else(|_| Err(CallError::TimedOut(deadline - asked)))
@@ -259,7 +248,7 @@ fn refusal(code: StatusCode, status: Option<&Status>) -> String {
     }
 }
 
-/// A duration for people: `9.5 s`.
+/// A duration in a message: `9.5 s`.
 struct Seconds(Duration);
 
 impl fmt::Display for Seconds {
@@ -268,8 +257,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// A text from the API server, fit for a message: on one line, and cut where it is long.
-#[must_use]
+/// A text from the API server for a message: on one line, and cut where it is long.
 pub fn bounded(text: &str) -> String {
     let mut chars = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut bounded: String = chars.by_ref().take(MAX_CAUSE).collect();
@@ -279,7 +267,7 @@ pub fn bounded(text: &str) -> String {
     bounded
 }
 
-/// What caused kube's error, down to what the operating system said; the client's own words for its layers are left out.
+/// The causes of kube's error, down to that of the operating system; the outermost text, which names a layer of the client, is left out.
 fn chain(error: &kube::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     let mut next = error.source();

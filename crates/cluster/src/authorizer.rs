@@ -1,4 +1,4 @@
-//! May this subject `use` that credential spec?: the trait, and what it answers.
+//! Whether a subject may `use` a credential spec: the trait, and its answer.
 //!
 //! Invariants: an answer comes by the deadline; a check that could not be made is never an approval.
 
@@ -15,9 +15,9 @@ use gmsa_core::{
 pub mod access_review;
 pub mod rbac;
 
-/// Whether a subject may use a credential spec, and who says so.
+/// Whether a subject may use a credential spec, and from where this is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Authorization {
     pub fact: UseFact,
     pub source: Source,
 }
@@ -25,11 +25,21 @@ pub struct Verdict {
 /// Answers whether a service account holds the verb `use` on a credential spec, in its own namespace.
 pub trait Authorizer: Send + Sync + 'static {
     /// Asks. Never takes longer than until `deadline`; a time-out is [`UseFact::Failed`].
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict>;
+    fn may_use<'a>(
+        &'a self,
+        subject: &'a Subject,
+        spec: &'a SpecName,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Authorization>;
 }
 
 impl<T: Authorizer + ?Sized> Authorizer for Arc<T> {
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict> {
+    fn may_use<'a>(
+        &'a self,
+        subject: &'a Subject,
+        spec: &'a SpecName,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Authorization> {
         (**self).may_use(subject, spec, deadline)
     }
 }

@@ -9,15 +9,12 @@ pub const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/
 /// The annotation that counts the changes of the CRD.
 const ANNOTATION: &str = "gmsa-webhook/crd-revision";
 
-/// The revision of this release's CRD.
-#[must_use]
 pub fn own_revision() -> u32 {
     let annotation = TEXT.lines().find_map(|line| line.trim().strip_prefix(ANNOTATION)?.strip_prefix(": "));
     annotation.and_then(|revision| revision.trim_matches('"').parse().ok()).unwrap_or_default()
 }
 
 /// The revision of a CRD. One without the annotation is older than any with it.
-#[must_use]
 pub fn revision(crd: &ObjectMeta) -> u32 {
     let revision = crd.annotations.as_ref().and_then(|annotations| annotations.get(ANNOTATION));
     revision.and_then(|revision| revision.parse().ok()).unwrap_or_default()

@@ -17,7 +17,7 @@ mod text;
 mod yaml;
 
 pub use encoding::decode;
-pub use field::Field;
+pub(crate) use field::Field;
 pub use folder::{Bounds, MAX_DEPTH, load};
 pub use text::parse;
 
@@ -30,7 +30,7 @@ pub struct Manifests {
 }
 
 impl Manifests {
-    /// Adds what was read elsewhere.
+    /// Adds the contents of another text.
     pub fn extend(&mut self, more: Self) {
         self.documents.extend(more.documents);
         self.problems.extend(more.problems);
@@ -75,7 +75,6 @@ impl Error {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
 
-    #[must_use]
     pub fn problems(&self) -> &[Diagnostic] {
         self.problems.as_slice()
     }
@@ -109,48 +108,40 @@ pub struct Document {
 
 impl Document {
     /// The file and the line of the document.
-    #[must_use]
     pub fn location(&self) -> &Location {
         &self.location
     }
 
-    #[must_use]
     pub fn file(&self) -> &Arc<str> {
         &self.location.file
     }
 
     /// Such as `windows.k8s.io/v1`.
-    #[must_use]
     pub fn api_version(&self) -> &str {
         &self.api_version
     }
 
     /// The group of its `apiVersion`; empty for the core group.
-    #[must_use]
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    #[must_use]
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
     /// The whole object, a JSON object.
-    #[must_use]
     pub fn value(&self) -> &Value {
         &self.value
     }
 
     /// The whole object as a [`Field`], from which its fields are read.
-    #[must_use]
-    pub fn root(&self) -> Field<'_> {
+    pub(crate) fn root(&self) -> Field<'_> {
         Field::root(self)
     }
 
     /// The line of the file, counted from 1, on which the value at a JSON Pointer (RFC 6901) is; if there is no such
     /// value, the line of the closest one around it.
-    #[must_use]
     pub fn line_of(&self, pointer: &str) -> u64 {
         let mut lines = &self.lines;
         for token in pointer.split('/').skip(1) {

@@ -1,4 +1,4 @@
-//! From the name of a credential spec to its contents text: the trait, and what it answers.
+//! From the name of a credential spec to its contents text: the trait, and its answer.
 //!
 //! Invariants: only a [`SpecName`] can be asked for, so nothing from a pod reaches a URL unchecked; an answer comes
 //! by the deadline, and a failure is an answer.
@@ -17,9 +17,9 @@ pub mod manifests;
 /// How fresh an answer must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// A cached answer will do.
+    /// A cached answer is enough.
     Any,
-    /// The object itself is to be read: a cached answer is in doubt.
+    /// The object must be read: the cache may be behind.
     Live,
 }
 
@@ -30,7 +30,6 @@ pub struct Resolved {
     pub source: Source,
 }
 
-/// Finds credential specs.
 pub trait Resolver: Send + Sync + 'static {
     /// Finds a credential spec. Never takes longer than until `deadline`; a time-out is [`SpecFact::Failed`].
     fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved>;

@@ -1,6 +1,6 @@
-//! A cluster made of files: what `serve --standalone` and offline checks ask instead of an API server.
+//! Credential specs, roles and bindings from files: they replace the API server in `serve --standalone` and offline checks.
 //!
-//! Invariants: it is complete or it is not there; later changes to the files are not seen.
+//! Invariants: the files are loaded completely or not at all; later changes to them are not seen.
 
 use std::path::Path;
 
@@ -18,10 +18,10 @@ pub struct Standalone {
 }
 
 impl Standalone {
-    /// Loads a folder of manifests, or one file. A folder without any credential spec or role is fine.
+    /// Loads a folder of manifests, or one file. A folder may hold no credential spec and no role.
     ///
     /// # Errors
-    /// All that is wrong: what cannot be read, and the objects that the API server would refuse.
+    /// All problems: what cannot be read, and the objects that the API server would refuse.
     pub fn load(path: &Path) -> Result<Self, Error> {
         Self::from_manifests(manifests::load(path, &Bounds::SERVER).strict())
     }

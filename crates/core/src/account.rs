@@ -1,6 +1,6 @@
 //! A group Managed Service Account, as `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json` prints it.
 //!
-//! Pure. Invariants: an account is read whatever else the directory says about it; a property that was not printed
+//! Pure. Invariants: properties that are not checked are ignored; a property that was not printed
 //! is [`None`], which is different from one that is empty.
 
 use serde_json::{Map, Value};
@@ -15,16 +15,13 @@ pub const MAX_ACCOUNTS: usize = 10_000;
 const ENCRYPTION_TYPES: [(&str, u64); 5] =
     [("DES-CBC-CRC", 0x1), ("DES-CBC-MD5", 0x2), ("RC4", 0x4), ("AES128", 0x8), ("AES256", 0x10)];
 
-/// One account of the directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// `SamAccountName`, without the `$` at its end.
     pub sam: String,
-    /// `DistinguishedName`
     pub distinguished_name: Option<String>,
     /// `ObjectClass`
     pub class: Option<String>,
-    /// `Enabled`
     pub enabled: Option<bool>,
     /// `PrincipalsAllowedToRetrieveManagedPassword`
     pub may_retrieve: Option<Vec<String>>,
@@ -34,24 +31,19 @@ pub struct Account {
     pub encryption: Option<u64>,
     /// `userAccountControl`
     pub control: Option<u64>,
-    /// `SID`
     pub sid: Option<String>,
     /// `ObjectGUID`
     pub guid: Option<String>,
 }
 
-/// Why a text holds no accounts.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Not JSON at all.
     #[error("not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`")]
     Json(#[from] serde_json::Error),
-    /// JSON of another shape.
     #[error(
         "entry {0} has no SamAccountName: not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`"
     )]
     NotAnAccount(usize),
-    /// A list without end.
     #[error("more than {MAX_ACCOUNTS} accounts")]
     TooMany,
 }
@@ -98,7 +90,6 @@ impl Account {
     }
 
     /// The DNS name of the domain that the account is in, from its distinguished name.
-    #[must_use]
     pub fn domain(&self) -> Option<String> {
         let parts = self.distinguished_name.as_deref()?.split(',').map(str::trim);
         let component = |part: &str| {
@@ -110,7 +101,6 @@ impl Account {
     }
 
     /// The SID of the domain that the account is in: its own without the last number.
-    #[must_use]
     pub fn domain_sid(&self) -> Option<&str> {
         self.sid.as_deref()?.rsplit_once('-').map(|(domain, _)| domain)
     }

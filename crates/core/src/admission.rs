@@ -14,7 +14,7 @@
 //! | `review` | an AdmissionReview, parsed within bounds |
 //! | `subject`, `facts` | who the pod runs as; what must be known, and what is known |
 //! | `patch`, `decision` | what the answer changes; what it says |
-//! | `warning`, `advice` | lines that `kubectl` shows; what deserves one in a pod that uses GMSA |
+//! | `warning`, `advice` | lines that `kubectl` shows; those about a pod that uses GMSA |
 //! | `preconditions` | what must hold before the slots of a pod are checked: their number, the bound of 24 names |
 //! | `mutate` | `/mutate`: names become contents |
 //! | `validate` | `/validate`: names are authorised, contents are compared |
@@ -30,7 +30,6 @@ macro_rules! words {
         pub const $all: &[&'static str] = &[$($word),+];
 
         $(#[$about])*
-        #[must_use]
         pub fn $method(&self) -> &'static str {
             match self { $($pattern => $word),+ }
         }

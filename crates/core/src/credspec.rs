@@ -26,11 +26,9 @@ pub mod manifest;
 pub mod plugin;
 pub mod text;
 
-/// The API group of `GMSACredentialSpec`.
 pub const GROUP: &str = "windows.k8s.io";
 /// The version that is stored; `v1alpha1` is served as well, with the same structure.
 pub const VERSION: &str = "v1";
-/// The kind, as manifests write it.
 pub const KIND: &str = "GMSACredentialSpec";
 /// The plural, as URLs and RBAC rules write it.
 pub const PLURAL: &str = "gmsacredentialspecs";
@@ -52,13 +50,10 @@ pub struct SpecName(Arc<str>);
 impl SpecName {
     /// Checks a name from a pod, which is hostile input, before it is used in a URL or a cache key; `None` where it is
     /// not a lower-case DNS subdomain.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         is_dns_subdomain(name).then(|| Self(Arc::from(name)))
     }
 
-    /// The name as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -78,13 +73,11 @@ impl fmt::Display for SpecName {
 
 /// Whether `name` is a DNS-1123 subdomain: labels of `[a-z0-9-]`, each beginning and ending with a letter or a digit,
 /// joined by dots, 253 bytes at most. Kubernetes requires it of names of credential specs and of service accounts.
-#[must_use]
 pub fn is_dns_subdomain(name: &str) -> bool {
     name.len() <= MAX_SUBDOMAIN && name.split('.').all(is_dns_part)
 }
 
 /// Whether `name` is a DNS-1123 label of at most 63 bytes, as Kubernetes requires of names of namespaces.
-#[must_use]
 pub fn is_dns_label(name: &str) -> bool {
     name.len() <= MAX_LABEL && is_dns_part(name)
 }
@@ -100,7 +93,6 @@ fn is_dns_part(part: &str) -> bool {
 /// The part of a `GMSACredentialSpec` that the webhook reads. Everything else in the object is skipped.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct CredentialSpec {
-    /// The object's metadata.
     #[serde(default)]
     pub metadata: Metadata,
     /// The top-level field `credspec`, of any type.
@@ -122,7 +114,6 @@ pub struct Metadata {
 
 impl CredentialSpec {
     /// The contents text, or `None` where `credspec` is missing or is not a JSON object (`{}` is one).
-    #[must_use]
     pub fn contents(&self) -> Option<Contents> {
         self.credspec.as_ref().and_then(Value::as_object).map(Contents::of)
     }
@@ -133,14 +124,11 @@ impl CredentialSpec {
 pub struct Contents(Box<str>);
 
 impl Contents {
-    /// Prints a `credspec` field.
-    #[must_use]
     pub fn of(credspec: &Map<String, Value>) -> Self {
         Self(text::object(credspec).into())
     }
 
     /// The text that a pod carries in `gmsaCredentialSpec`.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.0
     }

@@ -11,7 +11,6 @@ pub mod rules;
 use printable::one_line;
 pub use rules::Rule;
 
-/// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Worth knowing. It never fails a check.
@@ -23,8 +22,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The word for output.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -44,14 +41,11 @@ pub struct Location {
 }
 
 impl Location {
-    /// A file as a whole.
-    #[must_use]
     pub fn file(name: &str) -> Self {
         Self { file: Arc::from(name), position: None }
     }
 
     /// The line, counted from 1.
-    #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.position.map(|position| position.line)
     }
@@ -76,7 +70,6 @@ pub struct Position {
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The rule that is broken.
     pub rule: &'static Rule,
     /// How bad it is here; usually as bad as the rule says.
     pub severity: Severity,
@@ -86,9 +79,7 @@ pub struct Diagnostic {
     pub object: String,
     /// The field of the object, as `kubectl explain` writes it: `credspec.DomainJoinConfig.Sid`.
     pub field: String,
-    /// What is wrong.
     pub message: String,
-    /// What happens because of it.
     pub consequence: Option<&'static str>,
     /// What to do about it: a command, a value, or YAML to add.
     pub fix: Option<String>,
@@ -98,7 +89,6 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A breach of `rule`, as bad as the rule says.
-    #[must_use]
     pub fn new(rule: &'static Rule, message: impl Into<String>) -> Self {
         Self {
             rule,
@@ -113,7 +103,6 @@ impl Diagnostic {
         }
     }
 
-    /// At a place.
     #[must_use]
     pub fn at(mut self, location: Location) -> Self {
         self.location = Some(location);
@@ -135,7 +124,6 @@ impl Diagnostic {
     }
 
     /// What to do about it: the fix, or the remedy of the rule.
-    #[must_use]
     pub fn remedy(&self) -> &str {
         self.fix.as_deref().unwrap_or(self.rule.remedy)
     }
@@ -165,20 +153,15 @@ pub struct Check {
 }
 
 impl Check {
-    /// A check that found nothing wrong.
-    #[must_use]
     pub fn pass(about: &'static str, text: impl Into<String>) -> Self {
         Self { about, result: Ok(text.into()) }
     }
 
-    /// A check that found something.
-    #[must_use]
     pub fn found(about: &'static str, diagnostic: Diagnostic) -> Self {
         Self { about, result: Err(diagnostic) }
     }
 
     /// How bad it is; `None`, which is less than any severity, where nothing is wrong.
-    #[must_use]
     pub fn severity(&self) -> Option<Severity> {
         self.result.as_ref().err().map(|found| found.severity)
     }
@@ -216,14 +199,10 @@ impl Diagnostics {
         }
     }
 
-    /// Those that are kept.
-    #[must_use]
     pub fn as_slice(&self) -> &[Diagnostic] {
         &self.list
     }
 
-    /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -1,8 +1,8 @@
-//! Texts from outside, fit for a message.
+//! Quotes a text from outside for a message.
 
 use std::fmt;
 
-/// A text from a pod, fit for a message: in quotes, control characters escaped, at most 253 characters.
+/// A text from a pod, as it is put into a message: in quotes, control characters escaped, at most 253 characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quoted(String);
 
@@ -10,8 +10,6 @@ impl Quoted {
     /// The longest valid Kubernetes name.
     const MAX: usize = 253;
 
-    /// Quotes a text.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         let mut chars = text.chars();
         let head: String = chars.by_ref().take(Self::MAX).collect();
@@ -20,7 +18,6 @@ impl Quoted {
     }
 
     /// Escapes and cuts a text without putting it in quotes: for a kind, which the API server gives.
-    #[must_use]
     pub fn bare(text: &str) -> Self {
         Self(text.chars().take(Self::MAX).flat_map(char::escape_debug).collect())
     }

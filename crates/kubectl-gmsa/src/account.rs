@@ -1,4 +1,4 @@
-//! `account lint`: what is wrong with an account of Active Directory, from what PowerShell prints of it.
+//! `account lint`: what is wrong with an account of Active Directory, from its properties as PowerShell prints them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +12,23 @@ use super::{
     credspec::is_credential_spec,
     grant::spec_name,
     input,
-    output::{Format, Report, Style},
-    print,
+    output::{Format, Report},
 };
-use gmsa_cluster::manifests::{Document, Manifests};
+use gmsa_cluster::{
+    manifests::{Document, Manifests},
+    resolver::live::collection,
+};
 use gmsa_core::{
     account::{self, Account},
-    credspec::{GROUP, PLURAL, VERSION},
     diagnostic::{Diagnostic, Location, rules},
 };
 
-/// What to do with accounts.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Find what is wrong with accounts, before a node asks for their password
     Lint(LintOptions),
 }
 
-/// What to lint.
 #[derive(Debug, Args)]
 pub struct LintOptions {
     /// A file, or - for standard input, that holds the output of: Get-ADServiceAccount NAME -Properties * | ConvertTo-Json;
@@ -47,10 +46,6 @@ pub struct LintOptions {
     output: Format,
 }
 
-/// Lints.
-///
-/// # Errors
-/// Where the credential spec cannot be read.
 pub fn run(command: &Command, connection: &Connection) -> anyhow::Result<Outcome> {
     let Command::Lint(options) = command;
     let (mut accounts, mut findings, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
@@ -77,9 +72,7 @@ pub fn run(command: &Command, connection: &Connection) -> anyhow::Result<Outcome
     let mut report = Report::new(accounts.len());
     report.extend(unreadable);
     report.extend(findings);
-    let outcome = report.outcome();
-    print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
-    Ok(outcome)
+    report.print(options.output)
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Account>> {
@@ -100,7 +93,7 @@ fn credential_spec(asked: &Path, connection: &Connection) -> anyhow::Result<Valu
         bail!("there is no file {}, and a credential spec cannot have this name", asked.display())
     };
     block_on(async {
-        let spec = connection.cluster().await?.find(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}/{name}")).await?;
+        let spec = connection.cluster().await?.find(&format!("{}/{name}", collection())).await?;
         spec.with_context(|| {
             format!("there is neither a file {name} nor a credential spec of this name in the cluster")
         })

@@ -1,4 +1,4 @@
-//! `can`: the credential specs that a service account may use, and by which binding: `who-can` the other way round.
+//! `can`: the credential specs that a service account may use, and by which binding: the reverse of `who-can`.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -13,17 +13,9 @@ use super::{
     input, print,
     who_can::{by, problems_of, roles_and_bindings, table},
 };
-use gmsa_cluster::{
-    authorizer::rbac::{Access, Rbac, User},
-    manifests::Manifests,
-};
-use gmsa_core::{
-    admission::Subject,
-    credspec::{GROUP, PLURAL, SpecName, VERSION},
-    diagnostic::printable::one_line,
-};
+use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
+use gmsa_core::{admission::Subject, credspec::SpecName, diagnostic::printable::one_line};
 
-/// Which service account, and whom to ask.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The service account
@@ -34,10 +26,6 @@ pub struct Options {
     state: Option<PathBuf>,
 }
 
-/// Lists what a service account may use.
-///
-/// # Errors
-/// Where the cluster cannot be asked.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let (names, Manifests { documents, mut problems, .. }) = match &options.state {
         Some(path) => {
@@ -47,7 +35,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         None => block_on(async {
             let cluster = connection.cluster().await?;
-            let specs = cluster.list(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}")).await?;
+            let specs = cluster.list(&collection()).await?;
             let names: BTreeSet<SpecName> = specs.iter().filter_map(spec_name).collect();
             Ok((names, roles_and_bindings(&cluster).await?))
         })?,
@@ -56,10 +44,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     problems.extend(refused);
     let ServiceAccount { namespace, name } = &options.serviceaccount;
     let subject = Subject { namespace: namespace.as_str().into(), service_account: name.as_str().into() };
-    let (user, groups) = (subject.user(), subject.groups());
-    let user = User { name: &user, groups: &groups };
     let grant = |name: &SpecName| {
-        let grant = rbac.allows(&user, &Access::to_use(name, namespace))?;
+        let grant = rbac.grant(&subject, name)?;
         Some([name.to_string(), one_line(&by(grant.binding)).into_owned()])
     };
     let rows: BTreeSet<[String; 2]> = names.iter().filter_map(grant).collect();

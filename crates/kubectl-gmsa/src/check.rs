@@ -5,6 +5,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    io::{self, Write as _},
     path::PathBuf,
     sync::Arc,
 };
@@ -26,16 +27,16 @@ use gmsa_cluster::{
 };
 use gmsa_core::diagnostic::{Diagnostic, Severity};
 
+mod admit;
 mod facts;
 mod fix;
 mod pods;
 mod surroundings;
-mod verdict;
 
-use facts::Source;
+use facts::FactFinder;
+use pods::CheckedPod;
 use surroundings::Surroundings;
 
-/// What to check, against what.
 #[derive(Debug, Args)]
 pub struct Options {
     /// A file, a folder, or - for standard input; repeatable
@@ -55,42 +56,37 @@ pub struct Options {
     output: Format,
 }
 
-/// Checks manifests.
-///
-/// # Errors
-/// Where the cluster cannot be asked, or the output cannot be written.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let Manifests { documents, problems, foreign } = input::manifests(&options.files);
     let mut report = Report::new(documents.len());
     report.extend(problems);
     report.extend(foreign);
     let patched = block_on(async {
-        let (mut source, mut surroundings, namespace) = source(options, connection, &documents, &mut report).await?;
-        Ok(check(&documents, &mut source, &mut surroundings, &namespace, &mut report).await)
+        let (mut finder, mut surroundings, namespace) = sources(options, connection, &documents, &mut report).await?;
+        Ok(check(&documents, &mut finder, &mut surroundings, &namespace, &mut report).await)
     })?;
-    let outcome = report.outcome();
-    if options.patched {
-        print(&stream(&documents, &patched)?)?;
-        eprint(&report.render(Format::Table, Style::PLAIN)?)?;
-    } else {
-        print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
+    if !options.patched {
+        return report.print(options.output);
     }
+    let outcome = report.outcome();
+    print(&stream(&documents, &patched)?)?;
+    io::stderr().write_all(report.render(Format::Table, Style::PLAIN)?.as_bytes())?;
     Ok(outcome)
 }
 
-/// Where the facts come from, and the namespace of objects that name none.
-async fn source(
+/// The sources of facts, and the namespace of objects that name none.
+async fn sources(
     options: &Options,
     connection: &Connection,
     documents: &[Document],
     report: &mut Report,
-) -> anyhow::Result<(Source, Surroundings, String)> {
+) -> anyhow::Result<(FactFinder, Surroundings, String)> {
     if options.live {
         let cluster = Arc::new(connection.cluster().await?);
         let resolver: Arc<dyn Resolver> = Arc::new(Live::new(Arc::clone(&cluster.api)));
         let authorizer: Arc<dyn Authorizer> = Arc::new(AccessReviews::new(Arc::clone(&cluster.api)));
         let namespace = cluster.namespace.clone();
-        return Ok((Source::new(resolver, authorizer), Surroundings::of_cluster(cluster), namespace));
+        return Ok((FactFinder::new(resolver, authorizer), Surroundings::of_cluster(cluster), namespace));
     }
     let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
     let documents = match &state {
@@ -102,15 +98,15 @@ async fn source(
     };
     let (specs, refused_specs) = CredentialSpecs::from_documents(documents);
     let (rbac, refused_rbac) = Rbac::from_documents(documents);
-    // Of a credential spec among the manifests the linter says more.
+    // The linter reports more about a credential spec among the manifests.
     let specs_problems = if state.is_some() { refused_specs } else { only_duplicates(refused_specs, documents) };
     report.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
     let namespace = connection.offline_namespace().to_owned();
     let surroundings = Surroundings::of_files(documents, &namespace);
-    Ok((Source::new(Arc::new(specs), Arc::new(rbac)), surroundings, namespace))
+    Ok((FactFinder::new(Arc::new(specs), Arc::new(rbac)), surroundings, namespace))
 }
 
-/// What the linter does not find, because it checks each credential spec alone.
+/// The problems that the linter does not find: it checks each credential spec alone.
 fn only_duplicates(problems: Vec<Diagnostic>, documents: &[Document]) -> Vec<Diagnostic> {
     let linted: HashSet<_> = documents
         .iter()
@@ -126,7 +122,7 @@ fn only_duplicates(problems: Vec<Diagnostic>, documents: &[Document]) -> Vec<Dia
     problems.into_iter().filter(is_new).collect()
 }
 
-/// An object that the API server would not take.
+/// The problem of an object that the API server would refuse.
 fn refused(problem: Diagnostic) -> Diagnostic {
     let position = problem.location.as_ref().and_then(|location| location.position);
     Diagnostic {
@@ -136,10 +132,10 @@ fn refused(problem: Diagnostic) -> Diagnostic {
     }
 }
 
-/// Checks each document, and gives those that would be stored otherwise, by their place.
+/// Checks each document; returns the objects that would be stored differently, by position.
 async fn check(
     documents: &[Document],
-    source: &mut Source,
+    finder: &mut FactFinder,
     surroundings: &mut Surroundings,
     namespace: &str,
     report: &mut Report,
@@ -148,8 +144,8 @@ async fn check(
     for (place, document) in documents.iter().enumerate() {
         if credspec::is_credential_spec(document) {
             report.extend(credspec::findings(document));
-        } else if let Some(pod) = pods::Subject::of(document, namespace)
-            && let Some(stored) = pods::check(&pod, source, surroundings, report).await
+        } else if let Some(pod) = CheckedPod::of(document, namespace)
+            && let Some(stored) = pods::check(&pod, finder, surroundings, report).await
         {
             patched.insert(place, stored);
         }
@@ -168,9 +164,4 @@ fn stream(documents: &[Document], patched: &HashMap<usize, Value>) -> anyhow::Re
         out.extend_from_slice(serde_saphyr::to_string(stored)?.as_bytes());
     }
     Ok(out)
-}
-
-fn eprint(text: &str) -> anyhow::Result<()> {
-    use std::io::Write as _;
-    Ok(std::io::stderr().write_all(text.as_bytes())?)
 }

@@ -1,4 +1,4 @@
-//! The cluster that the user means: `--context`, `--kubeconfig`, `--as` and `--namespace`, as `kubectl` has them.
+//! The connection to the cluster: `--context`, `--kubeconfig`, `--as` and `--namespace`, as `kubectl` has them.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use gmsa_cluster::apiserver::{ApiServer, CallError};
 /// How long one call to the API server may take.
 pub(super) const CALL: Duration = Duration::from_secs(15);
 
-/// How long a pod may take to answer: the API server itself tries longer to reach one that is not there.
+/// How long a pod may take to answer: the API server itself waits longer for one that does not answer.
 const POD_CALL: Duration = Duration::from_secs(2);
 
 /// Which cluster, and as which user.
@@ -29,7 +29,7 @@ pub struct Connection {
     /// The kubeconfig file [default: $KUBECONFIG, or ~/.kube/config]
     #[arg(long, global = true, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig [default: its current one]
+    /// The context of the kubeconfig [default: the current context]
     #[arg(long, global = true, value_name = "NAME")]
     context: Option<String>,
     /// The namespace of objects that name none [default: the context's where the cluster is asked, otherwise default]
@@ -59,7 +59,6 @@ enum DryRunBy {
 }
 
 impl DryRun {
-    /// Whether changes are made.
     pub(super) fn is_off(&self) -> bool {
         self.dry_run.is_none()
     }
@@ -69,7 +68,7 @@ impl DryRun {
         if self.is_off() { "" } else { "&dryRun=All" }
     }
 
-    /// What is written behind each change.
+    /// What is printed after each change.
     pub(super) fn suffix(&self) -> &'static str {
         if self.is_off() { "" } else { " (server dry run)" }
     }
@@ -92,7 +91,6 @@ struct Page<T> {
 }
 
 impl Cluster {
-    /// Reads an object.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         progress::doing(&format!("reading {path}"));
         self.call(Request::get(path).body(Vec::new())?).await
@@ -124,12 +122,12 @@ impl Cluster {
         }
     }
 
-    /// Creates an object, and gives what the API server makes of it.
+    /// Creates an object, and returns the answer.
     pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
         self.call(creation(path, object)?).await
     }
 
-    /// Creates an object, and gives the warnings that come with the answer.
+    /// Creates an object, and returns the warnings of the answer.
     pub(super) async fn post_for_warnings(&self, path: &str, object: &impl Serialize) -> anyhow::Result<Vec<String>> {
         let answer = self.api.exchange(creation(path, object)?, Instant::now() + CALL).await?;
         let warnings = answer.headers().get_all(WARNING).iter();
@@ -169,7 +167,6 @@ impl Connection {
         self.namespace.as_deref().unwrap_or("default")
     }
 
-    /// The namespace that was asked for.
     pub(super) fn asked_namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }
@@ -196,7 +193,7 @@ impl Connection {
             }
             None => kube::Config::from_kubeconfig(&options).await,
         }
-        .context("the kubeconfig does not lead to a cluster")?;
+        .context("cannot use the kubeconfig")?;
         config.auth_info.impersonate.clone_from(&self.impersonate);
         if !self.impersonate_groups.is_empty() {
             config.auth_info.impersonate_groups = Some(self.impersonate_groups.clone());
@@ -205,7 +202,7 @@ impl Connection {
     }
 }
 
-/// Runs what asks a cluster.
+/// Runs a future on a new runtime, and shows progress.
 pub(super) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     Outcome, input,
-    output::{Format, Report, Style},
+    output::{Format, Report},
     print,
 };
 use gmsa_cluster::manifests::{Document, Manifests};
@@ -20,14 +20,13 @@ use gmsa_core::credspec::{
     GROUP, KIND,
     generate::{Domain, Draft, Plugin},
     lint,
-    plugin::{Known, Parts},
+    plugin::{InputParts, KnownPlugin},
 };
 use gmsa_core::diagnostic::{Diagnostic, Location, Position, Severity, printable::one_line};
 
-/// What no domain can tell.
+/// The one value that no file about the domain contains.
 const ACCOUNT: &str = "--account";
 
-/// What to do with credential specs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make a credential spec, from flags, from what PowerShell prints, or from answers to questions
@@ -36,7 +35,6 @@ pub enum Command {
     Lint(LintOptions),
 }
 
-/// What to make.
 #[derive(Debug, Args)]
 pub struct NewOptions {
     /// The name of the credential spec [default: made from the account's]
@@ -108,13 +106,15 @@ struct PluginOptions {
 
 impl PluginOptions {
     /// The parts that were given, each with the plugin that takes them.
-    fn parts(&self) -> impl Iterator<Item = (Known, Parts)> {
+    fn parts(&self) -> impl Iterator<Item = (KnownPlugin, InputParts)> {
         let azure = self.azure_object_id.clone().zip(self.azure_secret_uri.clone());
         let rancher = self.rancher_namespace.clone().zip(self.rancher_secret.clone());
         [
-            azure.map(|(object_id, secret_uri)| (Known::Azure, Parts::Azure { object_id, secret_uri })),
-            self.aws_credential_arn.clone().map(|credential_arn| (Known::Aws, Parts::Aws { credential_arn })),
-            rancher.map(|(namespace, secret)| (Known::Rancher, Parts::Rancher { namespace, secret })),
+            azure.map(|(object_id, secret_uri)| (KnownPlugin::Azure, InputParts::Azure { object_id, secret_uri })),
+            self.aws_credential_arn
+                .clone()
+                .map(|credential_arn| (KnownPlugin::Aws, InputParts::Aws { credential_arn })),
+            rancher.map(|(namespace, secret)| (KnownPlugin::Rancher, InputParts::Rancher { namespace, secret })),
         ]
         .into_iter()
         .flatten()
@@ -127,7 +127,7 @@ impl PluginOptions {
                 None => Ok(None),
             };
         };
-        let known = Known::ALL
+        let known = KnownPlugin::ALL
             .into_iter()
             .find(|known| known.word().eq_ignore_ascii_case(typed) || known.guid().eq_ignore_ascii_case(typed));
         if let Some((other, _)) = self.parts().find(|(of, _)| Some(*of) != known) {
@@ -141,15 +141,14 @@ impl PluginOptions {
     }
 }
 
-fn missing_parts(known: Known) -> &'static str {
+fn missing_parts(known: KnownPlugin) -> &'static str {
     match known {
-        Known::Azure => "--azure-object-id and --azure-secret-uri, or --plugin-input",
-        Known::Aws => "--aws-credential-arn, or --plugin-input",
-        Known::Rancher => "--rancher-namespace and --rancher-secret, or --plugin-input",
+        KnownPlugin::Azure => "--azure-object-id and --azure-secret-uri, or --plugin-input",
+        KnownPlugin::Aws => "--aws-credential-arn, or --plugin-input",
+        KnownPlugin::Rancher => "--rancher-namespace and --rancher-secret, or --plugin-input",
     }
 }
 
-/// What to lint.
 #[derive(Debug, Args)]
 pub struct LintOptions {
     /// A file, a folder, or - for standard input; repeatable
@@ -160,10 +159,6 @@ pub struct LintOptions {
     output: Format,
 }
 
-/// Makes or lints.
-///
-/// # Errors
-/// Where something is missing, or cannot be read or written.
 pub fn run(command: &Command) -> anyhow::Result<Outcome> {
     match command {
         Command::New(options) => new(options),
@@ -179,8 +174,8 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     };
     let mut findings = lint::object(&draft.object());
     // The account and the domain are in several fields, but were typed once: each problem is reported once.
-    let mut said = BTreeSet::new();
-    findings.retain(|found| said.insert((found.message.clone(), found.fix.clone())));
+    let mut reported = BTreeSet::new();
+    findings.retain(|found| reported.insert((found.message.clone(), found.fix.clone())));
     for found in &findings {
         let fix = found.fix.as_ref().map(|fix| format!(" (right: {fix})")).unwrap_or_default();
         writeln!(io::stderr(), "{}: {}{}", found.severity.as_str(), found, one_line(&fix))?;
@@ -225,7 +220,7 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
     Ok(Draft::new(name, account, domain, &options.additional, plugin))
 }
 
-/// Asks at a terminal for what was not given, and elsewhere collects it, so that all of it can be named at once.
+/// Asks for missing values at a terminal; without one, collects their flags for one error message.
 #[derive(Default)]
 struct Questions {
     missing: Vec<&'static str>,
@@ -274,9 +269,7 @@ fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
     for document in specs {
         report.extend(findings(document));
     }
-    let outcome = report.outcome();
-    print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
-    Ok(outcome)
+    report.print(options.output)
 }
 
 /// Whether a manifest is a credential spec, of any version.

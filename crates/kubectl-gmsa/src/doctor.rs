@@ -1,7 +1,7 @@
 //! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
 //!
 //! Invariants: nothing is changed in the cluster. The one request that is not a read is a Pod that the API server
-//! creates as a dry run, which shows whether it can call the webhook. What the user may not read is a warning, not a failure.
+//! creates as a dry run, which shows whether it can call the webhook. What the user is not allowed to read is a warning, not a failure.
 
 use std::{
     io::{self, Write as _},
@@ -36,7 +36,6 @@ pub(super) mod usage;
 /// How long `--wait` pauses between two rounds of checks.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// What to check.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Explain one pod, from admission to node
@@ -50,10 +49,6 @@ pub struct Options {
     json: bool,
 }
 
-/// Checks everything, or one pod.
-///
-/// # Errors
-/// Where there is no cluster to ask.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     block_on(async {
         let cluster = connection.cluster().await?;
@@ -78,7 +73,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })
 }
 
-/// Writes to standard error what it waits for, whenever that has changed; returns what it waits for.
+/// Writes to standard error which checks fail, whenever that has changed; returns them.
 fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<String>> {
     let failing = checks.iter().filter(|check| check.severity() == Some(Severity::Error));
     let awaited: Vec<String> =
@@ -107,7 +102,6 @@ fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
     found(about, &rules::NOT_CHECKED, format!("could not be checked: {}", with_causes(error)))
 }
 
-/// A check, as JSON.
 #[derive(Serialize)]
 struct Shown<'c> {
     status: &'static str,
@@ -165,7 +159,7 @@ fn text(check: &Check) -> String {
     check.result.as_ref().map_or_else(sentence, String::clone)
 }
 
-/// Up to five of many names.
+/// Up to five names, and the number of the others.
 pub(super) fn some<S: AsRef<str>>(names: &[S]) -> String {
     let shown: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
     let more = names.len().saturating_sub(shown.len());

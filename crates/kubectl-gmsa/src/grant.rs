@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use clap::Args;
 use http::{Request, header::CONTENT_TYPE};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     who_can::{by, roles_and_bindings},
 };
 use gmsa_cluster::{
-    authorizer::rbac::{Access, Rbac, User},
+    authorizer::rbac::Rbac,
     manifests::{Document, Manifests},
 };
 use gmsa_core::{
@@ -24,7 +24,6 @@ use gmsa_core::{
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// What to grant, and to whom.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The credential spec
@@ -70,13 +69,13 @@ impl ServiceAccount {
 }
 
 /// The objects that grant one credential spec to one service account.
-pub(super) struct Grant<'a> {
-    pub spec: &'a str,
+pub(super) struct GrantObjects<'a> {
+    pub spec: &'a SpecName,
     pub namespace: &'a str,
     pub service_account: &'a str,
 }
 
-impl Grant<'_> {
+impl GrantObjects<'_> {
     /// This name and the binding's follow from the grant, so that granting twice changes nothing.
     fn role(&self) -> String {
         format!("gmsa-use-{}", self.spec)
@@ -84,27 +83,6 @@ impl Grant<'_> {
 
     fn binding(&self) -> String {
         format!("gmsa-use-{}-{}", self.spec, self.service_account)
-    }
-
-    fn role_object(&self) -> Value {
-        json!({
-            "apiVersion": format!("{RBAC}/v1"),
-            "kind": "ClusterRole",
-            "metadata": {"name": self.role()},
-            "rules": [{
-                "apiGroups": [GROUP], "resources": [PLURAL], "resourceNames": [self.spec], "verbs": [USE_VERB],
-            }],
-        })
-    }
-
-    fn binding_object(&self) -> Value {
-        json!({
-            "apiVersion": format!("{RBAC}/v1"),
-            "kind": "RoleBinding",
-            "metadata": {"name": self.binding(), "namespace": self.namespace},
-            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": self.role()},
-            "subjects": [{"kind": "ServiceAccount", "name": self.service_account, "namespace": self.namespace}],
-        })
     }
 
     fn role_path(&self) -> String {
@@ -139,7 +117,11 @@ impl Grant<'_> {
 
     /// The manifests of both objects.
     pub(super) fn yaml(&self) -> String {
-        let [spec, role] = [self.spec, &self.role()].map(scalar);
+        format!("{}---\n{}", self.role_yaml(), self.binding_yaml())
+    }
+
+    fn role_yaml(&self) -> String {
+        let (spec, role) = (scalar(self.spec.as_str()), scalar(&self.role()));
         format!(
             "apiVersion: {RBAC}/v1
 kind: ClusterRole
@@ -150,9 +132,7 @@ rules:
   resources: [{PLURAL}]
   resourceNames: [{spec}]
   verbs: [{USE_VERB}]
----
-{}",
-            self.binding_yaml()
+"
         )
     }
 
@@ -178,13 +158,9 @@ subjects:
     }
 }
 
-/// Prints the grant, or applies it.
-///
-/// # Errors
-/// Where the cluster cannot be asked, or refuses.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let grant = Grant {
-        spec: options.credspec.as_str(),
+    let grant = GrantObjects {
+        spec: &options.credspec,
         namespace: &options.serviceaccount.namespace,
         service_account: &options.serviceaccount.name,
     };
@@ -202,10 +178,11 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })
 }
 
-async fn apply_grant(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
-    apply(cluster, &grant.role_path(), &grant.role_object(), dry_run).await.context("cannot apply the ClusterRole")?;
-    let binding = grant.binding_object();
-    apply(cluster, &grant.binding_path(), &binding, dry_run).await.context("cannot apply the RoleBinding")?;
+async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+    apply(cluster, &grant.role_path(), grant.role_yaml(), dry_run).await.context("cannot apply the ClusterRole")?;
+    apply(cluster, &grant.binding_path(), grant.binding_yaml(), dry_run)
+        .await
+        .context("cannot apply the RoleBinding")?;
     let (role, binding, suffix) = (grant.role(), grant.binding(), dry_run.suffix());
     print(
         format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {}{suffix}\n", grant.namespace)
@@ -214,16 +191,16 @@ async fn apply_grant(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> 
 }
 
 /// Server-side apply: creates the object, and does nothing if it is already correct.
-async fn apply(cluster: &Cluster, path: &str, object: &Value, dry_run: &DryRun) -> anyhow::Result<()> {
+async fn apply(cluster: &Cluster, path: &str, yaml: String, dry_run: &DryRun) -> anyhow::Result<()> {
     let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa&force=true{}", dry_run.parameter()))
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
-        .body(object.to_string().into_bytes())?;
+        .body(yaml.into_bytes())?;
     cluster.api.call(request, Instant::now() + CALL).await?;
     Ok(())
 }
 
 /// Deletes the binding, and says where another one still gives the permission.
-async fn revoke(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     let (binding, suffix) = (grant.binding(), dry_run.suffix());
     // RBAC is evaluated here and not by an access review: the API server's authorizer notices a deletion a moment later.
     let Manifests { documents, .. } =
@@ -231,10 +208,7 @@ async fn revoke(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyho
     let (own, others): (Vec<Document>, Vec<Document>) =
         documents.into_iter().partition(|document| grant.is_binding(document));
     if !own.iter().all(|document| grant.is_the_grant(document)) {
-        bail!(
-            "rolebinding/{binding} in {} is not of this grant alone: edit or delete it with kubectl",
-            grant.namespace
-        );
+        bail!("rolebinding/{binding} in {} grants something else: edit or delete it with kubectl", grant.namespace);
     }
     let request = Request::delete(format!("{}?{}", grant.binding_path(), dry_run.parameter())).body(Vec::new())?;
     let deleted = cluster.api.call(request, Instant::now() + CALL).await.map_err(anyhow::Error::from);
@@ -245,12 +219,10 @@ async fn revoke(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyho
     };
     let (rbac, _) = Rbac::from_documents(&others);
     let subject = Subject { namespace: grant.namespace.into(), service_account: grant.service_account.into() };
-    let (user, groups) = (subject.user(), subject.groups());
-    let name = SpecName::parse(grant.spec).context("not the name of a credential spec")?;
-    let other = rbac.allows(&User { name: &user, groups: &groups }, &Access::to_use(&name, grant.namespace));
+    let other = rbac.grant(&subject, grant.spec);
     if let Some(other) = &other {
         let who = format!("{}:{}", grant.namespace, grant.service_account);
-        text.extend([&who, " may still use ", name.as_str(), ", by ", &one_line(&by(other.binding)), "\n"]);
+        text.extend([&who, " may still use ", grant.spec.as_str(), ", by ", &one_line(&by(other.binding)), "\n"]);
     }
     print(text.as_bytes())?;
     Ok(if other.is_some() { Outcome::Findings } else { Outcome::Clean })
@@ -258,13 +230,27 @@ async fn revoke(cluster: &Cluster, grant: &Grant<'_>, dry_run: &DryRun) -> anyho
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn what_is_printed_is_what_is_applied() {
-        let grant = Grant { spec: "web.1", namespace: "no", service_account: "1" };
+    fn the_manifests_hold_the_names_as_strings() {
+        let grant = GrantObjects { spec: &SpecName::parse("web.1").unwrap(), namespace: "no", service_account: "1" };
         let printed: Vec<Value> = serde_saphyr::from_multiple(&grant.yaml()).unwrap();
-        assert_eq!(printed, [grant.role_object(), grant.binding_object()]);
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "gmsa-use-web.1"},
+            "rules": [{
+                "apiGroups": [GROUP], "resources": [PLURAL], "resourceNames": ["web.1"], "verbs": ["use"],
+            }],
+        });
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "gmsa-use-web.1-1", "namespace": "no"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "gmsa-use-web.1"},
+            "subjects": [{"kind": "ServiceAccount", "name": "1", "namespace": "no"}],
+        });
+        assert_eq!(printed, [role, binding]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What `-f` names: files, folders, or `-` for standard input.
 //!
-//! Invariants: reading is bounded; what cannot be read is a problem with a file and, where known, a line, and keeps
-//! nothing else back.
+//! Invariants: reading is bounded; what cannot be read is reported with its file and, where known, its line, and the
+//! rest is still read.
 
 use std::{
     fs::File,
@@ -15,16 +15,15 @@ use anyhow::{Context as _, bail};
 use gmsa_cluster::manifests::{self, Bounds, Manifests, decode};
 use gmsa_core::diagnostic::{Diagnostic, Location, rules};
 
-/// What a laptop checks at once: more than a server starts from.
+/// More than a server reads.
 const BOUNDS: Bounds = Bounds { file_bytes: 64 * 1024 * 1024, files: 100_000, total_bytes: 512 * 1024 * 1024 };
 
-/// The largest of the small files that are read whole: what PowerShell printed.
+/// The largest file that PowerShell printed, in bytes.
 const MAX_TEXT: u64 = 1024 * 1024;
 
-/// How standard input is called, on the command line and in findings.
+/// Standard input, on the command line.
 pub(super) const STDIN: &str = "-";
 
-/// Reads manifests.
 pub(super) fn manifests(paths: &[PathBuf]) -> Manifests {
     let mut found = Manifests::default();
     for path in paths {
@@ -64,11 +63,11 @@ pub(super) fn text(path: &Path) -> anyhow::Result<String> {
     decode(bytes).ok().with_context(|| format!("{name} is neither UTF-8 nor UTF-16 text"))
 }
 
-/// Standard input ends once: who names it twice would get nothing the second time.
+/// Standard input can be read only once.
 fn read_standard_input(limit: u64) -> io::Result<Option<Vec<u8>>> {
     static WAS_READ: AtomicBool = AtomicBool::new(false);
     if WAS_READ.swap(true, Ordering::Relaxed) {
-        return Err(io::Error::other("standard input was read already: name - once"));
+        return Err(io::Error::other("standard input was already read: give - only once"));
     }
     read(&mut io::stdin().lock(), limit)
 }

@@ -1,7 +1,7 @@
 //! `kubectl gmsa`: finds mistakes before they fail a pod.
 //!
-//! Invariants: no command changes the cluster without `--apply` or `--restart`, and no file is overwritten without `--force`; the exit code is 0 for clean, 1 for findings, 2 for what could
-//! not be done.
+//! Invariants: no command changes the cluster without `--apply` or `--restart`; no file is overwritten without `--force`; the
+//! exit code is 0 where no problems are found, 1 where there are findings, 2 where something could not be done.
 
 use std::{
     io::{self, Write as _},
@@ -29,8 +29,7 @@ mod who_can;
 use connect::Connection;
 use gmsa_core::diagnostic::{printable::one_line, rules};
 
-/// Group Managed Service Accounts in Kubernetes: make credential specs, grant them, and find what is wrong before a pod
-/// does.
+/// Group Managed Service Accounts in Kubernetes: create credential specs, grant them, and find mistakes before a pod fails
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-gmsa", bin_name = "kubectl gmsa", version, propagate_version = true)]
 struct Cli {
@@ -60,7 +59,7 @@ enum Command {
     Outdated(outdated::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
     Doctor(doctor::Options),
-    /// Ask a container whether it has its identity in the domain, and name the first cause where it does not
+    /// Verify in a running container that it has its identity in the domain, or find the first cause why not
     Verify(verify::Options),
     /// Show the version of this program, and of the webhook in the cluster where it can be reached
     Version(version::Options),
@@ -84,12 +83,9 @@ struct CompletionOptions {
     shell: clap_complete::Shell,
 }
 
-/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// No problems were found.
     Clean,
-    /// There are findings.
     Findings,
     /// A part could not be checked.
     Incomplete,
@@ -117,12 +113,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error and what caused it, in one line. Some libraries put the cause into the message already.
+/// An error and its causes, in one line. Some libraries repeat the cause in the message.
 fn with_causes(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.as_str() {
         "" => cause,
-        said if said.ends_with(&cause) => said.to_owned(),
-        said => format!("{said}: {cause}"),
+        text if text.ends_with(&cause) => text.to_owned(),
+        text => format!("{text}: {cause}"),
     })
 }
 
@@ -159,7 +155,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
     }
 }
 
-/// Writes to standard output.
 fn print(bytes: &[u8]) -> anyhow::Result<Outcome> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;

@@ -1,7 +1,7 @@
 //! `outdated`: the workloads whose pods carry contents that their credential spec no longer has, and how they get the new ones.
 //!
-//! Invariants: nothing is changed without `--restart` and a yes; a restart changes one annotation of the pod template, as
-//! `kubectl rollout restart` does; pods that nothing replaces are left alone and named.
+//! Invariants: nothing is changed without `--restart` and a confirmation; a restart changes one annotation of the pod template, as
+//! `kubectl rollout restart` does; pods that no controller replaces are reported and left alone.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,8 +13,7 @@ use clap::Args;
 use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::{api::apps::v1::ReplicaSet, apimachinery::pkg::apis::meta::v1::OwnerReference, jiff::Timestamp};
 use kube::api::ObjectMeta;
-use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 use tokio::time::Instant;
 
 use super::{
@@ -22,23 +21,23 @@ use super::{
     connect::{CALL, Cluster, Connection, DryRun, block_on},
     doctor::{
         some,
-        usage::{ClusterPod, Slots},
+        usage::{ClusterPod, Slots, by_name},
     },
-    output::{Format, Report, Style},
+    output::{Format, Report},
     print,
 };
+use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    credspec::{Contents, CredentialSpec, GROUP, PLURAL, VERSION, is_dns_label, is_dns_subdomain},
+    credspec::{CredentialSpec, is_dns_label, is_dns_subdomain},
     diagnostic::{Diagnostic, printable::one_line, rules},
 };
 
-/// What to look at, and whether to do something about it.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Restart the workloads, as kubectl rollout restart does, after a question
+    /// Restart the workloads, as kubectl rollout restart does, after confirmation
     #[arg(long, conflicts_with = "output")]
     restart: bool,
-    /// Restart without a question
+    /// Restart without confirmation
     #[arg(long, short, requires = "restart")]
     yes: bool,
     #[command(flatten)]
@@ -48,7 +47,7 @@ pub struct Options {
     output: Format,
 }
 
-/// What makes the pods of a workload, and what replaces them.
+/// What creates and replaces pods.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Owner {
     namespace: String,
@@ -58,30 +57,7 @@ struct Owner {
     resource: Option<&'static str>,
 }
 
-/// The parts of a workload that decide whether a restart replaces its pods.
-#[derive(Deserialize)]
-struct Workload {
-    #[serde(default)]
-    spec: WorkloadSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WorkloadSpec {
-    paused: Option<bool>,
-    update_strategy: Option<UpdateStrategy>,
-}
-
-#[derive(Deserialize)]
-struct UpdateStrategy {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-}
-
-/// Lists, and restarts where that is asked for. In one namespace if `--namespace` says so, otherwise in all.
-///
-/// # Errors
-/// Where the cluster cannot be asked, or a restart is refused.
+/// Lists the workloads, and restarts them with `--restart`. In one namespace if `--namespace` says so, otherwise in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let namespace = connection.asked_namespace();
     if let Some(namespace) = namespace.filter(|namespace| !is_dns_label(namespace)) {
@@ -90,8 +66,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let (count, owners) = block_on(async { outdated(&connection.cluster().await?, namespace).await })?;
     let mut report = Report::new(count);
     report.extend(owners.iter().map(|(owner, pods)| finding(owner, pods)));
-    let outcome = report.outcome();
-    print(report.render(options.output, Style::of_terminal())?.as_bytes())?;
+    let outcome = report.print(options.output)?;
     let (restartable, others): (Vec<&Owner>, Vec<&Owner>) = owners.keys().partition(|owner| owner.resource.is_some());
     if !options.restart || restartable.is_empty() {
         return Ok(outcome);
@@ -113,16 +88,15 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 
 /// How many pods use GMSA, and those that are outdated, by what owns them.
 async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<(usize, BTreeMap<Owner, Vec<String>>)> {
-    let specs: Vec<CredentialSpec> = cluster.list(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}")).await?;
-    let contents: HashMap<String, Contents> =
-        specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect();
+    let specs: Vec<CredentialSpec> = cluster.list(&collection()).await?;
+    let contents = by_name(specs);
     let path = namespace.map_or("/api/v1/pods".to_owned(), |name| format!("/api/v1/namespaces/{name}/pods"));
     let pods: Vec<Box<RawValue>> = cluster.list(&path).await?;
     let (mut count, mut owners, mut replica_sets) = (0, BTreeMap::<Owner, Vec<String>>::new(), HashMap::new());
     for json in &pods {
         let pod = ClusterPod::read(json).context("a pod cannot be parsed")?;
         let metadata = &pod.object.metadata;
-        // What ends by itself, or is being replaced, needs nothing.
+        // A pod that has ended, or is being deleted, needs no replacement.
         if matches!(pod.phase(), "Succeeded" | "Failed") || metadata.deletion_timestamp.is_some() {
             continue;
         }
@@ -136,7 +110,7 @@ async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<
     Ok((count, owners))
 }
 
-/// The workload that a user knows: the Deployment rather than its `ReplicaSet`.
+/// The workload of a pod: the Deployment rather than its `ReplicaSet`.
 async fn owner(
     cluster: &Cluster,
     pod: &ObjectMeta,
@@ -182,16 +156,15 @@ fn finding(owner: &Owner, pods: &[String]) -> Diagnostic {
     };
     Diagnostic {
         object: format!("{kind} {namespace}/{name}"),
-        consequence: Some("they keep what they were made with until they are replaced"),
+        consequence: Some("they keep their contents until they are replaced"),
         ..Diagnostic::new(&rules::CONTENTS_OUTDATED, message)
     }
     .with_fix(fix(owner, pods))
 }
 
-/// How the pods are replaced.
 fn fix(owner: &Owner, pods: &[String]) -> String {
     let Owner { namespace, kind, name, .. } = owner;
-    // Nothing to paste into a shell where a name is none.
+    // An invalid name is not put into a shell command.
     if !is_dns_label(namespace) || !is_dns_subdomain(name) || !pods.iter().all(|pod| is_dns_subdomain(pod)) {
         return "replace them".to_owned();
     }
@@ -203,12 +176,12 @@ fn fix(owner: &Owner, pods: &[String]) -> String {
                 target(owner)
             )
         }
-        "ReplicaSet" | "ReplicationController" => format!("{delete}: it makes new ones"),
+        "ReplicaSet" | "ReplicationController" => format!("{delete}: it creates new ones"),
         "Job" => format!(
             "wait until it ends, or delete and create it again: kubectl delete job --namespace {namespace} {name}"
         ),
-        "Pod" => format!("{delete}, then create it again from its manifest: nothing else does"),
-        _ => format!("{delete}, if {kind} {name} makes new ones"),
+        "Pod" => format!("{delete}, then create it again from its manifest: no controller does"),
+        _ => format!("{delete}, if {kind} {name} creates new ones"),
     }
 }
 
@@ -217,10 +190,9 @@ fn target(owner: &Owner) -> String {
     format!("{}/{}", owner.kind.to_ascii_lowercase(), owner.name)
 }
 
-/// Asks at a terminal.
 fn confirmed(count: usize) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        bail!("there is no terminal to ask at: --yes restarts without a question");
+        bail!("there is no terminal to ask for confirmation: use --yes");
     }
     write!(io::stderr(), "Restart {count} workload{}? [y/N] ", if count == 1 { "" } else { "s" })?;
     io::stderr().flush()?;
@@ -229,14 +201,14 @@ fn confirmed(count: usize) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Restarts a workload, and says so; says whether its pods are replaced now.
+/// Restarts a workload and reports it; returns whether its pods are replaced now.
 async fn restart(cluster: &Cluster, owner: &Owner, dry_run: &DryRun) -> anyhow::Result<bool> {
     let Owner { namespace, name, .. } = owner;
     let resource = owner.resource.unwrap_or_default();
     let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
     let target = target(owner);
-    let WorkloadSpec { paused, update_strategy } = cluster.get::<Workload>(&path).await?.spec;
-    if paused == Some(true) {
+    let workload: Value = cluster.get(&path).await?;
+    if workload.pointer("/spec/paused") == Some(&Value::Bool(true)) {
         say(&format!("{target} in {namespace} is paused, so it is not restarted: kubectl rollout resume {target}"))?;
         return Ok(false);
     }
@@ -250,7 +222,7 @@ async fn restart(cluster: &Cluster, owner: &Owner, dry_run: &DryRun) -> anyhow::
     let patched = cluster.api.call(request, Instant::now() + CALL).await;
     patched.with_context(|| format!("cannot restart {target} in {namespace}"))?;
     say(&format!("{target} restarted in {namespace}{}", dry_run.suffix()))?;
-    let on_delete = update_strategy.and_then(|strategy| strategy.kind).as_deref() == Some("OnDelete");
+    let on_delete = workload.pointer("/spec/updateStrategy/type").is_some_and(|strategy| strategy == "OnDelete");
     if on_delete {
         say(&format!("{target} replaces a pod only when it is deleted (updateStrategy OnDelete): delete its pods"))?;
     }

@@ -1,6 +1,6 @@
-//! What a check found, and the forms in which people and machines read it.
+//! The report of a check, in four formats.
 //!
-//! Invariants: every format says the same; everything that comes from a file is escaped for the format, so
+//! Invariants: every format has the same content; everything that comes from a file is escaped for the format, so
 //! no manifest can steer a terminal or write a log command.
 
 use std::{io::IsTerminal as _, sync::Arc};
@@ -15,7 +15,6 @@ mod github;
 mod sarif;
 mod table;
 
-/// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people
@@ -28,11 +27,10 @@ pub enum Format {
     Github,
 }
 
-/// What will become of one place that uses GMSA.
+/// The result for one place that uses GMSA.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
-    /// The file.
     pub file: Arc<str>,
     /// The line in it, counted from 1.
     pub line: u64,
@@ -40,16 +38,13 @@ pub struct Place {
     pub object: String,
     /// The place: `container "iis"`.
     pub slot: String,
-    /// The credential spec that it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credential_spec: Option<String>,
-    /// Whether the webhook will take it.
     pub admitted: bool,
     /// What happens: `gets the contents (371 bytes)`, `refused: 404`.
     pub result: String,
 }
 
-/// Everything that was found.
 #[derive(Debug, Default)]
 pub struct Report {
     /// How many objects were read.
@@ -59,29 +54,23 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report on a number of objects.
-    #[must_use]
     pub fn new(documents: usize) -> Self {
         Self { documents, ..Self::default() }
     }
 
-    /// Adds a finding.
     pub fn add(&mut self, finding: Diagnostic) {
         self.findings.push(finding);
     }
 
-    /// Adds findings.
     pub fn extend(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
         self.findings.extend(findings);
     }
 
-    /// Adds what will become of a place.
     pub fn place(&mut self, place: Place) {
         self.places.push(place);
     }
 
     /// How it ended: notes are no findings.
-    #[must_use]
     pub fn outcome(&self) -> Outcome {
         let findings = self.findings.as_slice();
         if findings.iter().any(is_unreadable) {
@@ -93,10 +82,14 @@ impl Report {
         }
     }
 
-    /// Prints the report; findings are in the order of files and lines.
-    ///
-    /// # Errors
-    /// Where JSON cannot be written, which plain texts and numbers never cause.
+    /// Prints the report on standard output.
+    pub fn print(self, format: Format) -> anyhow::Result<Outcome> {
+        let outcome = self.outcome();
+        super::print(self.render(format, Style::of_terminal())?.as_bytes())?;
+        Ok(outcome)
+    }
+
+    /// The report as text; findings are in the order of files and lines.
     pub fn render(self, format: Format, style: Style) -> anyhow::Result<String> {
         let summary = self.summary();
         let mut findings: Vec<Diagnostic> = self.findings.into_iter().collect();
@@ -142,7 +135,6 @@ fn is_unreadable(finding: &Diagnostic) -> bool {
     finding.rule.id == rules::UNREADABLE.id
 }
 
-/// The report, as JSON.
 #[derive(Serialize)]
 struct Everything<'r> {
     documents: usize,
@@ -150,7 +142,6 @@ struct Everything<'r> {
     findings: Vec<Shown<'r>>,
 }
 
-/// A finding, as JSON.
 #[derive(Serialize)]
 struct Shown<'f> {
     level: &'static str,
@@ -192,12 +183,10 @@ impl<'f> From<&'f Diagnostic> for Shown<'f> {
     }
 }
 
-/// The file of a finding.
 fn file(found: &Diagnostic) -> &str {
     found.location.as_ref().map_or("", |location| &location.file)
 }
 
-/// The line of a finding.
 fn line(found: &Diagnostic) -> Option<u64> {
     found.location.as_ref()?.line()
 }
@@ -209,28 +198,42 @@ pub(super) fn sentence(found: &Diagnostic) -> String {
     parts.join(": ")
 }
 
-/// Says how many others are left out.
+/// How many others are left out.
 fn left_out(found: &Diagnostic) -> Option<String> {
     (found.more > 0).then(|| format!("{} more of rule {} in this file are left out", found.more, found.rule.id))
+}
+
+/// The rows as lines, each column as wide as its widest cell.
+pub(super) fn aligned<'r, const COLUMNS: usize>(
+    rows: impl Iterator<Item = &'r [String; COLUMNS]> + Clone,
+) -> Vec<String> {
+    let mut widths = [0; COLUMNS];
+    for row in rows.clone() {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let line = |row: &[String; COLUMNS]| {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        cells.join("  ")
+    };
+    rows.map(line).collect()
 }
 
 fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Whether text is coloured.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     colour: bool,
 }
 
 impl Style {
-    /// Plain text.
     pub const PLAIN: Self = Self { colour: false };
 
     /// Colour where standard output is a terminal, unless `NO_COLOR` says otherwise. A console of Windows has to be switched to
     /// it; one that cannot be gets plain text.
-    #[must_use]
     pub fn of_terminal() -> Self {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

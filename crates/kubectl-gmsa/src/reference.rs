@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use clap::Command;
 
 /// Every command with its options, as Markdown.
-#[must_use]
 pub fn reference(root: &Command) -> String {
     let mut root = root.clone().term_width(100);
     root.build();

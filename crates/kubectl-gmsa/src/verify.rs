@@ -1,26 +1,25 @@
-//! `verify`: asks a container, by commands that run in it, whether it has its identity in the domain, and names the first cause
-//! where it does not.
+//! `verify`: runs commands in a container to verify that it has its identity in the domain, and finds the first cause why not.
 //!
-//! Invariants: nothing that a command prints is shown, so no ticket and no name of the directory is; only status codes are
-//! read, which are the same in every language of Windows; every command has a time limit; what follows from a cause is not looked at.
+//! Invariants: the output of a command is never shown, because it can hold tickets and names of the directory; only status
+//! codes are read, which are the same in every language of Windows; every command has a time limit; the first cause ends the
+//! checks.
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use k8s_openapi::api::core::v1;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
     Outcome,
-    connect::{Cluster, Connection, block_on},
+    connect::{Connection, block_on},
     doctor::{json, table, usage::ClusterPod},
     output::Style,
     print, progress,
 };
 use gmsa_core::{
     admission::pod::{Slot, SlotKind},
-    credspec::is_dns_subdomain,
     diagnostic::{
         Check, Diagnostic, Severity,
         rules::{self, Rule},
@@ -32,11 +31,10 @@ mod cause;
 mod exec;
 mod steps;
 
-use answer::Answer;
-use exec::Executor;
-use steps::{Step, User};
+use answer::CommandOutput;
+use exec::{Execution, Executor};
+use steps::{ProcessUser, Step};
 
-/// Which container, and how.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The pod
@@ -56,7 +54,6 @@ pub struct Options {
     output: Shape,
 }
 
-/// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Shape {
     /// For people
@@ -69,9 +66,6 @@ const POD: &str = "pod";
 const CONTAINER: &str = "container";
 
 /// Runs the commands, until one names a cause.
-///
-/// # Errors
-/// Where there is no such pod or container, or no cluster to ask.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let checks = block_on(verify(options, connection))?;
     let outcome = if checks.iter().all(|check| check.result.is_ok()) { Outcome::Clean } else { Outcome::Findings };
@@ -85,11 +79,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 
 async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Vec<Check>> {
     let cluster = connection.cluster().await?;
-    let (namespace, name) = options.pod.split_once('/').unwrap_or((&cluster.namespace, &options.pod));
-    if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
-        bail!("{:?} is not NAMESPACE/NAME of a pod", options.pod);
-    }
-    let pod = read(&cluster, namespace, name).await?;
+    let (namespace, name, pod) = ClusterPod::find(&cluster, &options.pod).await?;
     let container = container(&pod, options.container.as_deref())?;
     let mut checks = Vec::new();
     let identity = match identity(&pod, &container) {
@@ -103,8 +93,8 @@ async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Ve
     }
     let executor = Executor {
         client: connection.http1_client().await?,
-        namespace: namespace.to_owned(),
-        pod: name.to_owned(),
+        namespace,
+        pod: name,
         container,
         limit: Duration::from_secs(options.timeout),
     };
@@ -119,23 +109,23 @@ async fn ask(
     service: Option<&str>,
     checks: &mut Vec<Check>,
 ) -> anyhow::Result<()> {
-    let mut user = User::Other;
+    let mut user = ProcessUser::Other;
     for step in Step::ALL {
         let Some(command) = step.command(identity, user, service) else { continue };
         progress::doing(&format!("running {} in the container", command.join(" ")));
         let answer = match executor.run(&command).await? {
-            exec::Outcome::Answer(answer) => answer,
-            exec::Outcome::Refused(found) => {
+            Execution::Ended(answer) => answer,
+            Execution::Refused(found) => {
                 checks.push(Check::found(CONTAINER, *found));
                 return Ok(());
             }
-            exec::Outcome::NotStarted(why) => {
+            Execution::NotStarted(why) => {
                 let text = format!("{} could not be run: {why}", command.join(" "));
                 let fix = "use an image that has this command, such as one on Server Core";
                 checks.push(Check::found(step.about(), Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix)));
                 continue;
             }
-            exec::Outcome::TimedOut => {
+            Execution::TimedOut => {
                 let limit = executor.limit.as_secs();
                 let text = format!("{} did not end within {limit} s", command.join(" "));
                 checks.push(Check::found(step.about(), Diagnostic::new(&rules::NO_ANSWER, text)));
@@ -143,7 +133,7 @@ async fn ask(
             }
         };
         if step == Step::User {
-            user = User::of(&answer);
+            user = ProcessUser::of(&answer);
         }
         let check = step.check(&answer, identity, &command);
         let is_cause = check.severity() == Some(Severity::Error);
@@ -153,12 +143,6 @@ async fn ask(
         }
     }
     Ok(())
-}
-
-async fn read(cluster: &Cluster, namespace: &str, name: &str) -> anyhow::Result<ClusterPod> {
-    let json: Option<Box<RawValue>> = cluster.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
-    let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
-    ClusterPod::read(&json).context("the pod cannot be parsed")
 }
 
 /// The container that was asked for, or the first that uses GMSA.
@@ -200,7 +184,7 @@ fn identity(pod: &ClusterPod, container: &str) -> Result<Identity, Box<Diagnosti
     };
     let Some(contents) = slot.contents else {
         let text =
-            "the pod names a credential spec and carries no contents: it was created before the webhook, or past it";
+            "the pod names a credential spec and carries no contents: it was created without a call of the webhook";
         let fix = "delete it: its controller creates a new one; kubectl gmsa doctor checks the webhook";
         let found = Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix);
         return Err(Box::new(found));
@@ -222,12 +206,12 @@ fn identity(pod: &ClusterPod, container: &str) -> Result<Identity, Box<Diagnosti
     })
 }
 
-/// What keeps everything else from being looked at.
+/// An error after which no command is run.
 fn refusal(rule: &'static Rule, text: &str) -> Box<Diagnostic> {
     Box::new(Diagnostic::new(rule, text).with_severity(Severity::Error))
 }
 
-/// One word of a command line, in which nothing has a meaning of its own.
+/// One word of a command line, without special characters.
 fn word(text: &str) -> Result<String, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.$/:".contains(c);
     if !text.is_empty() && !text.starts_with(['-', '/']) && text.chars().all(is_plain) {

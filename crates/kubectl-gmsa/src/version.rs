@@ -1,6 +1,6 @@
 //! `version`: the version of the plugin, and of the webhook in the cluster.
 //!
-//! Invariants: without a cluster it says why and is clean all the same, and no cluster keeps it waiting for long.
+//! Invariants: without a cluster it prints why and still exits with 0; it waits at most 5 seconds for the cluster.
 
 use std::time::Duration;
 
@@ -19,7 +19,6 @@ use gmsa_core::diagnostic::printable::{self, one_line};
 /// How long the cluster may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How to show it.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The form of the output
@@ -35,7 +34,6 @@ enum Form {
     Json,
 }
 
-/// The versions, as JSON.
 #[derive(Serialize)]
 struct Versions {
     plugin: &'static str,
@@ -46,10 +44,6 @@ struct Versions {
     error: Option<String>,
 }
 
-/// Shows the versions.
-///
-/// # Errors
-/// Where standard output cannot be written.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let plugin = env!("CARGO_PKG_VERSION");
     let versions = match block_on(webhook(connection)) {

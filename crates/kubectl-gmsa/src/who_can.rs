@@ -9,10 +9,12 @@ use super::{
     Outcome,
     connect::{Cluster, Connection, block_on},
     grant::spec_name,
-    input, print,
+    input,
+    output::aligned,
+    print,
 };
 use gmsa_cluster::{
-    authorizer::rbac::{Access, Binding, Holder, Rbac},
+    authorizer::rbac::{Binding, Holder, Rbac},
     manifests::{self, Manifests},
 };
 use gmsa_core::{
@@ -20,7 +22,6 @@ use gmsa_core::{
     diagnostic::{Diagnostics, printable::one_line},
 };
 
-/// Which credential spec, and whom to ask.
 #[derive(Debug, Args)]
 pub struct Options {
     /// The credential spec
@@ -32,9 +33,6 @@ pub struct Options {
 }
 
 /// Lists who may use a credential spec: in one namespace if `--namespace` says so, otherwise in all.
-///
-/// # Errors
-/// Where the cluster cannot be asked.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let Manifests { documents, mut problems, .. } = match &options.state {
         Some(path) => input::manifests(std::slice::from_ref(path)),
@@ -59,7 +57,7 @@ pub(super) fn problems_of(problems: &Diagnostics) -> String {
     lines.collect::<Vec<_>>().concat()
 }
 
-/// A binding and its role, as people name them.
+/// A binding and its role, for people.
 pub(super) fn by(binding: &Binding) -> String {
     let kind = if binding.namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
     format!("{kind} {} of {} {}", binding.name, binding.role_kind.as_str(), binding.role)
@@ -68,12 +66,12 @@ pub(super) fn by(binding: &Binding) -> String {
 /// Namespace, holder, binding and role of each grant; `*` for all namespaces.
 fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3]> {
     let mut rows = BTreeSet::new();
-    // Bindings in the whole cluster show with every namespace, and with one that has none of its own.
+    // ClusterRoleBindings are listed for every namespace, also for one without bindings of its own.
     for namespace in rbac.namespaces().chain([only.unwrap_or_default()]) {
         if only.is_some_and(|only| only != namespace) {
             continue;
         }
-        for grant in rbac.grants(&Access::to_use(name, namespace)) {
+        for grant in rbac.grants(name, namespace) {
             let binding = grant.binding;
             let place = binding.namespace.as_deref().unwrap_or("*");
             let holder = match grant.holder {
@@ -87,21 +85,11 @@ fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3
     rows
 }
 
-/// Columns, each as wide as its widest cell.
+/// A table of these columns.
 pub(super) fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet<[String; COLUMNS]>) -> String {
     let head = head.map(str::to_owned);
-    let all = || std::iter::once(&head).chain(rows);
-    let mut widths = [0; COLUMNS];
-    for row in all() {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let line = |row: &[String; COLUMNS]| {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    all().map(line).collect()
+    let lines = aligned(std::iter::once(&head).chain(rows));
+    lines.iter().map(|line| line.trim_end()).chain([""]).collect::<Vec<_>>().join("\n")
 }
 
 /// The kinds that RBAC is made of.

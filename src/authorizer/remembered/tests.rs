@@ -17,12 +17,12 @@ struct Scripted {
 }
 
 impl Authorizer for Scripted {
-    fn may_use<'a>(&'a self, _: &'a Subject, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Verdict> {
+    fn may_use<'a>(&'a self, _: &'a Subject, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
         async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let fact = self.fact.lock().unwrap().clone();
             tokio::time::sleep(LATENCY).await;
-            Verdict { fact, source: Source::Api }
+            Authorization { fact, source: Source::Api }
         }
         .boxed()
     }
@@ -39,7 +39,7 @@ impl Scene {
         Self { scripted: Arc::clone(&scripted), remembered: Arc::new(Remembered::new(scripted, ttl)) }
     }
 
-    fn ask(&self, namespace: &str, account: &str, spec: &str) -> impl Future<Output = Verdict> + Send + 'static {
+    fn ask(&self, namespace: &str, account: &str, spec: &str) -> impl Future<Output = Authorization> + Send + 'static {
         self.ask_within(namespace, account, spec, Duration::from_secs(5))
     }
 
@@ -49,7 +49,7 @@ impl Scene {
         account: &str,
         spec: &str,
         time: Duration,
-    ) -> impl Future<Output = Verdict> + Send + 'static {
+    ) -> impl Future<Output = Authorization> + Send + 'static {
         let remembered = Arc::clone(&self.remembered);
         let subject = Subject { namespace: namespace.into(), service_account: account.into() };
         let spec = SpecName::parse(spec).unwrap();
@@ -61,18 +61,18 @@ impl Scene {
     }
 }
 
-fn verdict(fact: UseFact, source: Source) -> Verdict {
-    Verdict { fact, source }
+fn answer(fact: UseFact, source: Source) -> Authorization {
+    Authorization { fact, source }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_yes_is_remembered_from_the_question_on_and_not_longer() {
     let scene = Scene::new(UseFact::Allowed, TTL);
-    assert_eq!(scene.ask("shop", "till", "web").await, verdict(UseFact::Allowed, Source::Api));
+    assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
     advance(Duration::from_millis(9498)).await;
-    assert_eq!(scene.ask("shop", "till", "web").await, verdict(UseFact::Allowed, Source::Remembered));
+    assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Remembered));
     advance(Duration::from_millis(2)).await;
-    assert_eq!(scene.ask("shop", "till", "web").await, verdict(UseFact::Allowed, Source::Api));
+    assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
     assert_eq!(scene.calls(), 2);
 }
 
@@ -83,7 +83,7 @@ async fn what_is_revoked_is_refused_once_the_time_is_over() {
     let denied = UseFact::Denied { reason: Some("revoked".to_owned()) };
     *scene.scripted.fact.lock().unwrap() = denied.clone();
     advance(TTL).await;
-    assert_eq!(scene.ask("shop", "till", "web").await, verdict(denied, Source::Api));
+    assert_eq!(scene.ask("shop", "till", "web").await, answer(denied, Source::Api));
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,9 +101,9 @@ async fn neither_a_no_nor_a_failure_is_remembered() {
     let failed = UseFact::Failed(Failure { timed_out: false, cause: "broken".to_owned() });
     for fact in [UseFact::Denied { reason: None }, failed] {
         let scene = Scene::new(fact.clone(), TTL);
-        assert_eq!(scene.ask("shop", "till", "web").await, verdict(fact.clone(), Source::Api));
+        assert_eq!(scene.ask("shop", "till", "web").await, answer(fact.clone(), Source::Api));
         *scene.scripted.fact.lock().unwrap() = UseFact::Allowed;
-        assert_eq!(scene.ask("shop", "till", "web").await, verdict(UseFact::Allowed, Source::Api), "{fact:?}");
+        assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api), "{fact:?}");
         assert_eq!(scene.calls(), 2);
     }
 }
@@ -115,10 +115,10 @@ async fn without_time_nothing_is_remembered_but_equal_questions_are_still_one() 
     for _ in 0..200 {
         asking.spawn(scene.ask("shop", "till", "web"));
     }
-    let verdicts = asking.join_all().await;
+    let answers = asking.join_all().await;
     assert_eq!(scene.calls(), 1);
-    assert_eq!(verdicts.iter().filter(|given| **given == verdict(UseFact::Allowed, Source::Joined)).count(), 199);
-    assert_eq!(scene.ask("shop", "till", "web").await, verdict(UseFact::Allowed, Source::Api));
+    assert_eq!(answers.iter().filter(|given| **given == answer(UseFact::Allowed, Source::Joined)).count(), 199);
+    assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
     assert_eq!(scene.calls(), 2);
 }
 
@@ -130,8 +130,8 @@ async fn a_review_that_is_out_of_time_says_so_and_does_not_fail_the_others() {
     let patient = tokio::spawn(scene.ask_within("shop", "till", "web", Duration::from_secs(1)));
     let cause = "no answer from the API server within 0.1 s".to_owned();
     let failed = UseFact::Failed(Failure { timed_out: true, cause });
-    assert_eq!(hasty.await.unwrap(), verdict(failed, Source::Api));
-    assert_eq!(patient.await.unwrap(), verdict(UseFact::Allowed, Source::Joined));
+    assert_eq!(hasty.await.unwrap(), answer(failed, Source::Api));
+    assert_eq!(patient.await.unwrap(), answer(UseFact::Allowed, Source::Joined));
     assert_eq!(scene.calls(), 1);
 }
 

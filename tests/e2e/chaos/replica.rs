@@ -117,7 +117,7 @@ impl Replica {
         self.child.wait().unwrap();
     }
 
-    /// Whether nobody reads its log from now on.
+    /// Whether its log is no longer read.
     pub fn hold_log(&self, hold: bool) {
         self.hold_log.store(hold, Ordering::Relaxed);
     }

@@ -133,7 +133,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "| {} replicas | fault, s | pods tried | refused | told to try again | no API server | wrong contents | \
+            "| {} replicas | fault, s | pods tried | refused | asked to try again | no API server | wrong contents | \
              admitted without `use` | old contents for, s | recovery, s | all watches back, s |\n|---|---|---|---|---|---|---|---|---|---|---|",
             self.replicas,
         )?;

@@ -1,6 +1,6 @@
 //! Access reviews: what is asked, and what is made of the answers.
 
-use gmsa_cluster::authorizer::{Authorizer as _, Verdict, access_review::AccessReviews};
+use gmsa_cluster::authorizer::{Authorization, Authorizer as _, access_review::AccessReviews};
 use gmsa_core::admission::{Source, UseFact};
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::support::{Fault, SimulatedApi, Table, Verb};
 
 async fn ask(api: &SimulatedApi, service_account: &str, time: Duration) -> UseFact {
     let authorizer = AccessReviews::new(connect(api));
-    let Verdict { fact, source } =
+    let Authorization { fact, source } =
         authorizer.may_use(&subject("shop", service_account), &spec_name("web"), within(time)).await;
     assert_eq!(source, Source::Api);
     fact

@@ -185,7 +185,7 @@ async fn a_check_that_cannot_be_made_is_no_approval_and_is_tried_once_more() {
     replica.api.fault(Verb::Create, REVIEWS, 2, Fault::internal_error());
     let decision = replica.decide(Webhook::Validate, &simple("shop", "till", WEB)).await;
     let Verdict::Denied(denial) = decision.verdict else { panic!("allowed") };
-    assert_eq!((denial.code(), denial.label()), (500, "authorization-failed"));
+    assert_eq!((denial.code(), denial.reason()), (500, "authorization-failed"));
     assert!(denial.to_string().contains("the API server answered 500: etcdserver: no leader"), "{denial}");
     assert_eq!(replica.calls(), (0, 2));
     // A failure is not remembered.
@@ -206,7 +206,7 @@ async fn the_minimal_rights_of_the_go_chart_suffice() {
 }
 
 #[tokio::test]
-async fn the_examples_work_as_they_are_told_to() {
+async fn the_examples_work_as_documented() {
     let examples = Path::new("examples");
     let api = SimulatedApi::start().await;
     let Standalone { rbac, .. } = Standalone::load(examples).unwrap();

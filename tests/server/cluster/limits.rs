@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gmsa_cluster::{
     apiserver::CallKind,
-    authorizer::{Authorizer as _, Verdict, access_review::AccessReviews},
+    authorizer::{Authorization, Authorizer as _, access_review::AccessReviews},
     resolver::{Freshness, Resolver as _},
 };
 use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
@@ -109,7 +109,7 @@ async fn access_reviews_have_a_limit_and_each_namespace_a_quarter_of_it() {
     let late = within(Duration::from_millis(200));
     let late = authorizer.may_use(&subject("late", "default"), &spec_name("web"), late).await;
     let cause = "32 other calls to the API server were under way for 0.2 s";
-    assert_eq!(late, Verdict { fact: UseFact::Failed(timed_out(cause)), source: Source::Api });
+    assert_eq!(late, Authorization { fact: UseFact::Failed(timed_out(cause)), source: Source::Api });
     assert_eq!(api.count(Verb::Create, REVIEWS), 32);
     gate.open();
     assert_eq!(asking.join_all().await.len(), 200);

@@ -91,7 +91,7 @@ async fn an_answer_that_is_no_credential_spec_is_a_failure_that_does_not_quote_i
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_in_the_api_servers_words_and_not_tried_again() {
+async fn a_refusal_carries_the_message_of_the_api_server_and_is_not_retried() {
     let cause = "the API server answered 403: not allowed here";
     assert_eq!(read_despite(Fault::forbidden(), SOON).await, (SpecFact::Failed(failed(cause)), 1));
 }
@@ -129,7 +129,7 @@ async fn the_second_try_waits_as_long_as_the_api_server_asks() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_second_try_that_would_come_too_late() {
+async fn there_is_no_retry_that_would_come_too_late() {
     let cause = "the API server answered 429: Too many requests, please try again later.";
     let asked = tokio::time::Instant::now();
     assert_eq!(read_despite(Fault::too_many_requests(120), PATIENCE).await, (SpecFact::Failed(failed(cause)), 1));

@@ -39,7 +39,7 @@ async fn hostile_names_are_denied_before_anything_is_asked() {
 }
 
 #[tokio::test]
-async fn more_names_than_an_honest_pod_has_are_denied_before_anything_is_asked() {
+async fn more_names_than_allowed_are_denied_before_anything_is_asked() {
     let server = Setup { resolver: Arc::new(Unasked), ..examples() }.start();
     let containers: Vec<_> = (0..25)
         .map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming(&format!("s{n}")))}))

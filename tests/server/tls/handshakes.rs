@@ -146,7 +146,7 @@ async fn only_clients_of_the_authority_get_in() {
     for (client, alert) in [
         (Client::trusting(guarded.serving.cert_pem()), "CertificateRequired"),
         (guarded.client(&client_certificate(&stranger, "anybody")), "UnknownCA"),
-        // A serving certificate is none of a client.
+        // A serving certificate is no client certificate.
         (guarded.client(&leaf(&guarded.trusted)), "UnsupportedCertificate"),
     ] {
         let error = whole(&client.review(address).await.unwrap_err());

@@ -88,7 +88,7 @@ impl Client {
         self.call(Method::PATCH, path, "application/strategic-merge-patch+json", Some(change)).await
     }
 
-    /// Deletes an object, or a whole collection, without waiting for anybody.
+    /// Deletes an object, or a whole collection, without waiting for finalizers.
     pub async fn delete(&self, path: &str) -> Answer {
         self.call(Method::DELETE, &format!("{path}?gracePeriodSeconds=0"), JSON, None).await
     }

@@ -1,4 +1,4 @@
-//! How long to wait before trying again: longer each time, and never in step with the other replicas.
+//! How long to wait before a retry: longer each time, and with jitter, so that replicas do not retry together.
 
 use std::time::Duration;
 
@@ -12,28 +12,25 @@ pub struct Backoff {
 
 impl Backoff {
     /// Pauses of at most `first`, then twice that, and so on up to `longest`.
-    #[must_use]
     pub fn new(first: Duration, longest: Duration) -> Self {
         Self { first, longest, next: first }
     }
 
-    /// The next pause.
     pub fn pause(&mut self) -> Duration {
         let pause = jittered(self.next);
         self.next = self.next.saturating_mul(2).min(self.longest);
         pause
     }
 
-    /// Begins again with the first pause: what failed has worked.
+    /// Starts with the first pause again, after a success.
     pub fn reset(&mut self) {
         self.next = self.first;
     }
 }
 
 /// A duration between half of `longest` and `longest`.
-#[must_use]
 pub fn jittered(longest: Duration) -> Duration {
-    // Without random numbers every replica waits equally long: worse, but not wrong.
+    // Without random numbers all replicas wait equally long, which is acceptable.
     let random = getrandom::u32().unwrap_or(u32::MAX);
     longest.mul_f64(0.5 + f64::from(random) / (2.0 * f64::from(u32::MAX)))
 }

@@ -28,10 +28,8 @@ const PROBES: u32 = 3;
 /// How long a TCP connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// kube cannot use the configuration.
     #[error(transparent)]
     Config(#[from] kube::Error),
     /// The `tls-server-name` of the kubeconfig is not a host name.

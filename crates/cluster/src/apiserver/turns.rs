@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// What a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,6 @@ pub enum CallKind {
 impl CallKind {
     /// The most calls of this kind in flight, in the whole process. Together they stay below the 100 streams that
     /// kube-apiserver allows on a connection.
-    #[must_use]
     pub const fn limit(self) -> usize {
         match self {
             Self::AccessReview => 32,
@@ -46,7 +45,6 @@ impl CallKind {
     }
 
     /// The most of them for one namespace, where the call is made for one.
-    #[must_use]
     pub const fn share(self) -> usize {
         self.limit() / 4
     }
@@ -70,22 +68,9 @@ pub(super) struct Turn<'t> {
     _share: Option<OwnedSemaphorePermit>,
 }
 
-/// Too many calls of the kind wait already.
+/// Too many calls of the kind are waiting.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Crowded;
-
-impl From<TryAcquireError> for Crowded {
-    fn from(_: TryAcquireError) -> Self {
-        Self
-    }
-}
-
-impl From<AcquireError> for Crowded {
-    /// Does not happen: these semaphores are never closed.
-    fn from(_: AcquireError) -> Self {
-        Self
-    }
-}
+pub(super) struct QueueFull;
 
 impl Turns {
     pub fn new(kind: CallKind) -> Self {
@@ -93,15 +78,17 @@ impl Turns {
         Self { all: Semaphore::new(kind.limit()), places, share: kind.share(), namespaces: Mutex::default() }
     }
 
-    /// Waits for a turn, unless too many calls wait already. First for one of the namespace's share: calls that wait for
+    /// Waits for a turn, unless too many calls are waiting. First for one of the namespace's share: calls that wait for
     /// that do not block other namespaces.
-    pub async fn turn(&self, namespace: Option<&str>) -> Result<Turn<'_>, Crowded> {
-        let place = self.places.try_acquire()?;
+    pub async fn turn(&self, namespace: Option<&str>) -> Result<Turn<'_>, QueueFull> {
+        // Does not happen: the semaphores are never closed.
+        let closed = |_: AcquireError| QueueFull;
+        let place = self.places.try_acquire().map_err(|_| QueueFull)?;
         let share = match namespace {
-            Some(namespace) => Some(self.share(namespace).acquire_owned().await?),
+            Some(namespace) => Some(self.share(namespace).acquire_owned().await.map_err(closed)?),
             None => None,
         };
-        Ok(Turn { _place: place, _call: self.all.acquire().await?, _share: share })
+        Ok(Turn { _place: place, _call: self.all.acquire().await.map_err(closed)?, _share: share })
     }
 
     /// Calls that wait or are in flight hold the semaphore, so the map stays as small as what is in flight.
@@ -133,7 +120,7 @@ mod tests {
         for turn in &mut waiting {
             assert!(turn.now_or_never().is_none());
         }
-        assert_eq!(turns.turn(None).now_or_never().unwrap().unwrap_err(), Crowded);
+        assert_eq!(turns.turn(None).now_or_never().unwrap().unwrap_err(), QueueFull);
         // A call that is no longer waited for leaves its place to another.
         waiting.pop();
         assert!(turns.turn(None).now_or_never().is_none());

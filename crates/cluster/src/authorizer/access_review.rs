@@ -14,7 +14,7 @@ use k8s_openapi::{
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use super::{Authorizer, Verdict};
+use super::{Authorization, Authorizer};
 use crate::apiserver::{ApiServer, CallError, CallKind, bounded};
 use gmsa_core::{
     admission::{Failure, Source, Subject, UseFact},
@@ -85,8 +85,6 @@ impl From<Status> for UseFact {
 }
 
 impl AccessReviews {
-    /// Asks through `api`.
-    #[must_use]
     pub fn new(api: Arc<ApiServer>) -> Self {
         Self { api }
     }
@@ -130,10 +128,15 @@ fn request(subject: &Subject, spec: &SpecName) -> Result<Request<Vec<u8>>, Check
 }
 
 impl Authorizer for AccessReviews {
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, deadline: Instant) -> BoxFuture<'a, Verdict> {
+    fn may_use<'a>(
+        &'a self,
+        subject: &'a Subject,
+        spec: &'a SpecName,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Authorization> {
         async move {
             let fact = self.check(subject, spec, deadline).await.unwrap_or_else(|error| UseFact::Failed(error.into()));
-            Verdict { fact, source: Source::Api }
+            Authorization { fact, source: Source::Api }
         }
         .boxed()
     }

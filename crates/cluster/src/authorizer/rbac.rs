@@ -10,28 +10,16 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::time::Instant;
 
-use super::{Authorizer, Verdict};
+use super::{Authorization, Authorizer};
 use gmsa_core::{
     admission::{Source, Subject, UseFact},
-    credspec::SpecName,
+    credspec::{GROUP, PLURAL, SpecName, USE_VERB},
 };
 
 mod aggregate;
 mod objects;
-mod rule;
 
-pub use rule::Access;
-use rule::Rule;
-
-/// Who asks.
-#[derive(Clone, Copy, Debug)]
-pub struct User<'a> {
-    /// Such as `system:serviceaccount:default:web`.
-    pub name: &'a str,
-    pub groups: &'a [String],
-}
-
-/// To whom a binding gives a role.
+/// A subject of a binding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
     User(String),
@@ -40,13 +28,12 @@ pub enum Holder {
 }
 
 impl Holder {
-    fn is(&self, user: &User<'_>) -> bool {
+    fn is(&self, subject: &Subject) -> bool {
         match self {
-            Self::User(name) => name == user.name,
-            Self::Group(name) => user.groups.contains(name),
+            Self::User(name) => *name == subject.user(),
+            Self::Group(name) => subject.groups().contains(name),
             Self::ServiceAccount { namespace, name } => {
-                let rest = user.name.strip_prefix("system:serviceaccount:");
-                rest.and_then(|rest| rest.split_once(':')) == Some((namespace, name))
+                **namespace == *subject.namespace && **name == *subject.service_account
             }
         }
     }
@@ -71,7 +58,6 @@ pub enum RoleKind {
 }
 
 impl RoleKind {
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Role => "Role",
@@ -90,12 +76,33 @@ pub struct Binding {
     pub role: String,
     pub holders: Vec<Holder>,
     /// The role's rules; `None` where there is no such role.
-    rules: Option<Arc<[Arc<Rule>]>>,
+    rules: Option<Arc<[Arc<PolicyRule>]>>,
 }
 
 impl Binding {
-    fn allows(&self, access: &Access<'_>) -> bool {
-        self.rules.iter().flat_map(|rules| rules.iter()).any(|rule| rule.allows(access))
+    fn allows(&self, spec: &SpecName) -> bool {
+        self.rules.iter().flat_map(|rules| rules.iter()).any(|rule| rule.allows(spec))
+    }
+}
+
+/// One rule of a role. One for `nonResourceURLs` names no group and no resource here, and so allows nothing.
+#[derive(Clone, Debug)]
+struct PolicyRule {
+    verbs: Vec<String>,
+    groups: Vec<String>,
+    resources: Vec<String>,
+    /// The names of objects; none means all objects.
+    names: Vec<String>,
+}
+
+impl PolicyRule {
+    /// Whether the rule allows the `use` of a credential spec.
+    fn allows(&self, spec: &SpecName) -> bool {
+        let any_or = |list: &[String], wanted: &str| list.iter().any(|entry| entry == "*" || entry == wanted);
+        any_or(&self.verbs, USE_VERB)
+            && any_or(&self.groups, GROUP)
+            && any_or(&self.resources, PLURAL)
+            && (self.names.is_empty() || self.names.iter().any(|name| name == spec.as_str()))
     }
 }
 
@@ -103,7 +110,7 @@ impl Binding {
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
     pub binding: &'a Binding,
-    /// Whom it names: an entry of its holders.
+    /// An entry of its holders.
     pub holder: &'a Holder,
 }
 
@@ -119,7 +126,6 @@ impl fmt::Display for Grant<'_> {
     }
 }
 
-/// Roles and bindings, ready to be asked.
 #[derive(Debug, Default)]
 pub struct Rbac {
     roles: usize,
@@ -129,13 +135,11 @@ pub struct Rbac {
 
 impl Rbac {
     /// Of both kinds.
-    #[must_use]
     pub fn role_count(&self) -> usize {
         self.roles
     }
 
     /// Of both kinds.
-    #[must_use]
     pub fn binding_count(&self) -> usize {
         self.cluster_bindings.len() + self.bindings.values().map(Vec::len).sum::<usize>()
     }
@@ -145,28 +149,28 @@ impl Rbac {
         self.bindings.keys().map(String::as_str)
     }
 
-    /// Whether `user` has `access`, and why: the first grant, those for the whole cluster before the namespace's own.
-    #[must_use]
-    pub fn allows(&self, user: &User<'_>, access: &Access<'_>) -> Option<Grant<'_>> {
-        self.bindings_in(access.namespace).find_map(|binding| {
-            let holder = binding.holders.iter().find(|holder| holder.is(user))?;
-            binding.allows(access).then_some(Grant { binding, holder })
+    /// Whether a service account may use a credential spec, and why: the first grant, those for the whole cluster before the
+    /// namespace's own.
+    pub fn grant(&self, subject: &Subject, spec: &SpecName) -> Option<Grant<'_>> {
+        let mut bindings = self.bindings_in(&subject.namespace).filter(|binding| binding.allows(spec));
+        bindings.find_map(|binding| {
+            let holder = binding.holders.iter().find(|holder| holder.is(subject))?;
+            Some(Grant { binding, holder })
         })
     }
 
-    /// Everything that gives anybody `access`.
-    pub fn grants<'a>(&'a self, access: &'a Access<'a>) -> impl Iterator<Item = Grant<'a>> {
-        let bindings = self.bindings_in(access.namespace).filter(|binding| binding.allows(access));
+    /// Every grant of a credential spec in a namespace, to any holder.
+    pub fn grants<'a>(&'a self, spec: &'a SpecName, namespace: &'a str) -> impl Iterator<Item = Grant<'a>> {
+        let bindings = self.bindings_in(namespace).filter(|binding| binding.allows(spec));
         bindings.flat_map(|binding| binding.holders.iter().map(move |holder| Grant { binding, holder }))
     }
 
-    /// Why a denial may be a mistake: the roles that bindings of `user` refer to and that do not exist, as the API server
-    /// reports them; `None` where there are none, and then it gives no reason at all.
-    #[must_use]
-    pub fn missing_roles(&self, user: &User<'_>, namespace: Option<&str>) -> Option<String> {
+    /// The reason of a denial: the roles that bindings of `subject` refer to and that do not exist, as the API server
+    /// reports them; `None` where there are none.
+    fn missing_roles(&self, subject: &Subject) -> Option<String> {
         let mut missing: Vec<String> = Vec::new();
-        for binding in self.bindings_in(namespace).filter(|binding| binding.rules.is_none()) {
-            if binding.holders.iter().any(|holder| holder.is(user)) {
+        for binding in self.bindings_in(&subject.namespace).filter(|binding| binding.rules.is_none()) {
+            if binding.holders.iter().any(|holder| holder.is(subject)) {
                 let kind = binding.role_kind.as_str().to_ascii_lowercase();
                 let text = format!("{kind}.{} {:?} not found", objects::GROUP, binding.role);
                 if !missing.contains(&text) {
@@ -181,22 +185,18 @@ impl Rbac {
         }
     }
 
-    fn bindings_in(&self, namespace: Option<&str>) -> impl Iterator<Item = &Binding> {
-        let bindings = namespace.and_then(|namespace| self.bindings.get(namespace));
-        self.cluster_bindings.iter().chain(bindings.into_iter().flatten())
+    fn bindings_in(&self, namespace: &str) -> impl Iterator<Item = &Binding> + use<'_> {
+        self.cluster_bindings.iter().chain(self.bindings.get(namespace).into_iter().flatten())
     }
 }
 
 impl Authorizer for Rbac {
-    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, _: Instant) -> BoxFuture<'a, Verdict> {
-        let user = User { name: &subject.user(), groups: &subject.groups() };
-        let access = Access::to_use(spec, &subject.namespace);
-        let fact = if self.allows(&user, &access).is_some() {
-            UseFact::Allowed
-        } else {
-            UseFact::Denied { reason: self.missing_roles(&user, access.namespace) }
+    fn may_use<'a>(&'a self, subject: &'a Subject, spec: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+        let fact = match self.grant(subject, spec) {
+            Some(_) => UseFact::Allowed,
+            None => UseFact::Denied { reason: self.missing_roles(subject) },
         };
-        ready(Verdict { fact, source: Source::Files }).boxed()
+        ready(Authorization { fact, source: Source::Files }).boxed()
     }
 }
 

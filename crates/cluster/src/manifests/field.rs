@@ -10,7 +10,7 @@ use super::{
 
 /// A value in a document, and its place. A field that is missing reads as null, as for Kubernetes.
 #[derive(Clone, Debug)]
-pub struct Field<'a> {
+pub(crate) struct Field<'a> {
     location: &'a Location,
     /// Of this field; where it is missing, of the closest one around it.
     lines: &'a Lines,
@@ -25,14 +25,12 @@ impl<'a> Field<'a> {
     }
 
     /// The value; null where the field is missing.
-    #[must_use]
-    pub fn value(&self) -> &'a Value {
+    pub(crate) fn value(&self) -> &'a Value {
         self.value
     }
 
     /// A problem with this field, for which the API server would refuse the object.
-    #[must_use]
-    pub fn problem(&self, message: &str) -> Diagnostic {
+    pub(crate) fn problem(&self, message: &str) -> Diagnostic {
         let document = self.location.position.map_or(1, |position| position.document);
         let position = Some(Position { document, line: self.lines.line });
         let field = self.path.clone();
@@ -44,19 +42,15 @@ impl<'a> Field<'a> {
         self.problem(&format!("expected {what}, found {}", describe_kind(self.value)))
     }
 
-    /// A field of this mapping.
     #[must_use]
-    pub fn get(&self, name: &str) -> Self {
+    pub(crate) fn get(&self, name: &str) -> Self {
         let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
         let lines = self.lines.field(name).unwrap_or(self.lines);
         Self { location: self.location, lines, path, value: self.value.get(name).unwrap_or(&Value::Null) }
     }
 
     /// The text of this field; empty where it is missing.
-    ///
-    /// # Errors
-    /// It is something else.
-    pub fn text(&self) -> Result<&'a str, Diagnostic> {
+    pub(crate) fn text(&self) -> Result<&'a str, Diagnostic> {
         match self.value {
             Value::Null => Ok(""),
             Value::String(text) => Ok(text),
@@ -65,10 +59,7 @@ impl<'a> Field<'a> {
     }
 
     /// The text of a field that must not be missing or empty.
-    ///
-    /// # Errors
-    /// It is missing, empty or something else.
-    pub fn required_text(&self) -> Result<&'a str, Diagnostic> {
+    pub(crate) fn required_text(&self) -> Result<&'a str, Diagnostic> {
         match self.value {
             Value::String(text) if !text.is_empty() => Ok(text),
             _ => Err(self.expected("a string that is not empty")),
@@ -76,10 +67,7 @@ impl<'a> Field<'a> {
     }
 
     /// The items of this list; none where it is missing.
-    ///
-    /// # Errors
-    /// It is something else.
-    pub fn items(&self) -> Result<Vec<Self>, Diagnostic> {
+    pub(crate) fn items(&self) -> Result<Vec<Self>, Diagnostic> {
         let item = |(index, value)| {
             let lines = self.lines.item(index).unwrap_or(self.lines);
             Self { location: self.location, lines, path: format!("{}[{index}]", self.path), value }
@@ -92,10 +80,7 @@ impl<'a> Field<'a> {
     }
 
     /// The strings of this list; none where it is missing.
-    ///
-    /// # Errors
-    /// It is something else, or holds something else.
-    pub fn texts(&self) -> Result<Vec<String>, Diagnostic> {
+    pub(crate) fn texts(&self) -> Result<Vec<String>, Diagnostic> {
         let text = |item: Self| match item.value {
             Value::String(text) => Ok(text.clone()),
             _ => Err(item.expected("a string")),
@@ -104,10 +89,7 @@ impl<'a> Field<'a> {
     }
 
     /// The fields of this mapping, by name; none where it is missing.
-    ///
-    /// # Errors
-    /// It is something else.
-    pub fn entries(&self) -> Result<Vec<(&'a str, Self)>, Diagnostic> {
+    pub(crate) fn entries(&self) -> Result<Vec<(&'a str, Self)>, Diagnostic> {
         match self.value {
             Value::Null => Ok(Vec::new()),
             Value::Object(entries) => Ok(entries.keys().map(|name| (name.as_str(), self.get(name))).collect()),
@@ -117,10 +99,7 @@ impl<'a> Field<'a> {
 
     /// Refuses fields of this mapping that Kubernetes does not know: they are typing errors, and one in a role can grant
     /// more than was meant.
-    ///
-    /// # Errors
-    /// There is such a field, or this is no mapping.
-    pub fn expect_only(&self, known: &[&str]) -> Result<(), Diagnostic> {
+    pub(crate) fn expect_only(&self, known: &[&str]) -> Result<(), Diagnostic> {
         match self.entries()?.into_iter().find(|(name, _)| !known.contains(name)) {
             Some((_, field)) => Err(field.problem(&format!("unknown field, expected one of: {}", known.join(", ")))),
             None => Ok(()),

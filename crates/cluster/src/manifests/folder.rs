@@ -21,7 +21,6 @@ use super::{
 /// The deepest nesting of folders; the one that is asked for counts as the first.
 pub const MAX_DEPTH: usize = 16;
 
-/// How much is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The largest file, in bytes.
@@ -33,13 +32,11 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// What a server starts from.
     pub const SERVER: Self = Self { file_bytes: 4 * 1024 * 1024, files: 4096, total_bytes: 32 * 1024 * 1024 };
 }
 
 /// Reads every manifest of a folder and of the folders in it (`*.yaml`, `*.yml`, `*.json`, in the order of their names), or
 /// one file of any name. Foreign documents are problems in a file that was asked for, and beside Kubernetes objects.
-#[must_use]
 pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
     let in_folder = path.is_dir();
     let mut walk = Walk { max_files: bounds.files, ..Walk::default() };
@@ -81,7 +78,7 @@ enum Fault {
 
 fn read(path: &Path, bounds: &Bounds, total: &mut usize) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
-    // One byte more than is allowed, so that a file that is too large shows.
+    // One byte more than is allowed: shows that a file is too large.
     let limit = bounds.file_bytes as u64 + 1;
     File::open(path)
         .and_then(|file| file.take(limit).read_to_end(&mut bytes))
@@ -114,7 +111,7 @@ struct Walk {
 struct TooMany;
 
 impl Walk {
-    /// Takes what the user asked for: a folder, or a file of any name.
+    /// Starts with what the user asked for: a folder, or a file of any name.
     fn start(&mut self, path: &Path) {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
@@ -141,7 +138,7 @@ impl Walk {
                 Ok(entry) if entry.file_type().is_dir() => {
                     let deep = entry.depth() == MAX_DEPTH;
                     if deep {
-                        let message = format!("expected at most {MAX_DEPTH} folders in each other");
+                        let message = format!("expected at most {MAX_DEPTH} nested folders");
                         self.problems.push(about(entry.path(), message));
                     }
                     if deep || !self.is_new(entry.path())? {

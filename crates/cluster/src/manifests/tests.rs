@@ -99,8 +99,8 @@ fn lists_are_opened() {
 fn a_broken_text_says_where_and_what() {
     let head = "apiVersion: v1\nkind: Pod\n---\n";
     let cases = [
-        ("a: 1\nb:\n  a: 1\n  a: 2\n", 4, "the key \"a\" stands twice"),
-        ("{\"a\": 1,\n \"a\": 2}", 2, "the key \"a\" stands twice"),
+        ("a: 1\nb:\n  a: 1\n  a: 2\n", 4, "duplicate key \"a\""),
+        ("{\"a\": 1,\n \"a\": 2}", 2, "duplicate key \"a\""),
         ("a:\n  - b\n c: 1\n", 3, "while parsing a block mapping, did not find expected key"),
         ("a: [1, 2\n", 1, "unclosed bracket '['"),
         ("a: b: c\n", 1, "mapping values are not allowed in this context"),
@@ -150,7 +150,7 @@ fn messages_cannot_steer_a_terminal() {
     let name = "a\u{202e}\n.yaml";
     let problems = parse(name, "1").problems;
     assert!(problems.as_slice()[0].to_string().starts_with("a\\u{202e}\\n.yaml, document 1, line 1: expected"));
-    assert!(error("\"\\e\": 1\n\"\\e\": 2\n").ends_with("the key \"\\u{1b}\" stands twice"));
+    assert!(error("\"\\e\": 1\n\"\\e\": 2\n").ends_with("duplicate key \"\\u{1b}\""));
 }
 
 #[test]
@@ -185,12 +185,12 @@ fn what_a_text_may_hold_is_bounded() {
         format!("{open}{{apiVersion: v1, kind: X}}{}", "]}".repeat(depth))
     };
     assert_eq!(documents(&lists(4)).len(), 1);
-    assert_eq!(first(&lists(5)), "a.yaml, document 1, line 1: expected at most 4 lists in each other");
+    assert_eq!(first(&lists(5)), "a.yaml, document 1, line 1: expected at most 4 nested lists");
 }
 
 #[test]
 fn values_are_counted() {
-    let limits = yaml::Limits { nodes: 5, ..yaml::LIMITS };
+    let limits = yaml::TextBounds { nodes: 5, ..yaml::TEXT_BOUNDS };
     let read = |text: &str| match yaml::read(text, 10, &limits) {
         Ok(nodes) => Ok(nodes.len()),
         Err(fault) => Err((fault.line, fault.message)),

@@ -1,4 +1,4 @@
-//! A text to documents: numbers them, opens lists, and insists on an `apiVersion` and a `kind`.
+//! Splits a text into documents, numbers them, opens lists, and requires an `apiVersion` and a `kind`.
 
 use std::{num::NonZero, sync::Arc, thread};
 
@@ -20,7 +20,6 @@ const MAX_LISTS: usize = 4;
 ///
 /// Empty documents are skipped. A `List`, and any `…List` with `items`, gives its items. As with `kubectl`, an object must
 /// say its `apiVersion` and `kind`. The bounds on a text hold for each document.
-#[must_use]
 pub fn parse(name: &str, text: &str) -> Manifests {
     parse_all(&[(name, text)]).pop().unwrap_or_default()
 }
@@ -69,7 +68,6 @@ pub(super) fn parse_all(texts: &[(&str, &str)]) -> Vec<Manifests> {
     all
 }
 
-/// One document of a text.
 #[derive(Clone, Copy, Debug)]
 struct Part<'t> {
     /// The number of the text among those that are read.
@@ -97,8 +95,8 @@ fn split(file: usize, text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// Cuts away what follows a `...`: at most comments, and directives for the next document, which say nothing that a manifest
-/// could need.
+/// Cuts away what follows a `...`: at most comments, and directives for the next document, which a manifest does not
+/// need.
 fn without_directives(part: &str) -> &str {
     match part.find("\n...") {
         Some(end) if matches!(part.as_bytes().get(end + 4), None | Some(b'\n' | b'\r' | b' ' | b'\t')) => {
@@ -125,7 +123,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(mut self) {
-        match yaml::read(self.part.text, self.part.above, &yaml::LIMITS) {
+        match yaml::read(self.part.text, self.part.above, &yaml::TEXT_BOUNDS) {
             Ok(nodes) => nodes.into_iter().for_each(|node| self.object(node, None, 0)),
             Err(Fault { line, message }) => self.problem(line, message),
         }
@@ -155,7 +153,7 @@ impl Reader<'_> {
             return;
         };
         if lists == MAX_LISTS {
-            return self.problem(line, format!("expected at most {MAX_LISTS} lists in each other"));
+            return self.problem(line, format!("expected at most {MAX_LISTS} nested lists"));
         }
         let of = (!item_kind.is_empty()).then(|| (api_version, item_kind.to_owned()));
         match node.into_items() {
@@ -169,7 +167,6 @@ impl Reader<'_> {
     }
 }
 
-/// What a document must be.
 pub(super) const EXPECTED: &str = "expected a Kubernetes object with `apiVersion` and `kind`";
 
 /// Whether a document is of another kind than manifests: the values of a chart, what PowerShell printed.

@@ -1,6 +1,6 @@
-//! YAML text to values that remember their lines.
+//! Reads YAML into values, each with its line.
 //!
-//! Invariants: scalars mean what they mean to `kubectl` (`yes` is a boolean, `010` is 8), a duplicate key is an
+//! Invariants: scalars are read as `kubectl` reads them (`yes` is a boolean, `010` is 8), a duplicate key is an
 //! error, and anchors cannot expand a small text without bound.
 
 use std::{
@@ -18,8 +18,8 @@ use serde_saphyr::{
 
 /// What one text may hold.
 #[derive(Debug)]
-pub(super) struct Limits {
-    /// Mappings and lists in each other.
+pub(super) struct TextBounds {
+    /// Nested mappings and lists.
     pub levels: usize,
     /// Mappings, lists and scalars.
     pub nodes: usize,
@@ -29,10 +29,10 @@ pub(super) struct Limits {
     pub repeated_bytes: usize,
 }
 
-/// More than any honest manifest holds.
-pub(super) const LIMITS: Limits = Limits { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024 };
+/// More than any real manifest holds.
+pub(super) const TEXT_BOUNDS: TextBounds =
+    TextBounds { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024 };
 
-/// A value and its line.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub value: Value,
@@ -85,7 +85,6 @@ impl Lines {
     }
 }
 
-/// Why a text cannot be read.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub line: Option<u64>,
@@ -96,7 +95,7 @@ pub(super) struct Fault {
 ///
 /// # Errors
 /// The first fault.
-pub(super) fn read(text: &str, above: u64, limits: &Limits) -> Result<Vec<Node>, Fault> {
+pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Vec<Node>, Fault> {
     let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits));
     let mut nodes: Vec<Node> =
         parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text))).map_err(|error| {
@@ -156,7 +155,7 @@ pub(super) fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T 
     })
 }
 
-fn options(text: &str, limits: &Limits) -> Options {
+fn options(text: &str, limits: &TextBounds) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: limits.levels,
@@ -172,10 +171,10 @@ fn options(text: &str, limits: &Limits) -> Options {
     }
 }
 
-fn describe(error: &Error, text: &str, limits: &Limits) -> String {
+fn describe(error: &Error, text: &str, limits: &TextBounds) -> String {
     match error {
-        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} stands twice"),
-        Error::DuplicateMappingKey { key: None, .. } => "a key stands twice".to_owned(),
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("duplicate key {key:?}"),
+        Error::DuplicateMappingKey { key: None, .. } => "duplicate key".to_owned(),
         Error::NullIntoString { .. } => "expected a key, found null".to_owned(),
         Error::NonFiniteFloat { value, .. } => format!("expected a finite number, found {value}"),
         Error::AliasReplayLimitExceeded { .. } => {

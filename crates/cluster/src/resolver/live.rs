@@ -1,7 +1,7 @@
 //! Credential specs, read from the API server for each question.
 //!
 //! Invariants: "missing" is said only where the API server itself says that there is no object of that name; a
-//! missing `CustomResourceDefinition` is a failure, not a missing credential spec. An answer about another object is none.
+//! missing `CustomResourceDefinition` is a failure, not a missing credential spec. An answer about another object is a failure.
 
 use std::sync::Arc;
 
@@ -21,7 +21,6 @@ pub struct Live {
     api: Arc<ApiServer>,
 }
 
-/// What a read brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     Found {
@@ -34,7 +33,6 @@ pub enum Read {
 
 impl Read {
     /// What an admission decision takes from it.
-    #[must_use]
     pub fn fact(self) -> SpecFact {
         match self {
             Self::Found { contents: Some(contents), .. } => SpecFact::Contents(contents),
@@ -71,8 +69,6 @@ impl From<ReadError> for Failure {
 }
 
 impl Live {
-    /// Reads credential specs through `api`.
-    #[must_use]
     pub fn new(api: Arc<ApiServer>) -> Self {
         Self { api }
     }
@@ -102,7 +98,6 @@ impl Live {
 }
 
 /// The path of all credential specs.
-#[must_use]
 pub fn collection() -> String {
     format!("/apis/{GROUP}/{VERSION}/{PLURAL}")
 }
@@ -116,8 +111,7 @@ fn found(name: &SpecName, body: &[u8]) -> Result<Read, ReadError> {
     Ok(Read::Found { resource_version: spec.metadata.resource_version, contents })
 }
 
-/// Whether the API server speaks of the object: for a resource that it does not know, it names no object, and neither
-/// does a proxy that answers 404.
+/// Whether the 404 is about the object: for an unknown resource the API server names no object, and neither does a proxy.
 fn is_about(error: &CallError, name: &SpecName) -> bool {
     let details = error.status().and_then(|status| status.details.as_ref());
     details.is_some_and(|details| details.kind == PLURAL && details.name == name.as_str())

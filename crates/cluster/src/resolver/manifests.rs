@@ -22,7 +22,6 @@ use gmsa_core::{
 /// The older version that the API server serves as well, with the same structure.
 const OLD_VERSION: &str = "v1alpha1";
 
-/// The credential specs of some manifests.
 #[derive(Debug, Default)]
 pub struct CredentialSpecs {
     specs: BTreeMap<SpecName, Spec>,
@@ -38,7 +37,6 @@ struct Spec {
 impl CredentialSpecs {
     /// Takes the credential specs among `documents`; other kinds are skipped. What the API server would refuse, such as an
     /// unknown version, an invalid name or one that another has, is left out, as in a cluster, and reported.
-    #[must_use]
     pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut specs = Self::default();
         let ours = documents.iter().filter(|document| document.group() == GROUP && document.kind() == KIND);
@@ -69,12 +67,10 @@ impl CredentialSpecs {
         }
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.specs.len()
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.specs.is_empty()
     }
@@ -85,7 +81,6 @@ impl CredentialSpecs {
     }
 
     /// What is known about a credential spec.
-    #[must_use]
     pub fn fact(&self, name: &SpecName) -> SpecFact {
         match self.specs.get(name).map(|spec| &spec.contents) {
             Some(Some(contents)) => SpecFact::Contents(Arc::clone(contents)),

@@ -28,8 +28,8 @@ async fn decide_example(webhook: Webhook, file: &str) -> Decision {
         facts.specs.push((name, resolved.fact, resolved.source));
     }
     for name in needs.uses {
-        let verdict = standalone.rbac.may_use(needs.subject.as_ref().unwrap(), &name, deadline).await;
-        facts.uses.push((name, verdict.fact, verdict.source));
+        let answer = standalone.rbac.may_use(needs.subject.as_ref().unwrap(), &name, deadline).await;
+        facts.uses.push((name, answer.fact, answer.source));
     }
     Plan::new(webhook, &review).decide(&facts)
 }

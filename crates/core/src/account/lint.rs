@@ -1,13 +1,13 @@
 //! What makes an account wrong, before a host asks the domain for its password.
 //!
-//! Pure. Invariants: nothing is said about a property that was not printed but that it was not; whatever is quoted is
+//! Pure. Invariants: a property that was not printed is not checked, and is reported as missing; each quoted text is
 //! escaped and cut.
 
 use serde_json::Value;
 
 use super::{Account, ENCRYPTION_TYPES};
 use crate::{
-    credspec::KIND,
+    credspec::{KIND, lint::WRONG_DOMAIN},
     diagnostic::{
         Diagnostic,
         rules::{self, Rule},
@@ -35,9 +35,8 @@ const DISABLED: u64 = 0x2;
 const HOST_COVERS: [&str; 5] = ["cifs", "http", "w3svc", "wins", "www"];
 
 /// Checks an account that has to serve clients under these service principal names.
-#[must_use]
 pub fn account(account: &Account, services: &[String]) -> Vec<Diagnostic> {
-    let mut found = Found { list: Vec::new(), account };
+    let mut found = Findings { list: Vec::new(), account };
     found.incomplete();
     found.name();
     found.class();
@@ -50,7 +49,6 @@ pub fn account(account: &Account, services: &[String]) -> Vec<Diagnostic> {
 }
 
 /// Compares accounts with the credential spec that pods get; `spec` is the whole object.
-#[must_use]
 pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
     let name = text(spec, "/metadata/name");
     let join = |key: &str| text(spec, &format!("/credspec/DomainJoinConfig/{key}"));
@@ -72,7 +70,7 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
             ..Diagnostic::new(&rules::ACCOUNT_DIFFERS, problem)
         }];
     };
-    let mut found = Found { list: Vec::new(), account };
+    let mut found = Findings { list: Vec::new(), account };
     let listed = spec.pointer("/credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts").and_then(Value::as_array);
     let names = listed.into_iter().flatten().map(|entry| text(entry, "/Name"));
     if !names.clone().any(|listed| listed.eq_ignore_ascii_case(&account.sam)) {
@@ -90,26 +88,24 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
             &rules::ACCOUNT_DIFFERS,
             "ObjectGUID",
             problem,
-            NO_TRUST,
+            WRONG_DOMAIN,
             "Guid: (Get-ADDomain).ObjectGUID".to_owned(),
         );
     }
     found.list
 }
 
-const NO_TRUST: &str = "the container starts, but has no trust with the domain: every logon fails";
-
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// What was found on one account.
-struct Found<'a> {
+struct Findings<'a> {
     list: Vec<Diagnostic>,
     account: &'a Account,
 }
 
-impl Found<'_> {
+impl Findings<'_> {
     fn add(
         &mut self,
         rule: &'static Rule,
@@ -243,12 +239,12 @@ impl Found<'_> {
         }
     }
 
-    /// Says where a fact about the account is another than the credential spec's.
+    /// Reports a domain of the account that differs from that of the credential spec.
     fn same(&mut self, field: &str, own: Option<&str>, key: &str, spec: &str, name: &Quoted) {
         let Some(own) = own.filter(|own| !own.eq_ignore_ascii_case(spec)) else { return };
         let problem =
             format!("the domain is {}, and {} in credential spec {name}", Quoted::new(own), Quoted::new(spec));
-        self.add(&rules::ACCOUNT_DIFFERS, field, problem, NO_TRUST, format!("{key}: {own}"));
+        self.add(&rules::ACCOUNT_DIFFERS, field, problem, WRONG_DOMAIN, format!("{key}: {own}"));
     }
 }
 

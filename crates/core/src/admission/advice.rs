@@ -1,12 +1,12 @@
-//! What deserves a warning in a pod that uses GMSA: it will be admitted, but may not get its identity.
+//! Warnings about a pod that uses GMSA: it is admitted, but may not get its identity.
 //!
-//! Warnings, never denials: each of these can be meant.
+//! Warnings, never denials: each of these can be intended.
 
 use super::{
     Review,
     pod::{
         Pod,
-        fields::{self, Found, Unfit},
+        fields::{Occurrence, Unsupported},
     },
     warning::{Warnings, text},
 };
@@ -18,13 +18,12 @@ use crate::diagnostic::{
 /// One warning about a pod.
 #[derive(Clone, Debug)]
 pub struct Advice {
-    /// The rule that is broken.
     pub rule: &'static Rule,
     /// How bad it is: worse than the rule says where the API server refuses the pod.
     pub severity: Severity,
     /// The place in the pod that it is about, as a JSON Pointer (RFC 6901).
     pub pointer: String,
-    /// What to tell the user, short enough for a warning.
+    /// The message, short enough for a warning.
     pub text: String,
 }
 
@@ -43,7 +42,6 @@ pub(super) fn on_pod(review: &Review) -> Vec<String> {
 }
 
 /// The warnings about a pod, or a pod template; none where it does not use GMSA.
-#[must_use]
 pub fn advise(pod: &Pod) -> Vec<Advice> {
     let mut advice = Vec::new();
     if pod.is_linux() || !pod.uses_gmsa() {
@@ -70,19 +68,18 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
 
 /// More warnings, for a workload that is applied or a file that is checked, but not for each creation of a pod.
 /// `replicas` is how many pods there will be, where that is known.
-#[must_use]
-pub fn advise_template(pod: &Pod, unfit: &Unfit, replicas: Option<u64>) -> Vec<Advice> {
+pub fn advise_template(pod: &Pod, unsupported: &Unsupported, replicas: Option<u64>) -> Vec<Advice> {
     if pod.is_linux() || !pod.uses_gmsa() {
         return Vec::new();
     }
     let is_host_process = pod.slots().any(|slot| slot.host_process == Some(true));
-    let matters = |found: &&Found| {
+    let matters = |found: &&Occurrence| {
         let is_of_the_host = is_host_process && found.field.path == "hostNetwork";
         !is_of_the_host && (!found.is_false || (pod.is_windows() && found.field.is_refused))
     };
     let mut advice: Vec<Advice> =
-        unfit.fields.iter().filter(matters).map(|found| linux_only(found, pod.is_windows())).collect();
-    for (kind, index, owner) in &unfit.on_nano_server {
+        unsupported.fields.iter().filter(matters).map(|found| linux_only(found, pod.is_windows())).collect();
+    for (kind, index, owner) in &unsupported.on_nano_server {
         let mut slots = pod.slots();
         let pod_user = slots.next().and_then(|slot| slot.run_as_user);
         let slot = slots.find(|slot| slot.kind == *kind && slot.index == *index);
@@ -98,15 +95,7 @@ pub fn advise_template(pod: &Pod, unfit: &Unfit, replicas: Option<u64>) -> Vec<A
     advice
 }
 
-/// Reads what [`advise_template`] needs to know of a Pod.
-///
-/// # Errors
-/// Where the text is not JSON, or a list is none.
-pub fn unfit(json: &str) -> Result<Unfit, serde_json::Error> {
-    fields::read(json)
-}
-
-fn linux_only(found: &Found, is_windows: bool) -> Advice {
+fn linux_only(found: &Occurrence, is_windows: bool) -> Advice {
     let (place, names) = match &found.container {
         None => ("the pod".to_owned(), Vec::new()),
         Some((kind, name)) => (format!("{kind} {{}}"), vec![name.as_str()]),
@@ -116,7 +105,7 @@ fn linux_only(found: &Found, is_windows: bool) -> Advice {
     let what = if refused {
         format!("{place} sets {}: refused with spec.os.name: windows", field.path)
     } else {
-        format!("{place} sets {}: {}", field.path, field.reason)
+        format!("{place} sets {}: {}", field.path, field.explanation)
     };
     let severity = if refused { Severity::Error } else { rules::LINUX_ONLY.severity };
     Advice { severity, ..Advice::new(&rules::LINUX_ONLY, found.pointer.clone(), &what, &names) }

@@ -1,11 +1,10 @@
 //! Why a request is admitted.
 
-/// Why a request is admitted: a static word for logs, metrics and audit annotations.
+/// Why a request is admitted: the reason in logs, metrics and audit annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AllowReason {
     /// No slot that counts for this request names a credential spec or carries contents.
     NoGmsa,
-    /// The pod is for Linux.
     Linux,
     /// The mutating webhook has nothing to do on this operation.
     NothingToMutate,
@@ -21,7 +20,6 @@ pub enum AllowReason {
     Controlled,
     /// A workload that uses GMSA; the warnings say what will happen to its pods.
     Workload,
-    /// A credential spec is deleted.
     Deletion,
     /// A credential spec without findings.
     Clean,
@@ -31,7 +29,7 @@ pub enum AllowReason {
 
 impl AllowReason {
     words! {
-        /// The word for logs, metrics and audit annotations.
+        /// The reason in logs, metrics and audit annotations.
         as_str, REASONS {
             Self::NoGmsa => "no-gmsa",
             Self::Linux => "linux",

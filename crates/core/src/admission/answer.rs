@@ -52,7 +52,6 @@ impl From<&Denial> for Status {
 
 impl Review {
     /// Writes the answer to this review: the body of the HTTP response.
-    #[must_use]
     pub fn answer(&self, decision: &Decision) -> Vec<u8> {
         let patch = decision.verdict.patch().map(|patch| BASE64_STANDARD.encode(patch.as_bytes()));
         let mut body = Vec::with_capacity(1024 + patch.as_ref().map_or(0, String::len));
@@ -72,8 +71,8 @@ impl Review {
                 patch,
             },
         };
-        // Writing strings and numbers into memory has no error to report. Were there one, the rest is missing: the API server
-        // takes that for no answer, and denies.
+        // Writing strings and numbers into memory has no error to report. If there were one, the rest would be missing, and the
+        // API server would deny the request.
         let _ = serde_json::to_writer(&mut body, &answer);
         body
     }

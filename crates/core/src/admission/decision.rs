@@ -15,13 +15,11 @@ pub enum Verdict {
         /// The contents that could be filled in.
         patch: Option<Patch>,
     },
-    /// The request is refused.
     Denied(Denial),
 }
 
 impl Verdict {
     /// What the answer changes in the object.
-    #[must_use]
     pub fn patch(&self) -> Option<&Patch> {
         match self {
             Self::Allowed(patch) | Self::WouldDeny { patch, .. } => patch.as_ref(),
@@ -33,9 +31,8 @@ impl Verdict {
 /// What the webhook answers, and what it says about it elsewhere.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the request is admitted.
     pub verdict: Verdict,
-    /// Why, as a static word.
+    /// Why: [`AllowReason::as_str`] or [`Denial::reason`].
     pub reason: &'static str,
     /// The credential specs that the decision is about.
     pub specs: Vec<SpecName>,
@@ -49,8 +46,6 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Whether the request is admitted.
-    #[must_use]
     pub fn is_allowed(&self) -> bool {
         !matches!(self.verdict, Verdict::Denied(_))
     }

@@ -59,34 +59,27 @@ impl Source {
 /// What is known about a credential spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecFact {
-    /// It exists and has contents.
     Contents(Arc<Contents>),
-    /// There is no such credential spec.
     Missing,
     /// It exists, but its `credspec` is missing or is not a JSON object.
     Unusable,
-    /// It could not be read.
     Failed(Failure),
 }
 
 /// Whether a subject may use a credential spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UseFact {
-    /// It may.
     Allowed,
-    /// It may not.
     Denied {
         /// The API server's reason, where it gave one.
         reason: Option<String>,
     },
-    /// The check could not be made.
     Failed(Failure),
 }
 
-/// What was found out for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
+/// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// The credential specs.
     pub specs: Vec<(SpecName, SpecFact, Source)>,
     /// Whether the review's subject may use them.
     pub uses: Vec<(SpecName, UseFact, Source)>,
@@ -119,9 +112,7 @@ impl Facts {
             None => Err(Denial::SpecUnreadable { spec: name.clone(), failure: Failure::not_asked() }),
         }
     }
-}
 
-impl Facts {
     pub(super) fn names(&self) -> Vec<SpecName> {
         let mut names = Vec::new();
         let all = self.uses.iter().map(|(name, ..)| name).chain(self.specs.iter().map(|(name, ..)| name));
@@ -133,21 +124,13 @@ impl Facts {
 
     /// The credential specs and where the facts about each come from: `web (use: api, contents: cache), other (use: remembered)`.
     pub(super) fn describe(&self, names: &[SpecName]) -> String {
-        // Room for the longest words and for most names.
-        let mut text = String::with_capacity(names.len() * 64);
-        for name in names {
+        let one = |name: &SpecName| {
             let used = self.uses.iter().find(|(known, ..)| known == name);
-            let read = self.specs.iter().find(|(known, ..)| known == name);
-            let how = [
-                used.map(|(.., source)| ("use: ", source.as_str())),
-                read.map(|(.., source)| ("contents: ", source.as_str())),
-            ];
-            text.extend([if text.is_empty() { "" } else { ", " }, name.as_str(), " ("]);
-            for (position, (what, source)) in how.into_iter().flatten().enumerate() {
-                text.extend([if position > 0 { ", " } else { "" }, what, source]);
-            }
-            text.push(')');
-        }
-        text
+            let used = used.map(|(.., source)| format!("use: {}", source.as_str()));
+            let read = self.spec_source(name).map(|source| format!("contents: {}", source.as_str()));
+            let how: Vec<String> = used.into_iter().chain(read).collect();
+            format!("{name} ({})", how.join(", "))
+        };
+        names.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 }

@@ -3,7 +3,6 @@
 /// Why something could not be found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Whether it took too long.
     pub timed_out: bool,
     /// The cause, for the person who reads the denial.
     pub cause: String,

@@ -2,7 +2,7 @@
 //!
 //! Invariants: only slots with a name and no contents are touched, so a patched pod sent again yields no patch.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::collections::HashSet;
 
 use super::{
     AllowReason, Denial, Enforcement, Facts, Needs, Review,
@@ -14,12 +14,12 @@ use super::{
 };
 use crate::credspec::SpecName;
 
-/// What is to be done for one review.
+/// What to do for one review.
 #[derive(Debug, Default)]
 pub(super) struct Expansion<'p> {
     /// The slots to expand, with the credential specs that they name.
     slots: Vec<(Slot<'p>, SpecName)>,
-    /// What no fact can admit, in the order of the slots.
+    /// The denials that depend on no fact, in the order of the slots.
     refused: Vec<Denial>,
     hostname: bool,
     reason: Option<AllowReason>,
@@ -39,7 +39,7 @@ pub(super) fn plan(review: &Review, random_hostname: bool) -> Result<Expansion<'
         return Ok(Expansion::nothing(AllowReason::NoGmsa));
     }
     bound_names(pod)?;
-    let hostname = random_hostname && on_create && !pod.has_hostname();
+    let hostname = random_hostname && on_create && pod.hostname().is_none();
     let mut expansion = Expansion { hostname, ..Expansion::default() };
     for slot in slots {
         let Some(name) = slot.name else { continue };
@@ -96,7 +96,9 @@ impl Expansion<'_> {
         }
         let mut patch = PatchWriter::default();
         for (slot, name) in &self.slots {
-            let added = facts.contents(name).and_then(|contents| patch.add(&path(slot), contents.text()));
+            // The slot has a name, so its `windowsOptions` is there.
+            let pointer = format!("{}/gmsaCredentialSpec", slot.pointer());
+            let added = facts.contents(name).and_then(|contents| patch.add(&pointer, contents.text()));
             added.or_else(&mut pass)?;
         }
         if let Some(hostname) = facts.hostname.as_deref().filter(|_| self.hostname) {
@@ -104,15 +106,5 @@ impl Expansion<'_> {
         }
         let reason = if self.slots.is_empty() { AllowReason::AlreadyExpanded } else { AllowReason::Expanded };
         Ok(Admitted { reason, patch: patch.finish(), not_enforced })
-    }
-}
-
-/// Where a slot's contents go. The slot has a name, so its `windowsOptions` is there.
-fn path(slot: &Slot<'_>) -> Cow<'static, str> {
-    match slot.kind.field() {
-        None => Cow::Borrowed("/spec/securityContext/windowsOptions/gmsaCredentialSpec"),
-        Some(list) => {
-            Cow::Owned(format!("/spec/{list}/{}/securityContext/windowsOptions/gmsaCredentialSpec", slot.index))
-        }
     }
 }

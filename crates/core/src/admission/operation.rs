@@ -7,15 +7,11 @@ use crate::json::string;
 /// The version of the AdmissionReview API of the request, and so of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiVersion {
-    /// `admission.k8s.io/v1`
     V1,
-    /// `admission.k8s.io/v1beta1`
     V1Beta1,
 }
 
 impl ApiVersion {
-    /// The word in the review.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::V1 => "admission.k8s.io/v1",
@@ -35,19 +31,15 @@ impl<'de> Deserialize<'de> for ApiVersion {
 /// What is being done to the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// The object is created.
     Create,
     /// The object, or a subresource of it, is changed.
     Update,
-    /// The object is deleted.
     Delete,
     /// A connection to a subresource is opened (`pods/exec`).
     Connect,
 }
 
 impl Operation {
-    /// The word in the review.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "CREATE",

@@ -9,8 +9,6 @@ use super::{Denial, MAX_PATCH_BYTES};
 pub struct Patch(Vec<u8>);
 
 impl Patch {
-    /// The patch as JSON text.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

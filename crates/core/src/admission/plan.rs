@@ -28,7 +28,6 @@ enum Steps<'r> {
 
 impl<'r> Plan<'r> {
     /// Plans what `webhook` has to do for `review`. Denials are enforced.
-    #[must_use]
     pub fn new(webhook: Webhook, review: &'r Review) -> Self {
         let steps = match webhook {
             Webhook::Mutate { random_hostname } => Steps::Mutate(mutate::plan(review, random_hostname)),
@@ -46,7 +45,6 @@ impl<'r> Plan<'r> {
     }
 
     /// What must be found out before the review can be decided. Empty where the review itself says enough.
-    #[must_use]
     pub fn needs(&self) -> Needs {
         match &self.steps {
             Steps::Mutate(Ok(expansion)) => expansion.needs(self.enforcement),
@@ -57,7 +55,6 @@ impl<'r> Plan<'r> {
     }
 
     /// Decides the review. A needed fact that is missing from `facts` counts as a failed lookup.
-    #[must_use]
     pub fn decide(&self, facts: &Facts) -> Decision {
         let (outcome, warnings) = match &self.steps {
             Steps::Mutate(expansion) => {
@@ -84,17 +81,17 @@ impl<'r> Plan<'r> {
         let decides_about_pods = matches!(self.steps, Steps::Mutate(_) | Steps::Validate(_));
         let (verdict, not_enforced, reason) = match outcome {
             Err(denial) if !(decides_about_pods && self.enforcement.allows(&denial)) => {
-                let reason = denial.label();
+                let reason = denial.reason();
                 (Verdict::Denied(denial), Vec::new(), reason)
             }
             Err(denial) => {
-                let reason = denial.label();
+                let reason = denial.reason();
                 (Verdict::WouldDeny { denial: denial.clone(), patch: None }, vec![denial], reason)
             }
             Ok(Admitted { reason, patch, not_enforced }) => match not_enforced.first().cloned() {
                 None => (Verdict::Allowed(patch), not_enforced, reason.as_str()),
                 Some(denial) => {
-                    let reason = denial.label();
+                    let reason = denial.reason();
                     (Verdict::WouldDeny { denial, patch }, not_enforced, reason)
                 }
             },

@@ -1,7 +1,14 @@
 //! A Pod, as far as admission cares.
 //!
-//! [`Pod::slots`] is the only walk over the slots: code that lists the kinds of containers anywhere else is wrong. What
-//! always holds: a Pod takes at most as much memory as [`MAX_SLOTS`] slots and the texts in them.
+//! [`Pod::slots`] is the only walk over the slots; [`fields`] walks over the same lists for fields that Windows does not have,
+//! and reads no slot. No other code lists the kinds of containers. Invariants: a Pod takes at most as much memory as
+//! [`MAX_SLOTS`] slots and the texts in them.
+//!
+//! A new kind of slot is an entry in each of these:
+//! - [`SlotKind`], with its `Display` and its [`SlotKind::field`];
+//! - `Spec` and `Spec::lists` in this file, which [`Pod::slots`], [`Pod::has_too_many_slots`] and `Pod::bytes_kept` use;
+//! - `Spec` and `Spec::containers` in `fields/wire.rs`;
+//! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add.
 
 use serde::{Deserialize, Deserializer};
 
@@ -58,6 +65,17 @@ struct Spec {
     ephemeral_containers: Containers,
 }
 
+impl Spec {
+    /// The lists of containers, in the order in which the contract checks their slots.
+    fn lists(&self) -> [(SlotKind, &Containers); 3] {
+        [
+            (SlotKind::Container, &self.containers),
+            (SlotKind::InitContainer, &self.init_containers),
+            (SlotKind::EphemeralContainer, &self.ephemeral_containers),
+        ]
+    }
+}
+
 #[derive(Debug, Deserialize)]
 struct Os {
     name: Option<Text>,
@@ -87,7 +105,6 @@ struct WindowsOptions {
 
 impl SlotKind {
     /// The field of `spec` that lists the slots of this kind; `None` for the pod itself.
-    #[must_use]
     pub fn field(self) -> Option<&'static str> {
         match self {
             Self::Pod => None,
@@ -136,17 +153,13 @@ impl Pod {
     }
 
     /// Whether some slot names a credential spec or carries contents.
-    #[must_use]
     pub fn uses_gmsa(&self) -> bool {
         self.slots().any(|slot| slot.uses_gmsa())
     }
 
     /// Whether the pod has more than [`MAX_SLOTS`] slots. [`Pod::slots`] does not give all of them then.
-    #[must_use]
     pub fn has_too_many_slots(&self) -> bool {
-        let spec = &self.fields.spec;
-        let containers = [&spec.containers, &spec.init_containers, &spec.ephemeral_containers];
-        containers.iter().map(|containers| containers.count).sum::<usize>() >= MAX_SLOTS
+        self.fields.spec.lists().iter().map(|(_, containers)| containers.count).sum::<usize>() >= MAX_SLOTS
     }
 
     /// Every slot of the pod, in the order in which the contract checks them: the pod, then its containers, its init
@@ -154,20 +167,15 @@ impl Pod {
     pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
         let spec = &self.fields.spec;
         let pod = slot(SlotKind::Pod, 0, self.name(), spec.security_context.as_ref());
-        std::iter::once(pod)
-            .chain(walk(SlotKind::Container, &spec.containers))
-            .chain(walk(SlotKind::InitContainer, &spec.init_containers))
-            .chain(walk(SlotKind::EphemeralContainer, &spec.ephemeral_containers))
+        std::iter::once(pod).chain(spec.lists().into_iter().flat_map(|(kind, containers)| walk(kind, containers)))
     }
 
-    /// How many bytes this takes.
     pub(super) fn bytes_kept(&self) -> usize {
         let Fields { metadata, spec } = &self.fields;
         let os = spec.os.as_ref().and_then(|os| os.name.as_ref());
         let texts = [&metadata.name, &metadata.generate_name, &spec.hostname, &spec.hostname_override];
         let texts = texts.into_iter().flatten().chain(&spec.service_account_name).chain(os).map(|text| text.len());
-        let lists = [&spec.containers, &spec.init_containers, &spec.ephemeral_containers];
-        let lists = lists.map(|containers| containers.kept.capacity() * size_of::<Object<Container>>());
+        let lists = spec.lists().map(|(_, containers)| containers.kept.capacity() * size_of::<Object<Container>>());
         let of_slot = |slot: Slot<'_>| {
             let texts = [Some(slot.owner), slot.name, slot.run_as_user, slot.contents.map(PodContents::text)];
             texts.into_iter().flatten().map(str::len).sum::<usize>()
@@ -179,27 +187,23 @@ impl Pod {
     }
 
     /// The pod's name, or where it has none yet its generateName, or nothing.
-    #[must_use]
     pub fn name(&self) -> &str {
         let name = as_str(self.fields.metadata.name.as_ref()).filter(|name| !name.is_empty());
         name.or_else(|| as_str(self.fields.metadata.generate_name.as_ref())).unwrap_or_default()
     }
 
     /// The name of the service account that the pod runs as: `default` where none is set. Not validated.
-    #[must_use]
     pub fn service_account(&self) -> &str {
         as_str(self.fields.spec.service_account_name.as_ref()).filter(|name| !name.is_empty()).unwrap_or("default")
     }
 
     /// Whether the pod says that it is for Linux (`spec.os.name`).
-    #[must_use]
     pub fn is_linux(&self) -> bool {
         self.os() == Some("linux")
     }
 
     /// Whether the pod says that it is for Windows (`spec.os.name`).
-    #[must_use]
-    pub fn is_windows(&self) -> bool {
+    pub(super) fn is_windows(&self) -> bool {
         self.os() == Some("windows")
     }
 
@@ -208,30 +212,33 @@ impl Pod {
     }
 
     /// Whether the pod says in some way that it is for Windows nodes: a preference of the scheduler does not count.
-    #[must_use]
-    pub fn keeps_to_windows(&self) -> bool {
+    pub(super) fn keeps_to_windows(&self) -> bool {
         self.is_windows() || self.placement.on_windows || self.pins_build()
     }
 
     /// Whether the pod says which build of Windows it is for, or leaves that to a runtime class.
-    #[must_use]
     pub fn pins_build(&self) -> bool {
         self.placement.on_a_build || self.placement.by_runtime_class
     }
 
     /// The host name that the pod's author chose for it.
-    #[must_use]
     pub fn hostname(&self) -> Option<&str> {
         let Spec { hostname, hostname_override, .. } = &*self.fields.spec;
         let names = [hostname_override.as_ref(), hostname.as_ref()].map(as_str);
         names.into_iter().flatten().find(|name| !name.is_empty())
     }
+}
 
-    /// Whether the pod's author chose its host name.
-    #[must_use]
-    pub fn has_hostname(&self) -> bool {
-        self.hostname().is_some()
+/// Reads the `spec` of a Pod, as far as `S` knows it.
+fn spec_of<'de, S: Default + Deserialize<'de>>(json: &'de str) -> Result<S, serde_json::Error> {
+    #[derive(Deserialize)]
+    #[serde(bound = "S: Default + Deserialize<'de>")]
+    struct WithSpec<S> {
+        #[serde(default, deserialize_with = "null_is_default")]
+        spec: Object<S>,
     }
+    let Object(WithSpec { spec: Object(spec) }) = serde_json::from_str(json)?;
+    Ok(spec)
 }
 
 fn walk(kind: SlotKind, containers: &Containers) -> impl Iterator<Item = Slot<'_>> {

@@ -1,5 +1,7 @@
 //! What must hold before the slots of a pod are checked. Nothing is looked up for a pod that fails here.
 
+use std::collections::HashSet;
+
 use super::{
     Denial, MAX_SPECS_PER_POD, Review,
     operation::Operation,
@@ -7,7 +9,7 @@ use super::{
 };
 use crate::{credspec::SpecName, quote::Quoted};
 
-/// Denies what neither webhook is made for: another kind, an operation without a new object.
+/// Denies what neither webhook reviews: another kind, an operation without a new object.
 pub(super) fn expect_pod(review: &Review) -> Result<&Pod, Denial> {
     if !review.is_pod() {
         return Err(Denial::UnexpectedKind(Quoted::bare(&review.kind)));
@@ -23,23 +25,10 @@ pub(super) fn expect_pod(review: &Review) -> Result<&Pod, Denial> {
     }
 }
 
-/// Denies a pod that names more credential specs than any honest pod does, before anything is looked up.
+/// Denies a pod that names more than [`MAX_SPECS_PER_POD`] credential specs, before anything is looked up.
 pub(super) fn bound_names(pod: &Pod) -> Result<(), Denial> {
-    let all = || pod.slots().filter_map(|slot| slot.name);
-    // Nearly every pod has so few that duplicates need not be removed.
-    if all().count() <= MAX_SPECS_PER_POD {
-        return Ok(());
-    }
-    let mut names: Vec<&str> = Vec::new();
-    for name in all() {
-        if !names.contains(&name) {
-            if names.len() == MAX_SPECS_PER_POD {
-                return Err(Denial::TooManySpecs);
-            }
-            names.push(name);
-        }
-    }
-    Ok(())
+    let names: HashSet<&str> = pod.slots().filter_map(|slot| slot.name).collect();
+    if names.len() > MAX_SPECS_PER_POD { Err(Denial::TooManySpecs) } else { Ok(()) }
 }
 
 /// The name in a slot as one that a credential spec can have, or the denial.

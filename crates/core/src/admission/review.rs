@@ -31,19 +31,16 @@ pub(super) const CREDENTIAL_SPEC: &str = "GMSACredentialSpec.windows.k8s.io";
 /// The most memory that parsing a body of `body` bytes takes at any moment, beside the body: half of it is the parser's own
 /// copy of a string with escapes, one part the copies that are kept, and the rest what bounded lists and trees of small
 /// values take whatever the body is. What the parsed review keeps is less: at most the body's bytes and 1 MiB.
-#[must_use]
 pub const fn most_bytes_to_parse(body: usize) -> usize {
     body + body / 2 + 4 * 1024 * 1024
 }
 
-/// One request to review.
 #[derive(Debug)]
 pub struct Review {
     /// The API version to answer in.
     pub api_version: ApiVersion,
     /// The request's uid, to be given back.
     pub uid: String,
-    /// What is being done.
     pub operation: Operation,
     /// The object's kind; with its group (`Pod.metrics.k8s.io`) where that is not the core group.
     pub kind: String,
@@ -168,7 +165,6 @@ impl Review {
     }
 
     /// How many bytes the parts of this review take that `/mutate`, `/validate` and `/validate-workload` decide about.
-    #[must_use]
     pub fn bytes_kept(&self) -> usize {
         let texts = [&self.uid, &self.kind, &self.sub_resource, &self.namespace];
         let pods = [self.object.as_ref(), self.old_object.as_ref()];
@@ -178,7 +174,6 @@ impl Review {
     }
 
     /// Whether the review is of a Pod of the core group.
-    #[must_use]
     pub fn is_pod(&self) -> bool {
         self.kind == POD
     }

@@ -19,13 +19,11 @@ pub struct Subject {
 
 impl Subject {
     /// The user name under which the API server knows the service account.
-    #[must_use]
     pub fn user(&self) -> String {
         ["system:serviceaccount:", &self.namespace, ":", &self.service_account].concat()
     }
 
     /// The groups that an access review names: exactly these two.
-    #[must_use]
     pub fn groups(&self) -> [String; 2] {
         ["system:serviceaccounts".to_owned(), ["system:serviceaccounts:", &self.namespace].concat()]
     }

@@ -22,7 +22,7 @@ fn contents(value: &Value) -> SpecFact {
 }
 
 /// A review as text; `decided` parses it, asks what is needed and decides with the facts given.
-fn review(operation: &str, object: &Value, old: &Value) -> Value {
+pub(super) fn review(operation: &str, object: &Value, old: &Value) -> Value {
     json!({
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",

@@ -1,6 +1,6 @@
 //! `/validate`: a new slot is authorised and carries its credential spec's contents; an old one is as it was.
 //!
-//! Invariants: slots are checked in the order in which [`Pod::slots`] gives them, and the first fault decides; a slot
+//! Invariants: slots are checked in the order in which [`Pod::slots`] gives them, and the first denial decides; a slot
 //! is allowed only by a fact that says so.
 
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,7 @@ use crate::{credspec::SpecName, json::MAX_TEXT};
 pub(super) struct Checks<'r> {
     /// Set where there is a slot to check.
     subject: Option<Subject>,
-    /// The slots with a name, up to and including the first that no fact can admit.
+    /// The slots with a name, up to and including the first that is denied whatever the facts are.
     named: Vec<(Slot<'r>, SpecName)>,
     /// The denial that remains if all of `named` pass.
     then: Result<AllowReason, Denial>,

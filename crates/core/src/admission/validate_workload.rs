@@ -1,5 +1,5 @@
-//! `/validate-workload`: what will happen to the pods of a workload, said when the workload is applied rather than when
-//! its pods fail to appear.
+//! `/validate-workload`: warns what will happen to the pods of a workload when the workload is applied, not when its pods
+//! fail to start.
 //!
 //! Invariants: a workload is never refused here, because its pods are checked when they are created; a workload that another
 //! one controls (the ReplicaSet of a Deployment) is skipped, because the owner has its own review.
@@ -71,13 +71,13 @@ pub(super) fn decide(review: &Review, facts: &Facts) -> (AllowReason, Vec<String
     }
     unusable_names(pod, &mut warnings);
     if let Ok(subject) = Subject::of(review, pod) {
-        foresee(pod, &subject, facts, &mut warnings);
+        check_specs(pod, &subject, facts, &mut warnings);
     } else {
         let sentence = "service account name {} is not a lower-case DNS subdomain: the pods will be refused";
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
     let template = review.workload.as_ref();
-    let beside = template.map(|workload| advice::advise_template(pod, workload.unfit(), workload.replicas()));
+    let beside = template.map(|workload| advice::advise_template(pod, workload.unsupported(), workload.replicas()));
     for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {
         warnings.push(advice.rule, &advice.text);
     }
@@ -111,8 +111,8 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
     }
 }
 
-/// What will become of the slots with a name. Each credential spec is checked once, even if many slots name it.
-fn foresee(pod: &Pod, subject: &Subject, facts: &Facts, warnings: &mut Warnings) {
+/// What will happen to the slots with a name. Each credential spec is checked once, even if many slots name it.
+fn check_specs(pod: &Pod, subject: &Subject, facts: &Facts, warnings: &mut Warnings) {
     let mut known: HashMap<SpecName, Option<Expected<'_>>> = HashMap::new();
     for (slot, name) in named(pod) {
         let spec = name.as_str();

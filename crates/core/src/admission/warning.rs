@@ -17,7 +17,6 @@ const MAX_CHARS_KEPT: usize = 256;
 /// The most lines for one request.
 const MAX_LINES: usize = 16;
 
-/// The lines for one request.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
     lines: Vec<String>,

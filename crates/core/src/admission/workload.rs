@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::pod::{
     Pod,
-    fields::{self, Unfit},
+    fields::{self, Unsupported},
 };
 use crate::json::{Flag, Object, fold, null_is_default};
 
@@ -21,7 +21,6 @@ pub const KINDS: [&str; 7] = [
 ];
 
 /// The place of the pod template of a kind, as a JSON Pointer (RFC 6901); `None` for other kinds.
-#[must_use]
 pub fn template_pointer(kind: &str) -> Option<&'static str> {
     match kind {
         "CronJob.batch" => Some("/spec/jobTemplate/spec/template"),
@@ -34,7 +33,7 @@ pub fn template_pointer(kind: &str) -> Option<&'static str> {
 pub struct Workload {
     is_controlled: bool,
     template: Option<Pod>,
-    unfit: Unfit,
+    unsupported: Unsupported,
     replicas: Option<u64>,
 }
 
@@ -100,37 +99,33 @@ impl Workload {
         let template = json.map(Pod::from_json).transpose()?;
         let uses_gmsa = template.as_ref().is_some_and(Pod::uses_gmsa);
         // Advice only: what cannot be read in these fields, the API server refuses.
-        let unfit = json.filter(|_| uses_gmsa).and_then(|json| fields::read(json).ok()).unwrap_or_default();
+        let unsupported = json.filter(|_| uses_gmsa).and_then(|json| fields::read(json).ok()).unwrap_or_default();
         let replicas = spec.replicas.and_then(|number| number.get().parse().ok());
-        Ok(Self { is_controlled, template, unfit, replicas })
+        Ok(Self { is_controlled, template, unsupported, replicas })
     }
 
     /// The template of the pods; none where another object controls the workload.
-    #[must_use]
-    pub fn template(&self) -> Option<&Pod> {
+    pub(super) fn template(&self) -> Option<&Pod> {
         self.template.as_ref()
     }
 
     /// What the pods ask for that is not the same on Windows; nothing where they do not use GMSA.
-    #[must_use]
-    pub fn unfit(&self) -> &Unfit {
-        &self.unfit
+    pub(super) fn unsupported(&self) -> &Unsupported {
+        &self.unsupported
     }
 
     /// How many pods there will be, where the workload says so.
-    #[must_use]
-    pub fn replicas(&self) -> Option<u64> {
+    pub(super) fn replicas(&self) -> Option<u64> {
         self.replicas
     }
 
     /// How many bytes this takes beside itself.
     pub(super) fn bytes_kept(&self) -> usize {
-        self.template.as_ref().map_or(0, Pod::bytes_kept) + self.unfit.bytes_kept()
+        self.template.as_ref().map_or(0, Pod::bytes_kept) + self.unsupported.bytes_kept()
     }
 
     /// Whether another object controls this one.
-    #[must_use]
-    pub fn is_controlled(&self) -> bool {
+    pub(super) fn is_controlled(&self) -> bool {
         self.is_controlled
     }
 }

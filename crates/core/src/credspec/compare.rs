@@ -1,7 +1,7 @@
-//! Whether a pod's contents text says the same as its credential spec: equal as JSON values.
+//! Whether a pod's contents text and its credential spec are equal as JSON values.
 //!
 //! Objects are unordered and white space never matters. A duplicate key, at any level, makes texts unequal,
-//! because another parser may take the other one, and with it another account. An integer that fits an `int64` is compared
+//! because another parser may use the other value, and with it another account. An integer that fits an `int64` is compared
 //! exactly; any other number is what a `float64` holds of it, as for the API server that stored it.
 
 use std::{cell::OnceCell, cmp::Ordering, fmt};
@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{Contents, text};
 
-/// In what way a contents text is not its credential spec's. It never carries a part of either text.
+/// How a contents text differs from its credential spec. It never contains a part of either text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// The text is longer than [`MAX_CONTENTS_BYTES`](super::MAX_CONTENTS_BYTES).
@@ -52,7 +52,6 @@ pub struct Expected<'s> {
 
 impl<'s> Expected<'s> {
     /// What the pods that name the credential spec must carry.
-    #[must_use]
     pub fn new(spec: &'s Contents) -> Self {
         Self { text: spec.text(), value: OnceCell::new() }
     }
@@ -60,7 +59,7 @@ impl<'s> Expected<'s> {
     /// Compares with the text that a pod carries.
     ///
     /// # Errors
-    /// In what way they differ.
+    /// How they differ.
     pub fn compare(&self, pod_text: &str) -> Result<(), Difference> {
         // What the mutating webhook injected comes back unchanged.
         if pod_text == self.text {
@@ -81,7 +80,7 @@ impl<'s> Expected<'s> {
 /// Compares the text that a pod carries with the contents of the credential spec that it names.
 ///
 /// # Errors
-/// In what way they differ.
+/// How they differ.
 pub fn compare(pod_text: &str, spec: &Contents) -> Result<(), Difference> {
     Expected::new(spec).compare(pod_text)
 }

@@ -11,25 +11,27 @@ use serde_json::{Value, json};
 
 use super::{GROUP, KIND, VERSION, plugin::text_of_object};
 
-/// The domain, as `DomainJoinConfig` wants to know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The domain, as `DomainJoinConfig` describes it and `Get-ADDomain` prints it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Domain {
-    /// Its DNS name.
+    #[serde(rename = "DNSRoot")]
     pub dns: String,
     /// The DNS name of its forest's root.
+    #[serde(rename = "Forest")]
     pub forest: String,
-    /// Its NetBIOS name.
+    #[serde(rename = "NetBIOSName")]
     pub netbios: String,
-    /// Its SID.
+    #[serde(rename = "DomainSID", deserialize_with = "sid")]
     pub sid: String,
-    /// Its object GUID, without braces.
+    /// Without braces.
+    #[serde(rename = "ObjectGUID")]
     pub guid: String,
 }
 
 /// An entry of `GroupManagedServiceAccounts`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct Account {
+pub struct ScopedAccount {
     /// The account's SAM name.
     pub name: String,
     /// The domain's DNS or NetBIOS name.
@@ -66,28 +68,22 @@ impl<'de> Deserialize<'de> for Plugin {
     }
 }
 
-/// A credential spec that is to be written.
+/// A credential spec to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
-    /// The object's name.
     pub name: String,
     /// The account that the container logs on with.
     pub account: String,
-    /// The domain.
     pub domain: Domain,
     /// The accounts that the host may fetch.
-    pub accounts: Vec<Account>,
-    /// The plugin, where hosts are not joined to the domain.
+    pub accounts: Vec<ScopedAccount>,
     pub plugin: Option<Plugin>,
 }
 
-/// Why a file is not what it was said to be.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Not the output of `Get-ADDomain | ConvertTo-Json`.
     #[error("not the output of `Get-ADDomain | ConvertTo-Json`")]
     Directory(#[source] serde_json::Error),
-    /// Not a credential spec for Docker.
     #[error("not a credential spec as `New-CredentialSpec` writes one")]
     Docker(#[source] serde_json::Error),
 }
@@ -98,21 +94,7 @@ impl Domain {
     /// # Errors
     /// Where the text is not JSON of that shape.
     pub fn from_directory(json: &str) -> Result<Self, ReadError> {
-        #[derive(Deserialize)]
-        struct Printed {
-            #[serde(rename = "DNSRoot")]
-            dns: String,
-            #[serde(rename = "Forest")]
-            forest: String,
-            #[serde(rename = "NetBIOSName")]
-            netbios: String,
-            #[serde(rename = "DomainSID", deserialize_with = "sid")]
-            sid: String,
-            #[serde(rename = "ObjectGUID")]
-            guid: String,
-        }
-        let Printed { dns, forest, netbios, sid, guid } = serde_json::from_str(json).map_err(ReadError::Directory)?;
-        Ok(Self { dns, forest, netbios, sid, guid })
+        serde_json::from_str(json).map_err(ReadError::Directory)
     }
 }
 
@@ -131,10 +113,9 @@ fn sid<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
 
 impl Draft {
     /// A credential spec for one account of a domain, and others that the host may fetch too.
-    #[must_use]
     pub fn new(name: String, account: String, domain: Domain, additional: &[String], plugin: Option<Plugin>) -> Self {
         let both = |name: &String| {
-            [&domain.dns, &domain.netbios].map(|scope| Account { name: name.clone(), scope: scope.clone() })
+            [&domain.dns, &domain.netbios].map(|scope| ScopedAccount { name: name.clone(), scope: scope.clone() })
         };
         let accounts = std::iter::once(&account).chain(additional).flat_map(both).collect();
         Self { name, account, domain, accounts, plugin }
@@ -164,7 +145,7 @@ impl Draft {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Directory {
-            group_managed_service_accounts: Vec<Account>,
+            group_managed_service_accounts: Vec<ScopedAccount>,
             host_account_config: Option<Plugin>,
         }
         let Written { domain_join_config: join, active_directory_config: directory } =
@@ -185,7 +166,6 @@ impl Draft {
     }
 
     /// The whole object, for the linter.
-    #[must_use]
     pub fn object(&self) -> Value {
         let accounts: Vec<_> =
             self.accounts.iter().map(|account| json!({"Name": account.name, "Scope": account.scope})).collect();
@@ -214,7 +194,6 @@ impl Draft {
     }
 
     /// The manifest: sorted, and each field with a comment on what it is.
-    #[must_use]
     pub fn yaml(&self) -> String {
         let mut yaml = format!(
             "apiVersion: {GROUP}/{VERSION}\nkind: {KIND}\nmetadata:\n  name: {}\n\
@@ -263,9 +242,8 @@ impl Draft {
     }
 }
 
-/// A text as a YAML scalar: plain where no YAML reader could take it for something else, else as a JSON string, which is
-/// a YAML one too.
-#[must_use]
+/// A text as a YAML scalar: plain where every YAML parser reads it as this text, otherwise as a JSON string, which is valid
+/// YAML.
 pub fn scalar(text: &str) -> String {
     const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())

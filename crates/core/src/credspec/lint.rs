@@ -20,46 +20,37 @@ mod accounts;
 mod domain;
 mod plugin;
 
-/// The most findings on one credential spec: enough for any honest mistake, a bound for a hostile object.
+/// The most findings on one credential spec: more than any mistake causes; a bound for hostile objects.
 const MAX_FINDINGS: usize = 64;
 
 /// Checks a whole `GMSACredentialSpec` object. The findings come in the order of the fields that they are about.
-#[must_use]
 pub fn object(object: &Value) -> Vec<Diagnostic> {
-    let mut report = Report::default();
+    let mut findings = Findings::default();
     let Some(object) = object.as_object() else {
-        report.add(Severity::Error, &rules::OBJECT, "", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
-        return report.findings;
+        findings.add(&rules::OBJECT, "", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
+        return findings.0;
     };
-    api_version(&mut report, object);
-    name(&mut report, object.get("metadata"));
-    report.unknown_keys("", object, &["apiVersion", "kind", "metadata", "credspec"]);
+    api_version(&mut findings, object);
+    name(&mut findings, object.get("metadata"));
+    findings.unknown_keys("", object, &["apiVersion", "kind", "metadata", "credspec"]);
     match object.get("credspec") {
         None | Some(Value::Null) => {
-            report.add(Severity::Error, &rules::CREDSPEC, "credspec", "is missing", NOTHING_TO_EXPAND, WRITE_NEW);
+            findings.add(&rules::CREDSPEC, "credspec", "is missing", NOTHING_TO_EXPAND, WRITE_NEW);
         }
-        Some(Value::Object(credspec)) => contents(&mut report, credspec),
+        Some(Value::Object(credspec)) => contents(&mut findings, credspec),
         Some(_) => {
-            report.add(Severity::Error, &rules::CREDSPEC, "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
+            findings.add(&rules::CREDSPEC, "credspec", "is not an object", NOTHING_TO_EXPAND, WRITE_NEW);
         }
     }
-    report.findings
+    findings.0
 }
 
 /// What is wrong with an object whose `credspec` is too large to be read.
-#[must_use]
 pub fn too_large() -> Vec<Diagnostic> {
-    let mut report = Report::default();
+    let mut findings = Findings::default();
     let problem = format!("is longer than {} KiB or holds more than {MAX_VALUES} values", MAX_BYTES / 1024);
-    report.add(
-        Severity::Error,
-        &rules::SIZE,
-        "credspec",
-        problem,
-        NOT_ACCEPTED,
-        "fewer accounts, a shorter PluginInput",
-    );
-    report.findings
+    findings.add(&rules::SIZE, "credspec", problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
+    findings.0
 }
 
 const NOT_ACCEPTED: &str = "the API server refuses every pod that carries it";
@@ -67,21 +58,14 @@ const NOTHING_TO_EXPAND: &str = "pods that name this credential spec are refused
 const WRITE_NEW: &str =
     "kubectl gmsa credspec new --from-ad FILE --account NAME, FILE made by: Get-ADDomain | ConvertTo-Json";
 
-fn api_version(report: &mut Report, object: &Map<String, Value>) {
+fn api_version(findings: &mut Findings, object: &Map<String, Value>) {
     if object.get("apiVersion").and_then(Value::as_str) == Some("windows.k8s.io/v1alpha1") {
         let (problem, why) = ("is deprecated", "a later version of the custom resource may no longer serve it");
-        report.add(
-            Severity::Warning,
-            &rules::API_VERSION,
-            "apiVersion",
-            problem,
-            why,
-            format!("apiVersion: {GROUP}/v1"),
-        );
+        findings.add(&rules::API_VERSION, "apiVersion", problem, why, format!("apiVersion: {GROUP}/v1"));
     }
 }
 
-fn name(report: &mut Report, metadata: Option<&Value>) {
+fn name(findings: &mut Findings, metadata: Option<&Value>) {
     let field = |name| metadata.and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default();
     let name = field("name");
     if is_dns_subdomain(name) || (name.is_empty() && !field("generateName").is_empty()) {
@@ -93,11 +77,10 @@ fn name(report: &mut Report, metadata: Option<&Value>) {
         (format!("{} is not a lower-case DNS subdomain", quote(name)), format!("name: {}", suggest_name(name)))
     };
     let why = "the API server refuses to create an object of this name";
-    report.add(Severity::Error, &rules::NAME, "metadata.name", problem, why, remedy);
+    findings.add(&rules::NAME, "metadata.name", problem, why, remedy);
 }
 
-/// The nearest name that Kubernetes takes: what the generator calls a credential spec after its account.
-#[must_use]
+/// The nearest valid name: the generator names a credential spec after its account.
 pub fn suggest_name(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c.to_ascii_lowercase() } else { '-' };
     let lower: String = name.chars().take(253).map(fit).collect();
@@ -106,29 +89,29 @@ pub fn suggest_name(name: &str) -> String {
     if labels.is_empty() { "gmsa".to_owned() } else { labels.join(".") }
 }
 
-fn contents(report: &mut Report, credspec: &Map<String, Value>) {
+fn contents(findings: &mut Findings, credspec: &Map<String, Value>) {
     const ROOT: &str = "credspec";
     if Contents::of(credspec).text().len() > MAX_CONTENTS_BYTES {
         let problem = format!("is longer than {} KiB when printed as JSON", MAX_CONTENTS_BYTES / 1024);
-        report.add(Severity::Error, &rules::SIZE, ROOT, problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
+        findings.add(&rules::SIZE, ROOT, problem, NOT_ACCEPTED, "fewer accounts, a shorter PluginInput");
     }
-    report.unknown_keys(ROOT, credspec, &["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig"]);
-    cms_plugins(report, credspec.get("CmsPlugins"));
-    let join = report.section("credspec.DomainJoinConfig", credspec.get("DomainJoinConfig"));
-    let join = domain::check(report, join);
-    let directory = report.section("credspec.ActiveDirectoryConfig", credspec.get("ActiveDirectoryConfig"));
+    findings.unknown_keys(ROOT, credspec, &["ActiveDirectoryConfig", "CmsPlugins", "DomainJoinConfig"]);
+    cms_plugins(findings, credspec.get("CmsPlugins"));
+    let join = findings.section("credspec.DomainJoinConfig", credspec.get("DomainJoinConfig"));
+    let join = domain::check(findings, join);
+    let directory = findings.section("credspec.ActiveDirectoryConfig", credspec.get("ActiveDirectoryConfig"));
     if let Some(directory) = directory {
-        report.unknown_keys(
+        findings.unknown_keys(
             "credspec.ActiveDirectoryConfig",
             directory,
             &["GroupManagedServiceAccounts", "HostAccountConfig"],
         );
-        accounts::check(report, directory.get("GroupManagedServiceAccounts"), &join);
-        plugin::check(report, directory.get("HostAccountConfig"));
+        accounts::check(findings, directory.get("GroupManagedServiceAccounts"), &join);
+        plugin::check(findings, directory.get("HostAccountConfig"));
     }
 }
 
-fn cms_plugins(report: &mut Report, plugins: Option<&Value>) {
+fn cms_plugins(findings: &mut Findings, plugins: Option<&Value>) {
     let problem = match plugins {
         None | Some(Value::Null) => "is missing",
         Some(Value::Array(plugins)) if plugins.iter().any(|plugin| plugin == "ActiveDirectory") => return,
@@ -136,27 +119,31 @@ fn cms_plugins(report: &mut Report, plugins: Option<&Value>) {
         Some(_) => "is not a list",
     };
     let why = "Windows ignores the rest of the credential spec and the container starts without the account";
-    report.add(
-        Severity::Error,
-        &rules::CMS_PLUGINS,
-        "credspec.CmsPlugins",
-        problem,
-        why,
-        "CmsPlugins: [ActiveDirectory]",
-    );
+    findings.add(&rules::CMS_PLUGINS, "credspec.CmsPlugins", problem, why, "CmsPlugins: [ActiveDirectory]");
 }
 
 /// The findings so far.
 #[derive(Default)]
-struct Report {
-    findings: Vec<Diagnostic>,
-}
+struct Findings(Vec<Diagnostic>);
 
+pub(crate) const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
 const CANNOT_START: &str = "Windows cannot read the credential spec: the container does not start";
 const PRUNED: &str = "kubectl refuses it, and for other clients the API server drops it silently";
 
-impl Report {
+impl Findings {
     fn add(
+        &mut self,
+        rule: &'static Rule,
+        field: &str,
+        problem: impl Into<String>,
+        consequence: &'static str,
+        remedy: impl Into<String>,
+    ) {
+        self.add_as(rule.severity, rule, field, problem, consequence, remedy);
+    }
+
+    /// Adds a finding that is not as bad as its rule says.
+    fn add_as(
         &mut self,
         severity: Severity,
         rule: &'static Rule,
@@ -165,8 +152,8 @@ impl Report {
         consequence: &'static str,
         remedy: impl Into<String>,
     ) {
-        if self.findings.len() < MAX_FINDINGS {
-            self.findings.push(Diagnostic {
+        if self.0.len() < MAX_FINDINGS {
+            self.0.push(Diagnostic {
                 severity,
                 field: field.to_owned(),
                 consequence: Some(consequence),
@@ -183,7 +170,7 @@ impl Report {
             None | Some(Value::Null) => "is missing",
             Some(_) => "is not an object",
         };
-        self.add(Severity::Error, &rules::SECTION, field, problem, CANNOT_START, WRITE_NEW);
+        self.add(&rules::SECTION, field, problem, CANNOT_START, WRITE_NEW);
         None
     }
 
@@ -202,7 +189,7 @@ impl Report {
             Some(Value::String(_)) => "is empty",
             Some(_) => "is not a string",
         };
-        self.add(Severity::Error, rule, field, problem, consequence, remedy);
+        self.add(rule, field, problem, consequence, remedy);
         None
     }
 
@@ -212,19 +199,12 @@ impl Report {
             let meant = known.iter().find(|known| is_typo(key, known));
             let remedy =
                 meant.map_or_else(|| format!("remove it; known are: {}", known.join(", ")), |k| format!("{k}:"));
-            self.add(
-                Severity::Warning,
-                &rules::UNKNOWN_KEY,
-                &field,
-                "is not a field of a credential spec",
-                PRUNED,
-                remedy,
-            );
+            self.add(&rules::UNKNOWN_KEY, &field, "is not a field of a credential spec", PRUNED, remedy);
         }
     }
 }
 
-/// Whether `key` is `known` in other letters, with one letter more, less, other or two swapped.
+/// Whether `key` is `known` in another case, or with one letter added, removed or changed, or two swapped.
 fn is_typo(key: &str, known: &str) -> bool {
     let (a, b) = (key.to_ascii_lowercase().into_bytes(), known.to_ascii_lowercase().into_bytes());
     let head = a.iter().zip(&b).take_while(|(a, b)| a == b).count();

@@ -17,7 +17,7 @@ use crate::json::Text;
 /// every character in it is an escape of six.
 pub const MAX_BYTES: usize = 6 * MAX_CONTENTS_BYTES + 128 * 1024;
 
-/// The most values in a `credspec` that is read. An honest one has fewer than a hundred.
+/// The most values in a `credspec` that is read. A real one has fewer than a hundred.
 pub const MAX_VALUES: usize = 8192;
 
 /// The most unknown fields of the object that are kept.

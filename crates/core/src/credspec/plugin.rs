@@ -8,7 +8,7 @@ use super::{is_dns_label, is_dns_subdomain};
 
 /// A plugin that is known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownPlugin {
     /// Azure Key Vault: the plugin of AKS (Microsoft: Enable GMSA for your Windows Server nodes on AKS).
     Azure,
     /// AWS Secrets Manager and Systems Manager (AWS: Using gMSAs for Windows containers, domainless).
@@ -20,12 +20,10 @@ pub enum Known {
 /// The key of AWS's input. For Linux containers AWS writes it as `CredentialArn`, in an object.
 const CREDENTIAL_ARN: &str = "credentialArn";
 
-impl Known {
-    /// All of them.
+impl KnownPlugin {
     pub const ALL: [Self; 3] = [Self::Azure, Self::Aws, Self::Rancher];
 
-    /// The word that people type.
-    #[must_use]
+    /// Its name on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Azure => "azure",
@@ -34,8 +32,6 @@ impl Known {
         }
     }
 
-    /// Its `PluginGUID`.
-    #[must_use]
     pub fn guid(self) -> &'static str {
         match self {
             Self::Azure => "{CCC2A336-D7F3-4818-A213-272B7924213E}",
@@ -44,14 +40,11 @@ impl Known {
         }
     }
 
-    /// The plugin of a GUID.
-    #[must_use]
     pub fn of_guid(guid: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.guid().eq_ignore_ascii_case(guid))
     }
 
     /// What its input looks like.
-    #[must_use]
     pub fn form(self) -> &'static str {
         match self {
             Self::Azure => "ObjectId=GUID;SecretUri=https://VAULT.vault.azure.net/secrets/NAME",
@@ -61,7 +54,6 @@ impl Known {
     }
 
     /// What is wrong with an input.
-    #[must_use]
     pub fn fault(self, input: &str) -> Option<&'static str> {
         match self {
             Self::Azure => azure(input),
@@ -73,31 +65,25 @@ impl Known {
 
 /// What a known plugin needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Parts {
-    /// For [`Known::Azure`]
+pub enum InputParts {
     Azure {
         /// The object ID of the managed identity that may read the secret: a GUID.
         object_id: String,
         /// The `https` address of the secret.
         secret_uri: String,
     },
-    /// For [`Known::Aws`]
     Aws {
         /// The ARN of the secret or the parameter.
         credential_arn: String,
     },
-    /// For [`Known::Rancher`]
     Rancher {
         /// The namespace of the account provider.
         namespace: String,
-        /// The Secret in it.
         secret: String,
     },
 }
 
-impl Parts {
-    /// The `PluginInput`.
-    #[must_use]
+impl InputParts {
     pub fn text(&self) -> String {
         match self {
             Self::Azure { object_id, secret_uri } => format!("ObjectId={object_id};SecretUri={secret_uri}"),
@@ -108,9 +94,8 @@ impl Parts {
 }
 
 /// The text of an input that is an object in a file for Amazon ECS, where Kubernetes takes only a text.
-#[must_use]
 pub fn text_of_object(guid: &str, object: Map<String, Value>) -> String {
-    let is_aws = Known::of_guid(guid) == Some(Known::Aws);
+    let is_aws = KnownPlugin::of_guid(guid) == Some(KnownPlugin::Aws);
     let rename = |(key, value): (String, Value)| {
         let known = is_aws && key.eq_ignore_ascii_case(CREDENTIAL_ARN);
         (if known { CREDENTIAL_ARN.to_owned() } else { key }, value)
@@ -189,20 +174,23 @@ mod tests {
     fn what_the_makers_document_is_good() {
         let id = "56d9b66c-d746-4f87-bd26-26760cfdca2e";
         for (known, input) in [
-            (Known::Azure, format!("ObjectId={id};SecretUri=https://my.vault.azure.net/secrets/GMSADomainUserCred")),
-            (Known::Aws, format!(r#"{{"credentialArn": "{SECRET}"}}"#)),
-            (Known::Aws, r#"{"credentialArn": "arn:aws-cn:ssm:cn-north-1:1:parameter/gmsa"}"#.to_owned()),
-            (Known::Rancher, "accounts:user-credentials".to_owned()),
+            (
+                KnownPlugin::Azure,
+                format!("ObjectId={id};SecretUri=https://my.vault.azure.net/secrets/GMSADomainUserCred"),
+            ),
+            (KnownPlugin::Aws, format!(r#"{{"credentialArn": "{SECRET}"}}"#)),
+            (KnownPlugin::Aws, r#"{"credentialArn": "arn:aws-cn:ssm:cn-north-1:1:parameter/gmsa"}"#.to_owned()),
+            (KnownPlugin::Rancher, "accounts:user-credentials".to_owned()),
         ] {
             assert_eq!(known.fault(&input), None, "{input}");
         }
         for (parts, known) in [
             (
-                Parts::Azure { object_id: id.to_owned(), secret_uri: "https://v.example/secrets/n".to_owned() },
-                Known::Azure,
+                InputParts::Azure { object_id: id.to_owned(), secret_uri: "https://v.example/secrets/n".to_owned() },
+                KnownPlugin::Azure,
             ),
-            (Parts::Aws { credential_arn: SECRET.to_owned() }, Known::Aws),
-            (Parts::Rancher { namespace: "a".to_owned(), secret: "b.c".to_owned() }, Known::Rancher),
+            (InputParts::Aws { credential_arn: SECRET.to_owned() }, KnownPlugin::Aws),
+            (InputParts::Rancher { namespace: "a".to_owned(), secret: "b.c".to_owned() }, KnownPlugin::Rancher),
         ] {
             assert_eq!(known.fault(&parts.text()), None, "{parts:?}");
         }
@@ -212,31 +200,31 @@ mod tests {
     fn each_mistake_has_its_own_words() {
         let id = "ObjectId=56d9b66c-d746-4f87-bd26-26760cfdca2e";
         for (known, input, fault) in [
-            (Known::Azure, "SecretUri=https://v/secrets/n", "has no ObjectId="),
-            (Known::Azure, id, "has no SecretUri="),
-            (Known::Azure, "ObjectId=app;SecretUri=https://v/secrets/n", "has an ObjectId that is not a GUID"),
+            (KnownPlugin::Azure, "SecretUri=https://v/secrets/n", "has no ObjectId="),
+            (KnownPlugin::Azure, id, "has no SecretUri="),
+            (KnownPlugin::Azure, "ObjectId=app;SecretUri=https://v/secrets/n", "has an ObjectId that is not a GUID"),
             (
-                Known::Azure,
+                KnownPlugin::Azure,
                 &format!("{id};SecretUri=v/secrets/n"),
                 "has a SecretUri that is not https://VAULT/secrets/NAME",
             ),
             (
-                Known::Azure,
+                KnownPlugin::Azure,
                 &format!("{id};SecretUri=https://v/keys/n"),
                 "has a SecretUri that is not https://VAULT/secrets/NAME",
             ),
-            (Known::Azure, "contoso.com:user:x", "holds something else than ObjectId= and SecretUri="),
-            (Known::Aws, SECRET, "is not a JSON object in a string"),
-            (Known::Aws, "{}", "has no credentialArn"),
-            (Known::Aws, r#"{"credentialArn": 1}"#, "has a credentialArn that is not a string"),
-            (Known::Aws, r#"{"CredentialArn": "x"}"#, "spells credentialArn otherwise than AWS does for Windows"),
+            (KnownPlugin::Azure, "contoso.com:user:x", "holds something else than ObjectId= and SecretUri="),
+            (KnownPlugin::Aws, SECRET, "is not a JSON object in a string"),
+            (KnownPlugin::Aws, "{}", "has no credentialArn"),
+            (KnownPlugin::Aws, r#"{"credentialArn": 1}"#, "has a credentialArn that is not a string"),
+            (KnownPlugin::Aws, r#"{"CredentialArn": "x"}"#, "spells credentialArn otherwise than AWS does for Windows"),
             (
-                Known::Aws,
+                KnownPlugin::Aws,
                 r#"{"credentialArn": "arn:aws:s3:::x"}"#,
                 "has a credentialArn that is not the ARN of a secret or a parameter",
             ),
-            (Known::Rancher, "secret", "is not the name of a namespace and of a Secret, joined by a colon"),
-            (Known::Rancher, "A:b", "is not the name of a namespace and of a Secret, joined by a colon"),
+            (KnownPlugin::Rancher, "secret", "is not the name of a namespace and of a Secret, joined by a colon"),
+            (KnownPlugin::Rancher, "A:b", "is not the name of a namespace and of a Secret, joined by a colon"),
         ] {
             assert_eq!(known.fault(input), Some(fault), "{input}");
         }
@@ -245,7 +233,7 @@ mod tests {
     #[test]
     fn an_object_becomes_a_text() {
         let object = |value: Value| value.as_object().cloned().unwrap();
-        let text = text_of_object(Known::Aws.guid(), object(json!({"CredentialArn": SECRET})));
+        let text = text_of_object(KnownPlugin::Aws.guid(), object(json!({"CredentialArn": SECRET})));
         assert_eq!(text, format!(r#"{{"credentialArn":"{SECRET}"}}"#));
         assert_eq!(text_of_object("{other}", object(json!({"CredentialArn": 1}))), r#"{"CredentialArn":1}"#);
     }

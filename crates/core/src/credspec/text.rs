@@ -1,13 +1,13 @@
 //! The contents text: JSON exactly as Go's `encoding/json` prints a `map[string]interface{}`.
 //!
-//! Pods created by the Go webhook and by this one must carry the same bytes, so this is a protocol, not a taste: keys
+//! Pods created by the Go webhook and by this one must carry the same bytes: keys
 //! sorted by their bytes at every level, no spaces, `<`, `>`, `&`, U+2028 and U+2029 escaped (Go's `HTMLEscape`), numbers
 //! as Go prints an `int64` or a `float64`. `serde_json` agrees in all but the escapes and the numbers.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Number, Value};
 
-/// Prints a JSON object.
-#[must_use]
 pub fn object(map: &Map<String, Value>) -> String {
     let mut out = String::with_capacity(512);
     write_object(&mut out, map);
@@ -15,15 +15,12 @@ pub fn object(map: &Map<String, Value>) -> String {
 }
 
 /// Prints a text as a JSON string, quotes included, with the same escapes.
-#[must_use]
 pub fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8 + 2);
     write_string(&mut out, text);
     out
 }
 
-/// Prints any JSON value.
-#[must_use]
 pub fn value(value: &Value) -> String {
     let mut out = String::new();
     write_value(&mut out, value);
@@ -69,33 +66,16 @@ fn write_object(out: &mut String, map: &Map<String, Value>) {
 }
 
 fn write_string(out: &mut String, text: &str) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    out.push('"');
-    for c in text.chars() {
+    // No escape of serde_json contains one of these characters.
+    for c in Value::from(text).to_string().chars() {
         match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '<' => out.push_str("\\u003c"),
-            '>' => out.push_str("\\u003e"),
-            '&' => out.push_str("\\u0026"),
-            '\u{2028}' => out.push_str("\\u2028"),
-            '\u{2029}' => out.push_str("\\u2029"),
-            '\0'..='\x1f' => {
-                let code = c as usize;
-                out.push_str("\\u00");
-                for nibble in [code >> 4, code & 15] {
-                    out.extend(HEX.get(nibble).map(|digit| char::from(*digit)));
-                }
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                // Writing into a String cannot fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
             _ => out.push(c),
         }
     }
-    out.push('"');
 }
 
 /// Go's client reads an integer that fits `int64` as one and every other number as a `float64`.

@@ -1,10 +1,9 @@
-//! Text from files and clusters, made safe to print: it can neither steer a terminal nor forge a line.
+//! Text from files and clusters, made safe to print: it contains no terminal control and no line break.
 
 use std::{borrow::Cow, fmt::Write as _};
 
 /// The text on one line: control characters, line breaks and characters that are invisible or turn the direction of
 /// writing are escaped.
-#[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(hides) {
         return Cow::Borrowed(text);
@@ -21,13 +20,11 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// The text with its line feeds, each line made safe like [`one_line`].
-#[must_use]
 pub fn lines(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }
 
 /// A JSON text, in which such characters occur only in strings, in ASCII where it would hide something.
-#[must_use]
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -43,7 +40,7 @@ pub fn json(text: &str) -> String {
     out
 }
 
-/// Whether a character is not seen, or changes how others are seen.
+/// Whether a character is invisible, or changes how others are shown.
 fn hides(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -6,16 +6,14 @@ use std::fmt::Write as _;
 
 use super::Severity::{self, Error, Note, Warning};
 
-/// Something that must hold, or is better so.
+/// Something that must or should hold.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Its name in output: lower-case words joined by hyphens. It never changes.
     pub id: &'static str,
-    /// How bad a breach usually is.
     pub severity: Severity,
     /// What is wrong where it is broken: one sentence.
     pub title: &'static str,
-    /// What to do then.
     pub remedy: &'static str,
 }
 
@@ -24,7 +22,6 @@ pub const PAGE: &str = "docs/rules.md";
 
 impl Rule {
     /// The anchor of the rule on [`PAGE`].
-    #[must_use]
     pub fn page(&self) -> String {
         format!("{PAGE}#{}", self.id)
     }
@@ -263,20 +260,16 @@ rules! {
     }
 }
 
-/// The rule of a name.
-#[must_use]
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().flat_map(|(_, rules)| rules.iter()).find(|rule| rule.id == id).copied()
 }
 
 /// The rule of a denial, by the label of the denial.
-#[must_use]
 pub fn of_denial(label: &str) -> &'static Rule {
     find(label).unwrap_or(&NOT_A_POD)
 }
 
 /// The page of all rules, as Markdown.
-#[must_use]
 pub fn page() -> String {
     let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint`, \
          `account lint` and `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \

@@ -1,4 +1,4 @@
-//! The facts that a decision needs, each asked for once in a run.
+//! The facts that a decision needs; each is looked up once in a run.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,24 +10,24 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolver},
 };
 use gmsa_core::{
-    admission::{self, Facts, Needs, SpecFact, Subject, UseFact},
+    admission::{Facts, Needs, Source, SpecFact, Subject, UseFact},
     credspec::SpecName,
 };
 
-/// Where facts come from, and what was found out already.
-pub(super) struct Source {
+/// Looks facts up, and remembers them.
+pub(super) struct FactFinder {
     resolver: Arc<dyn Resolver>,
     authorizer: Arc<dyn Authorizer>,
-    specs: HashMap<SpecName, (SpecFact, admission::Source)>,
-    uses: HashMap<(Subject, SpecName), (UseFact, admission::Source)>,
+    specs: HashMap<SpecName, (SpecFact, Source)>,
+    uses: HashMap<(Subject, SpecName), (UseFact, Source)>,
 }
 
-impl Source {
+impl FactFinder {
     pub(super) fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>) -> Self {
         Self { resolver, authorizer, specs: HashMap::new(), uses: HashMap::new() }
     }
 
-    /// Finds out what is needed. The host name is left to chance by the server, and so is none here.
+    /// Looks up what is needed, except the host name, which the server draws at random.
     pub(super) async fn facts(&mut self, needs: &Needs) -> Facts {
         let mut facts = Facts::default();
         for name in &needs.specs {
@@ -43,7 +43,7 @@ impl Source {
         facts
     }
 
-    async fn spec(&mut self, name: &SpecName) -> (SpecFact, admission::Source) {
+    async fn spec(&mut self, name: &SpecName) -> (SpecFact, Source) {
         if let Some(known) = self.specs.get(name) {
             return known.clone();
         }
@@ -53,13 +53,13 @@ impl Source {
         found
     }
 
-    async fn may_use(&mut self, subject: &Subject, name: &SpecName) -> (UseFact, admission::Source) {
+    async fn may_use(&mut self, subject: &Subject, name: &SpecName) -> (UseFact, Source) {
         let key = (subject.clone(), name.clone());
         if let Some(known) = self.uses.get(&key) {
             return known.clone();
         }
-        let verdict = self.authorizer.may_use(subject, name, Instant::now() + CALL).await;
-        let found = (verdict.fact, verdict.source);
+        let answer = self.authorizer.may_use(subject, name, Instant::now() + CALL).await;
+        let found = (answer.fact, answer.source);
         self.uses.insert(key, found.clone());
         found
     }

@@ -1,6 +1,6 @@
 //! What to do about a denial: a command to run, or the YAML to write.
 
-use crate::grant::Grant;
+use crate::grant::GrantObjects;
 use gmsa_core::{
     admission::{Denial, pod::Slot},
     credspec::{is_dns_subdomain, lint::suggest_name},
@@ -9,12 +9,12 @@ use gmsa_core::{
 /// The fix of a denial of one slot of a pod that runs in `namespace` as `service_account`.
 pub(super) fn fix(denial: &Denial, slot: &Slot<'_>, namespace: &str, service_account: &str) -> Option<String> {
     Some(match denial {
-        // Nothing to paste into a shell where a name is none.
+        // An invalid name is not put into a shell command.
         Denial::NotAuthorized { .. } if !is_dns_subdomain(namespace) || !is_dns_subdomain(service_account) => {
             return None;
         }
         Denial::NotAuthorized { spec, .. } => {
-            let yaml = Grant { spec: spec.as_str(), namespace, service_account }.yaml();
+            let yaml = GrantObjects { spec, namespace, service_account }.yaml();
             format!(
                 "# or: kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{service_account} --apply\n{yaml}"
             )

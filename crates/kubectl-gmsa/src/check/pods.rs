@@ -5,17 +5,17 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{
-    facts::Source,
+    admit::{self, AdmissionError, admit},
+    facts::FactFinder,
     fix,
     surroundings::{Existence, Surroundings},
-    verdict::{self, judge},
 };
 use crate::output::{Place, Report};
 use gmsa_cluster::manifests::Document;
 use gmsa_core::admission::{
     Denial, Review, Webhook,
-    advice::{Advice, advise, advise_template, unfit},
-    pod::{Pod, Slot, SlotRef},
+    advice::{Advice, advise, advise_template},
+    pod::{Pod, Slot, SlotRef, fields},
     workload::template_pointer,
 };
 use gmsa_core::diagnostic::{
@@ -23,8 +23,8 @@ use gmsa_core::diagnostic::{
     rules::{self, Rule},
 };
 
-/// A pod to check, and its place.
-pub(super) struct Subject<'d> {
+/// A pod to check, and its place in the manifests.
+pub(super) struct CheckedPod<'d> {
     document: &'d Document,
     /// The place of the pod in the document, as a JSON Pointer: empty if it is the document.
     at: &'static str,
@@ -33,8 +33,8 @@ pub(super) struct Subject<'d> {
     object: String,
 }
 
-impl<'d> Subject<'d> {
-    /// The pod of a document; `None` where it has none. A workload that another object controls is left to that one.
+impl<'d> CheckedPod<'d> {
+    /// The pod of a document; `None` where it has none, and where another object controls the workload.
     pub(super) fn of(document: &'d Document, namespace: &str) -> Option<Self> {
         let kind = document.kind();
         let group = document.group();
@@ -51,7 +51,7 @@ impl<'d> Subject<'d> {
         let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
         let mut pod = value.pointer(at)?.clone();
         if !is_pod && let Some(pod) = pod.as_object_mut() {
-            // As its controller will call it.
+            // As its controller does.
             pod.insert("metadata".to_owned(), json!({"generateName": format!("{name}-")}));
         }
         default_service_account_name(&mut pod);
@@ -105,64 +105,64 @@ fn dotted(pointer: &str) -> String {
     field
 }
 
-/// Checks a pod. Gives the document as it would be stored, where that is another one.
+/// Checks a pod; returns it as it would be stored.
 pub(super) async fn check(
-    subject: &Subject<'_>,
-    source: &mut Source,
+    checked: &CheckedPod<'_>,
+    finder: &mut FactFinder,
     surroundings: &mut Surroundings,
     report: &mut Report,
 ) -> Option<Value> {
-    match try_check(subject, source, surroundings, report).await {
+    match try_check(checked, finder, surroundings, report).await {
         Ok(stored) => stored,
         Err(error) => {
             let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-            report.add(subject.finding(&rules::NOT_A_POD, "", format!("{error}{cause}")));
+            report.add(checked.finding(&rules::NOT_A_POD, "", format!("{error}{cause}")));
             None
         }
     }
 }
 
 async fn try_check(
-    subject: &Subject<'_>,
-    source: &mut Source,
+    checked: &CheckedPod<'_>,
+    finder: &mut FactFinder,
     surroundings: &mut Surroundings,
     report: &mut Report,
-) -> Result<Option<Value>, verdict::Error> {
-    let body = verdict::review(&subject.namespace, &subject.pod);
-    let review = Review::parse(&body, Webhook::Validate).map_err(verdict::Error::NotAPod)?;
+) -> Result<Option<Value>, AdmissionError> {
+    let body = admit::review(&checked.namespace, &checked.pod);
+    let review = Review::parse(&body, Webhook::Validate).map_err(AdmissionError::NotAPod)?;
     let Some(pod) = &review.object else { return Ok(None) };
     let slots: Vec<Slot<'_>> = pod.slots().filter(|slot| slot.name.is_some() || slot.contents.is_some()).collect();
     if slots.is_empty() && !pod.has_too_many_slots() {
         return Ok(None);
     }
-    let whole = judge(&subject.namespace, subject.pod.clone(), source).await?;
+    let whole = admit(&checked.namespace, checked.pod.clone(), finder).await?;
     let mut refusals = Vec::new();
     for slot in &slots {
-        // A denial names the first fault only: where there are several slots, each is judged as if it were the only one.
+        // A denial names the first fault only: where there are several slots, each is sent through as if it were the only one.
         let denial = match slots.as_slice() {
             [_] => whole.denial.clone(),
-            _ => judge(&subject.namespace, only(pod, slot), source).await?.denial,
+            _ => admit(&checked.namespace, only(pod, slot), finder).await?.denial,
         };
-        explain(subject, pod, slot, denial.as_ref(), report);
+        explain(checked, pod, slot, denial.as_ref(), report);
         refusals.extend(denial);
     }
-    // What is wrong with no slot alone, such as too many names.
+    // A problem of the pod as a whole, such as too many names.
     if let Some(denial) = whole.denial.as_ref().filter(|denial| !refusals.contains(denial)) {
-        report.add(subject.finding(rules::of_denial(denial.label()), "/spec", denial.to_string()));
+        report.add(checked.finding(rules::of_denial(denial.reason()), "/spec", denial.to_string()));
     }
-    // What cannot be read in these fields is a matter of the API server.
-    let unfit = unfit(&subject.pod.to_string()).unwrap_or_default();
-    for advice in advise(pod).into_iter().chain(advise_template(pod, &unfit, subject.replicas())) {
-        report.add(advised(subject, advice));
+    // Of fields that cannot be read, the API server refuses the pod.
+    let unsupported = fields::read(&checked.pod.to_string()).unwrap_or_default();
+    for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.replicas())) {
+        report.add(advised(checked, advice));
     }
-    refers(subject, pod, surroundings, report).await;
+    refers(checked, pod, surroundings, report).await;
     if !pod.is_linux() && !pod.pins_build() {
         let text =
             "no node.kubernetes.io/windows-build selector: where nodes differ in build, the container may not start";
-        let note = subject.finding(&rules::WINDOWS_BUILD, "/spec", text);
+        let note = checked.finding(&rules::WINDOWS_BUILD, "/spec", text);
         report.add(Diagnostic { fix: Some(fix::BUILD.to_owned()), ..note });
     }
-    Ok(subject.at.is_empty().then_some(whole.stored))
+    Ok(checked.at.is_empty().then_some(whole.stored))
 }
 
 /// A pod with the GMSA settings of one slot and no other.
@@ -185,8 +185,8 @@ fn only(pod: &Pod, slot: &Slot<'_>) -> Value {
     json!({"metadata": {"name": pod.name()}, "spec": spec})
 }
 
-/// Says what becomes of one slot.
-fn explain(subject: &Subject<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&Denial>, report: &mut Report) {
+/// Reports the result for one slot.
+fn explain(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&Denial>, report: &mut Report) {
     let field = if slot.name.is_some() && !matches!(denial, Some(Denial::ContentsDiffer { .. })) {
         "gmsaCredentialSpecName"
     } else {
@@ -194,15 +194,15 @@ fn explain(subject: &Subject<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&De
     };
     let pointer = format!("{}/{field}", slot.pointer());
     let result = match denial {
-        Some(denial) => format!("refused, {}: {}", denial.code(), denial.label()),
+        Some(denial) => format!("refused, {}: {}", denial.code(), denial.reason()),
         None if slot.contents.is_some() => "carries its contents already".to_owned(),
         None => "gets its contents".to_owned(),
     };
     report.place(Place {
-        file: Arc::clone(subject.document.file()),
-        line: subject.line(&pointer),
-        object: subject.object.clone(),
-        slot: if subject.at.is_empty() || slot.kind.field().is_some() {
+        file: Arc::clone(checked.document.file()),
+        line: checked.line(&pointer),
+        object: checked.object.clone(),
+        slot: if checked.at.is_empty() || slot.kind.field().is_some() {
             SlotRef::from(slot).to_string()
         } else {
             "pod template".to_owned()
@@ -212,44 +212,44 @@ fn explain(subject: &Subject<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&De
         result,
     });
     if let Some(denial) = denial {
-        let fix = fix::fix(denial, slot, &subject.namespace, pod.service_account());
-        let finding = subject.finding(rules::of_denial(denial.label()), &pointer, denial.to_string());
+        let fix = fix::fix(denial, slot, &checked.namespace, pod.service_account());
+        let finding = checked.finding(rules::of_denial(denial.reason()), &pointer, denial.to_string());
         report.add(Diagnostic { fix, ..finding });
     }
 }
 
-fn advised(subject: &Subject<'_>, advice: Advice) -> Diagnostic {
+fn advised(checked: &CheckedPod<'_>, advice: Advice) -> Diagnostic {
     let fix = match advice.rule.id {
         "linux-node" => Some(fix::WINDOWS.to_owned()),
         "run-as-user" | "nano-server" => Some(r"runAsUserName: NT AUTHORITY\NETWORK SERVICE".to_owned()),
         "linux-only" => Some("remove the field".to_owned()),
         _ => None,
     };
-    let finding = subject.finding(advice.rule, &advice.pointer, advice.text);
+    let finding = checked.finding(advice.rule, &advice.pointer, advice.text);
     Diagnostic { fix, ..finding.with_severity(advice.severity) }
 }
 
 /// What is wrong with the objects that the pod refers to.
-async fn refers(subject: &Subject<'_>, pod: &Pod, surroundings: &mut Surroundings, report: &mut Report) {
-    let (namespace, account) = (&subject.namespace, pod.service_account());
+async fn refers(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surroundings, report: &mut Report) {
+    let (namespace, account) = (&checked.namespace, pod.service_account());
     let existence = surroundings.service_account(namespace, account).await;
     let (place, severity) = match existence {
         Existence::Fine => ("", Severity::Note),
-        // It may come from elsewhere.
+        // Another file may create it.
         Existence::NotInFiles => ("among the manifests", Severity::Warning),
         Existence::NotInCluster => ("in the cluster", Severity::Error),
     };
     if existence != Existence::Fine {
         let text = format!("there is no service account {account:?} in namespace {namespace:?} {place}");
-        let finding = subject.finding(&rules::SERVICE_ACCOUNT_MISSING, "/spec/serviceAccountName", text);
+        let finding = checked.finding(&rules::SERVICE_ACCOUNT_MISSING, "/spec/serviceAccountName", text);
         let fix = format!("kubectl create serviceaccount {account} --namespace {namespace}");
         report.add(finding.with_severity(severity).with_fix(fix));
     }
-    let class = subject.pod.pointer("/spec/runtimeClassName").and_then(Value::as_str).unwrap_or_default();
+    let class = checked.pod.pointer("/spec/runtimeClassName").and_then(Value::as_str).unwrap_or_default();
     let handler = if class.is_empty() { None } else { surroundings.handler(class).await };
     // `runhcs-wcow-hypervisor` is the handler of containerd (containerd: cri, Windows).
     if let Some(handler) = handler.filter(|handler| handler.contains("hypervisor")) {
         let text = format!("runtime class {class:?} isolates containers by Hyper-V (handler {handler:?})");
-        report.add(subject.finding(&rules::HYPER_V, "/spec/runtimeClassName", text));
+        report.add(checked.finding(&rules::HYPER_V, "/spec/runtimeClassName", text));
     }
 }

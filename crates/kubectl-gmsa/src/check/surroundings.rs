@@ -1,6 +1,6 @@
 //! What a pod refers to beside credential specs: its service account and its runtime class, in the manifests or in the cluster.
 //!
-//! Invariants: what may not be read, and what files do not tell, is not reported.
+//! Invariants: what cannot be read, or is unknown from files, is not reported.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,36 +12,32 @@ use gmsa_core::credspec::is_dns_subdomain;
 
 /// Where service accounts and runtime classes are looked up.
 pub(super) enum Surroundings {
-    /// Among manifests.
-    Files(Files),
+    Files(FileObjects),
     /// In the cluster; each object is read once.
     Cluster(Arc<Cluster>, HashMap<String, Option<Value>>),
 }
 
-/// What manifests hold.
 #[derive(Default)]
-pub(super) struct Files {
+pub(super) struct FileObjects {
     /// The service accounts of each namespace.
     accounts: HashMap<String, Vec<String>>,
     /// The handlers of runtime classes.
     handlers: HashMap<String, String>,
 }
 
-/// What is known of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Existence {
     /// It exists, or nothing says otherwise.
     Fine,
     /// The manifests hold others of its kind in its namespace.
     NotInFiles,
-    /// The cluster does not have it.
     NotInCluster,
 }
 
 impl Surroundings {
     /// From manifests; objects without a namespace are in `namespace`.
     pub(super) fn of_files(documents: &[Document], namespace: &str) -> Self {
-        let mut files = Files::default();
+        let mut files = FileObjects::default();
         for document in documents {
             let text = |pointer: &str| document.value().pointer(pointer).and_then(Value::as_str);
             let Some(name) = text("/metadata/name") else { continue };
@@ -59,7 +55,6 @@ impl Surroundings {
         Self::Files(files)
     }
 
-    /// From the cluster.
     pub(super) fn of_cluster(cluster: Arc<Cluster>) -> Self {
         Self::Cluster(cluster, HashMap::new())
     }

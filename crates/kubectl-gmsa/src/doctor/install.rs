@@ -34,7 +34,6 @@ struct Configuration {
     webhooks: Option<Vec<ValidatingWebhook>>,
 }
 
-/// A webhook of a configuration.
 struct Configured {
     mutating: bool,
     /// The configuration's and the webhook's name.
@@ -78,7 +77,7 @@ fn configurations(mutating: bool, webhooks: &[Configured], checks: &mut Vec<Chec
         let text = format!("no {kind} sends pods to a GMSA webhook");
         checks.push(found(CONFIGURATION, &rules::WEBHOOK_MISSING, text));
     }
-    // The webhooks of one installation have different names; those of two have the same.
+    // Within one installation all webhooks have different names, so equal names mean two installations.
     let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for found in &of_pods {
         by_name.entry(&found.webhook.name).or_default().push(&found.name);
@@ -115,7 +114,7 @@ async fn custom_resource(cluster: &Cluster) -> Check {
     }
 }
 
-/// Every webhook for GMSA: this chart and the one that it replaces have that in their names.
+/// Every webhook for GMSA, by its name: that of this chart and of the one that it replaces contain `gmsa`.
 async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
     let mut found = Vec::new();
     for (mutating, kind) in [(true, "mutatingwebhookconfigurations"), (false, "validatingwebhookconfigurations")] {

@@ -2,8 +2,6 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use anyhow::{Context as _, bail};
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::{
@@ -11,10 +9,13 @@ use super::{
     usage::{ClusterPod, Slots},
 };
 use crate::connect::{CALL, Cluster};
-use gmsa_cluster::authorizer::{Authorizer as _, access_review::AccessReviews};
+use gmsa_cluster::{
+    authorizer::{Authorizer as _, access_review::AccessReviews},
+    resolver::live::collection,
+};
 use gmsa_core::{
     admission::{Subject, UseFact, advice::advise, pod::Pod},
-    credspec::{Contents, CredentialSpec, GROUP, PLURAL, SpecName, VERSION, is_dns_subdomain},
+    credspec::{Contents, CredentialSpec, SpecName},
     diagnostic::{Check, Diagnostic, rules},
 };
 
@@ -24,28 +25,21 @@ const PERMISSION: &str = "permission";
 const NODE: &str = "node";
 const NEXT: &str = "in the pod";
 
-/// Explains a pod, `NAMESPACE/NAME`.
 pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Vec<Check>> {
-    let (namespace, name) = pod.split_once('/').unwrap_or((&cluster.namespace, pod));
-    if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
-        bail!("{pod:?} is not NAMESPACE/NAME of a pod");
-    }
-    let json: Option<Box<RawValue>> = cluster.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
-    let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
-    let pod = ClusterPod::read(&json).context("the pod cannot be parsed")?;
+    let (namespace, name, pod) = ClusterPod::find(cluster, pod).await?;
     let mut names: Vec<SpecName> =
         pod.admission.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)).collect();
     names.sort();
     names.dedup();
     let (mut checks, mut specs) = (Vec::new(), Vec::new());
     for name in &names {
-        let spec: Option<CredentialSpec> = cluster.find(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}/{name}")).await?;
+        let spec: Option<CredentialSpec> = cluster.find(&format!("{}/{name}", collection())).await?;
         if spec.is_none() {
             let missing = Diagnostic::new(&rules::SPEC_MISSING, format!("{name} does not exist"));
             checks.push(Check::found(SPEC, missing.with_fix(format!("kubectl gmsa credspec new {name}"))));
         }
         specs.extend(spec.map(|spec| (name, spec)));
-        checks.push(permission(cluster, namespace, &pod.admission, name).await);
+        checks.push(permission(cluster, &namespace, &pod.admission, name).await);
     }
     let contents = specs.iter().filter_map(|(name, spec)| Some((name.to_string(), spec.contents()?))).collect();
     checks.insert(0, admitted(&pod.admission, &contents));
@@ -65,7 +59,7 @@ fn admitted(pod: &Pod, contents: &HashMap<String, Contents>) -> Check {
         Slots::UpToDate => Check::pass(ADMISSION, "the pod carries the contents of its credential spec"),
         Slots::WithoutContents => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
-            let fix = "delete it: its controller makes a new one; then run doctor without --pod";
+            let fix = "delete it: its controller creates a new one; then run doctor without --pod";
             Check::found(ADMISSION, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix))
         }
         Slots::Outdated => {

@@ -65,14 +65,14 @@ fn is_ready(endpoint: &Endpoint) -> bool {
     endpoint.conditions.as_ref().and_then(|is| is.ready) != Some(false)
 }
 
-/// The versions that the replicas run, sorted, each once: a rollout has two. A replica that may not be asked, or gives no answer,
-/// has the version of its image's tag.
+/// The versions that the replicas run, sorted, each once: a rollout has two. For a replica whose metrics cannot
+/// be read, it is the tag of its image.
 pub(crate) async fn versions(cluster: &Cluster, service: &ServiceReference) -> anyhow::Result<BTreeSet<String>> {
     let endpoints = endpoints(cluster, service).await?;
     let mut found = BTreeSet::new();
     for endpoint in endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
         let Some(name) = endpoint.target_ref.as_ref().and_then(|pod| pod.name.as_deref()) else { continue };
-        // It may have ended in the meantime.
+        // It may have been deleted meanwhile.
         let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
         let Some(pod) = cluster.find::<Pod>(&path).await? else { continue };
         let metrics = metrics(cluster, &service.namespace, name, &pod).await;
@@ -87,7 +87,7 @@ fn built(metrics: &str) -> Option<String> {
     Some(labels.split_once("version=\"")?.1.split_once('"')?.0.to_owned())
 }
 
-/// The tag of the image; a digest says no version.
+/// The tag of the image; a digest contains no version.
 fn tag(pod: &Pod) -> Option<String> {
     let image = image(pod)?.split('@').next()?;
     let (_, tag) = image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
@@ -107,13 +107,12 @@ async fn replica(cluster: &Cluster, namespace: &str, name: &str, pod: &Pod, chec
     checks.push(permissions(cluster, namespace, account).await);
 }
 
-/// The certificate that a replica serves, as its admin port says. Whether the certificate is trusted now, the API server's own call
-/// shows.
+/// The certificate that a replica serves, from its metrics. Whether it is trusted, the dry run shows.
 async fn served(cluster: &Cluster, namespace: &str, name: &str, pod: &Pod) -> Option<Check> {
     certificate::served(name, &metrics(cluster, namespace, name, pod).await?)
 }
 
-/// The metrics of a replica. Nothing where the user may not ask it (`pods/proxy`) or the API server does not reach it.
+/// The metrics of a replica. `None` where the user may not (`pods/proxy`) or the API server does not reach it.
 async fn metrics(cluster: &Cluster, namespace: &str, name: &str, pod: &Pod) -> Option<String> {
     let ports =
         pod.spec.iter().flat_map(|spec| &spec.containers).flat_map(|container| container.ports.iter().flatten());

@@ -1,16 +1,18 @@
-//! What uses the webhook: the credential specs, and the pods that name one.
+//! The credential specs, and the pods that name one.
 
 use std::collections::HashMap;
 
+use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1;
 use serde::Deserialize as _;
 use serde_json::{Value, value::RawValue};
 
 use super::{found, not_checked, some};
 use crate::connect::{Cluster, is_missing};
+use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::pod::{Pod, Slot},
-    credspec::{Contents, CredentialSpec, GROUP, PLURAL, VERSION, lint},
+    credspec::{Contents, CredentialSpec, is_dns_subdomain, lint},
     diagnostic::{Check, Diagnostic, rules},
 };
 
@@ -19,7 +21,7 @@ const PODS: &str = "pods";
 
 /// Adds the checks. `excluded` are the namespaces that the webhook does not review.
 pub(super) async fn look(cluster: &Cluster, excluded: &[String], checks: &mut Vec<Check>) {
-    let objects: Vec<Value> = match cluster.list(&format!("/apis/{GROUP}/{VERSION}/{PLURAL}")).await {
+    let objects: Vec<Value> = match cluster.list(&collection()).await {
         Ok(objects) => {
             linted(&objects, checks);
             objects
@@ -28,15 +30,16 @@ pub(super) async fn look(cluster: &Cluster, excluded: &[String], checks: &mut Ve
         Err(error) if is_missing(&error) => Vec::new(),
         Err(error) => return checks.push(not_checked(SPECS, &error)),
     };
-    let contents: HashMap<String, Contents> = objects
-        .iter()
-        .filter_map(|object| CredentialSpec::deserialize(object).ok())
-        .filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?)))
-        .collect();
+    let contents = by_name(objects.iter().filter_map(|object| CredentialSpec::deserialize(object).ok()));
     match cluster.list("/api/v1/pods").await {
         Ok(pods) => used(&pods, &contents, excluded, checks),
         Err(error) => checks.push(not_checked(PODS, &error)),
     }
+}
+
+/// The contents of credential specs, by name.
+pub(crate) fn by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> HashMap<String, Contents> {
+    specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect()
 }
 
 fn linted(objects: &[Value], checks: &mut Vec<Check>) {
@@ -60,6 +63,18 @@ pub(crate) struct ClusterPod {
 }
 
 impl ClusterPod {
+    /// Reads the pod that the user named as `NAMESPACE/NAME`, or `NAME` in the namespace of the context.
+    pub(crate) async fn find(cluster: &Cluster, named: &str) -> anyhow::Result<(String, String, Self)> {
+        let (namespace, name) = named.split_once('/').unwrap_or((&cluster.namespace, named));
+        if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
+            bail!("{named:?} is not NAMESPACE/NAME of a pod");
+        }
+        let json: Option<Box<RawValue>> = cluster.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
+        let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
+        let pod = Self::read(&json).context("the pod cannot be parsed")?;
+        Ok((namespace.to_owned(), name.to_owned(), pod))
+    }
+
     pub(crate) fn read(json: &RawValue) -> Result<Self, serde_json::Error> {
         Ok(Self { admission: Pod::from_json(json.get())?, object: serde_json::from_str(json.get())? })
     }
@@ -120,7 +135,7 @@ fn used(pods: &[Box<RawValue>], contents: &HashMap<String, Contents>, excluded: 
     if !without_contents.is_empty() {
         let (count, names) = (without_contents.len(), some(&without_contents));
         let text = format!("{count} name a credential spec and carry no contents: {names}");
-        let fix = "they have no identity: delete them, their controllers make new ones";
+        let fix = "they have no identity: delete them, their controllers create new ones";
         checks.push(Check::found(PODS, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix)));
     }
     if !outdated.is_empty() {
@@ -136,8 +151,8 @@ fn used(pods: &[Box<RawValue>], contents: &HashMap<String, Contents>, excluded: 
     if without_contents.is_empty() && outdated.is_empty() {
         let text = match up_to_date {
             0 => "none uses GMSA yet".to_owned(),
-            1 => "1 uses GMSA, as its credential spec is now".to_owned(),
-            count => format!("{count} use GMSA, all as their credential specs are now"),
+            1 => "1 uses GMSA, with up-to-date contents".to_owned(),
+            count => format!("{count} use GMSA, all with up-to-date contents"),
         };
         checks.push(Check::pass(PODS, text));
     }

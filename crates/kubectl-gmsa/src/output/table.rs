@@ -7,7 +7,7 @@ use gmsa_core::diagnostic::{
     printable::{lines, one_line},
 };
 
-use super::{Place, Style, file, left_out};
+use super::{Place, Style, aligned, file, left_out};
 
 pub(super) fn render(rows: &[Place], findings: &[Diagnostic], summary: &str, style: Style) -> String {
     let mut out = String::new();
@@ -42,19 +42,14 @@ fn places(out: &mut String, places: &[Place], style: Style) {
             .map(|cell| one_line(cell).into_owned())
     };
     let head = ["OBJECT", "SLOT", "CREDENTIAL SPEC"].map(str::to_owned);
-    let rows: Vec<[String; 3]> = places.iter().map(row).collect();
-    let width = |column: usize| {
-        std::iter::once(&head).chain(&rows).filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    let rows: Vec<[String; 3]> = std::iter::once(head).chain(places.iter().map(row)).collect();
+    let result = |place: &Place| {
+        let text = one_line(&place.result);
+        if place.admitted { style.good(&text) } else { style.level(Severity::Error, &text) }
     };
-    let widths: Vec<usize> = (0..3).map(|column| width(column).unwrap_or_default()).collect();
-    let mut write = |cells: &[String; 3], result: &str, paint: &dyn Fn(&str) -> String| {
-        let cells: Vec<String> = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        line(out, &format!("{}  {}", cells.join("  "), paint(result)));
-    };
-    write(&head, "RESULT", &|text| style.bold(text));
-    for (place, row) in places.iter().zip(&rows) {
-        let paint = |text: &str| if place.admitted { style.good(text) } else { style.level(Severity::Error, text) };
-        write(row, &one_line(&place.result), &paint);
+    let results = std::iter::once(style.bold("RESULT")).chain(places.iter().map(result));
+    for (cells, result) in aligned(rows.iter()).iter().zip(results) {
+        line(out, &format!("{cells}  {result}"));
     }
 }
 

@@ -1,17 +1,17 @@
-//! What a command answered, as far as it is the same in every language of Windows: numbers and identifiers.
+//! The numbers and identifiers in the output of a command: they are the same in every language of Windows.
 //!
 //! `nltest` prints `Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE`, the code in both bases; `klist` prints
 //! `0xc000018b/-1073741429`, the code as an unsigned and as a signed number. The words around them are translated, and in the
 //! code page of the container.
 
 /// How a command ended, and what it printed. It is never shown.
-pub(super) struct Answer {
+pub(super) struct CommandOutput {
     pub exit: i64,
     pub printed: String,
 }
 
-impl Answer {
-    /// The first status code that is no success: of `nltest` a Win32 code, of `klist` an NTSTATUS, otherwise the exit code.
+impl CommandOutput {
+    /// The first status code that is not a success: of `nltest` a Win32 code, of `klist` an NTSTATUS, otherwise the exit code.
     pub(super) fn failure(&self) -> Option<u32> {
         let codes: Vec<u32> = self.codes().collect();
         let of_exit = || u32::try_from(self.exit & 0xffff_ffff).ok().filter(|code| *code != 0);
@@ -39,7 +39,6 @@ impl Answer {
         of_nltest.into_iter().chain(of_klist)
     }
 
-    /// The first security identifier.
     pub(super) fn sid(&self) -> Option<&str> {
         let is_part = |c: char| c.is_ascii_digit() || c == '-' || c == 'S';
         self.printed.split(|c: char| !is_part(c)).find(|word| word.starts_with("S-1-"))
@@ -69,8 +68,8 @@ fn both(word: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn answer(exit: i64, printed: &str) -> Answer {
-        Answer { exit, printed: printed.to_owned() }
+    fn answer(exit: i64, printed: &str) -> CommandOutput {
+        CommandOutput { exit, printed: printed.to_owned() }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One command in a container, by the API server's `exec`.
 //!
-//! Invariants: a command is run without a shell; it ends by its time limit for us; of what it prints a bounded part is read.
+//! Invariants: a command is run without a shell; waiting for it ends at its time limit; of its output a bounded part is read.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::Answer;
+use super::CommandOutput;
 use gmsa_core::{
     diagnostic::{Diagnostic, rules},
     quote::Quoted,
@@ -24,46 +24,37 @@ use gmsa_core::{
 /// The most bytes of an output that are read: what `nltest` and `klist` print is far shorter.
 const MAX_OUTPUT: u64 = 64 * 1024;
 
-/// Where commands run.
 pub(super) struct Executor {
     /// Speaks HTTP/1.1, which a connection needs to become a web socket.
     pub client: kube::Client,
     pub namespace: String,
     pub pod: String,
     pub container: String,
-    /// How long a command may take.
     pub limit: Duration,
 }
 
-/// How a command ended.
-pub(super) enum Outcome {
-    /// It ended by itself.
-    Answer(Answer),
+pub(super) enum Execution {
+    Ended(CommandOutput),
     /// It did not begin: the image does not have it, or it may not be run.
     NotStarted(String),
-    /// It did not end in time.
     TimedOut,
     /// The API server runs no command there.
     Refused(Box<Diagnostic>),
 }
 
 impl Executor {
-    /// Runs a command.
-    ///
-    /// # Errors
-    /// Where the connection broke.
-    pub(super) async fn run(&self, command: &[String]) -> anyhow::Result<Outcome> {
-        let Ok(answered) = timeout(self.limit, self.exec(command)).await else { return Ok(Outcome::TimedOut) };
+    pub(super) async fn run(&self, command: &[String]) -> anyhow::Result<Execution> {
+        let Ok(answered) = timeout(self.limit, self.exec(command)).await else { return Ok(Execution::TimedOut) };
         answered
     }
 
-    async fn exec(&self, command: &[String]) -> anyhow::Result<Outcome> {
+    async fn exec(&self, command: &[String]) -> anyhow::Result<Execution> {
         let pods: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let attach = AttachParams::default().container(&self.container).stdin(false).stdout(true).stderr(true);
         let mut process = match pods.exec(&self.pod, command, &attach).await {
             Ok(process) => process,
             Err(Error::Api(status)) => {
-                return Ok(Outcome::Refused(Box::new(self.refused(status.code, &status.message))));
+                return Ok(Execution::Refused(Box::new(self.refused(status.code, &status.message))));
             }
             Err(error) => return Err(error).context("the API server does not let commands run in the container"),
         };
@@ -73,10 +64,12 @@ impl Executor {
         let printed = format!("{stdout}\n{stderr}");
         Ok(match status {
             None => anyhow::bail!("the connection to the container broke off"),
-            Some(status) if status.status.as_deref() == Some("Success") => Outcome::Answer(Answer { exit: 0, printed }),
+            Some(status) if status.status.as_deref() == Some("Success") => {
+                Execution::Ended(CommandOutput { exit: 0, printed })
+            }
             Some(status) => match exit_code(&status) {
-                Some(exit) => Outcome::Answer(Answer { exit, printed }),
-                None => Outcome::NotStarted(Quoted::bare(&status.message.unwrap_or_default()).to_string()),
+                Some(exit) => Execution::Ended(CommandOutput { exit, printed }),
+                None => Execution::NotStarted(Quoted::bare(&status.message.unwrap_or_default()).to_string()),
             },
         })
     }
@@ -88,7 +81,7 @@ impl Executor {
         match code {
             // Which of the two verbs is checked depends on the version of the API server.
             403 => found.with_fix(format!(
-                "create pods/exec is the right that is needed: kubectl create role gmsa-verify --namespace {namespace} \
+                "the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace {namespace} \
                  --verb=create,get --resource=pods/exec, then bind it"
             )),
             _ => found,
@@ -103,7 +96,7 @@ async fn status(process: &mut AttachedProcess) -> Option<Status> {
     }
 }
 
-/// Reads a stream, of which as much as matters is kept; what is not ASCII, the languages differ in.
+/// Reads a stream and keeps a bounded part. Bytes that are not UTF-8 are in translated text, which does not matter.
 async fn text(stream: Option<impl AsyncRead + Unpin>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {

@@ -1,12 +1,12 @@
-//! The commands, in the order in which each depends on the one before, and what their answers mean.
+//! The commands, each of which depends on the one before, and what their answers mean.
 
-use super::{Answer, Identity, cause};
+use super::{CommandOutput, Identity, cause};
 use gmsa_core::diagnostic::{
     Check, Diagnostic,
     rules::{self, Rule},
 };
 
-/// One question to the container.
+/// One check in the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// As whom commands run in it.
@@ -29,7 +29,7 @@ pub(super) enum Step {
 
 /// The user of a process in the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum User {
+pub(super) enum ProcessUser {
     /// SYSTEM or NETWORK SERVICE, which act as the account on the network.
     ActsAsAccount,
     /// `ContainerAdministrator`, which may look into the logon session of SYSTEM.
@@ -38,9 +38,9 @@ pub(super) enum User {
     Other,
 }
 
-impl User {
+impl ProcessUser {
     /// The SIDs are those of Microsoft's page on securing Windows containers, and the well-known ones ([MS-DTYP] 2.4.2.4).
-    pub(super) fn of(answer: &Answer) -> Self {
+    pub(super) fn of(answer: &CommandOutput) -> Self {
         match answer.sid() {
             Some("S-1-5-18" | "S-1-5-20") => Self::ActsAsAccount,
             Some("S-1-5-93-2-1") => Self::Administrator,
@@ -76,14 +76,14 @@ impl Step {
     }
 
     /// The command; `None` where this user's answer would say nothing of the account.
-    pub(super) fn command(self, identity: &Identity, user: User, service: Option<&str>) -> Option<Vec<String>> {
+    pub(super) fn command(self, identity: &Identity, user: ProcessUser, service: Option<&str>) -> Option<Vec<String>> {
         let Identity { domain, account } = identity;
         let record = format!("_ldap._tcp.dc._msdcs.{domain}.");
         let ticket = |of: &str| match user {
-            User::ActsAsAccount => Some(vec!["klist".to_owned(), "get".to_owned(), of.to_owned()]),
+            ProcessUser::ActsAsAccount => Some(vec!["klist".to_owned(), "get".to_owned(), of.to_owned()]),
             // The logon session of SYSTEM.
-            User::Administrator => Some(["klist", "-li", "0x3e7", "get", of].map(str::to_owned).to_vec()),
-            User::Other => None,
+            ProcessUser::Administrator => Some(["klist", "-li", "0x3e7", "get", of].map(str::to_owned).to_vec()),
+            ProcessUser::Other => None,
         };
         let words: Vec<&str> = match self {
             Self::User => vec!["whoami", "/user"],
@@ -98,8 +98,7 @@ impl Step {
         Some(words.into_iter().map(str::to_owned).collect())
     }
 
-    /// What an answer means.
-    pub(super) fn check(self, answer: &Answer, identity: &Identity, command: &[String]) -> Check {
+    pub(super) fn check(self, answer: &CommandOutput, identity: &Identity, command: &[String]) -> Check {
         let Identity { domain, account } = identity;
         let about = self.about();
         let found = |rule: &'static Rule, text: String| Check::found(about, Diagnostic::new(rule, text));
@@ -138,7 +137,7 @@ impl Step {
         matches!(self, Self::SecureChannel | Self::Trust)
     }
 
-    fn user(self, answer: &Answer) -> Check {
+    fn user(self, answer: &CommandOutput) -> Check {
         let about = self.about();
         let name = match answer.sid() {
             None => {
@@ -194,7 +193,10 @@ fn remedy(rule: &Rule, identity: &Identity, command: &[String]) -> Option<String
             )
         }
         "principal-unknown" => {
-            format!("setspn -Q {}: register it, once only (setspn -X lists doubles)", command.last().unwrap_or(account))
+            format!(
+                "setspn -Q {}: register it, only once (setspn -X lists duplicates)",
+                command.last().unwrap_or(account)
+            )
         }
         "ticket-encryption" => format!("Set-ADServiceAccount {account} -KerberosEncryptionType AES128,AES256"),
         _ => return None,

@@ -59,7 +59,7 @@ async fn check_looks_up_what_a_pod_refers_to() {
             r#""warning" "hyper-v": "runtime class \"isolated\" isolates containers by Hyper-V (handler \"runhcs-wcow-hypervisor\")""#,
         ]
     );
-    // Who may not read them hears nothing of them.
+    // A user who may not read them gets no findings about them.
     api.fault(Verb::Get, "/serviceaccounts/", 1, Fault::forbidden());
     api.fault(Verb::Get, "/runtimeclasses/", 1, Fault::forbidden());
     assert_eq!(findings(&run(&api, &check).await), [""; 0]);
@@ -159,7 +159,7 @@ async fn what_is_revoked_is_deleted_and_what_is_left_is_said() {
     let other = ["grant", "--credspec", "webapp1", "--serviceaccount", "shop:a-pi", "--revoke", "--apply"];
     let output = run(&api, &other).await;
     let refused =
-        "error: rolebinding/gmsa-use-webapp1-a-pi in shop is not of this grant alone: edit or delete it with kubectl\n";
+        "error: rolebinding/gmsa-use-webapp1-a-pi in shop grants something else: edit or delete it with kubectl\n";
     assert_eq!((text(&output.stderr), output.status.code()), (refused, Some(2)));
     assert_eq!(api.count(Verb::Delete, "gmsa-use-webapp1-a-pi"), 0);
 }
@@ -191,10 +191,7 @@ async fn without_a_cluster_it_says_why() {
     assert!(text(&output.stderr).starts_with("error: the API server cannot be reached: "), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
     let output = run(&api, &["--context", "none", "doctor"]).await;
-    assert_eq!(
-        text(&output.stderr),
-        "error: the kubeconfig does not lead to a cluster: failed to load current context: none\n"
-    );
+    assert_eq!(text(&output.stderr), "error: cannot use the kubeconfig: failed to load current context: none\n");
     let output = run(&api, &["doctor", "--pod", "a/b/c"]).await;
     assert_eq!(text(&output.stderr), "error: \"a/b/c\" is not NAMESPACE/NAME of a pod\n");
     let folder = tempfile::tempdir().unwrap();
@@ -237,7 +234,7 @@ async fn version_is_that_of_the_plugin_and_of_the_running_webhook() {
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
     let folder = tempfile::tempdir().unwrap();
     let output = program(folder.path()).arg("version").output().unwrap();
-    let start = format!("plugin   {plugin}\nwebhook  unknown: the kubeconfig does not lead to a cluster: ");
+    let start = format!("plugin   {plugin}\nwebhook  unknown: cannot use the kubeconfig: ");
     assert!(text(&output.stdout).starts_with(&start), "{}", text(&output.stdout));
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
 }

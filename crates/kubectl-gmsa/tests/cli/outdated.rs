@@ -55,33 +55,33 @@ pub async fn behind() -> SimulatedApi {
 const REPORT: &str = "\
 warning[contents-outdated] DaemonSet shop/agent
   1 of its pods carry other contents than their credential spec has now: agent-x
-  so: they keep what they were made with until they are replaced
+  so: they keep their contents until they are replaced
   fix: kubectl gmsa outdated --restart, or: kubectl rollout restart daemonset/agent --namespace shop
 
 warning[contents-outdated] Deployment shop/web
   2 of its pods carry other contents than their credential spec has now: web-1-a, web-1-b
-  so: they keep what they were made with until they are replaced
+  so: they keep their contents until they are replaced
   fix: kubectl gmsa outdated --restart, or: kubectl rollout restart deployment/web --namespace shop
 
 warning[contents-outdated] Fleet shop/odd
   1 of its pods carry other contents than their credential spec has now: odd
-  so: they keep what they were made with until they are replaced
-  fix: kubectl delete pod --namespace shop odd, if Fleet odd makes new ones
+  so: they keep their contents until they are replaced
+  fix: kubectl delete pod --namespace shop odd, if Fleet odd creates new ones
 
 warning[contents-outdated] Job shop/sum
   1 of its pods carry other contents than their credential spec has now: sum
-  so: they keep what they were made with until they are replaced
+  so: they keep their contents until they are replaced
   fix: wait until it ends, or delete and create it again: kubectl delete job --namespace shop sum
 
 warning[contents-outdated] Pod shop/bare
   carries other contents than its credential spec has now
-  so: they keep what they were made with until they are replaced
-  fix: kubectl delete pod --namespace shop bare, then create it again from its manifest: nothing else does
+  so: they keep their contents until they are replaced
+  fix: kubectl delete pod --namespace shop bare, then create it again from its manifest: no controller does
 
 warning[contents-outdated] ReplicaSet shop/lone
   1 of its pods carry other contents than their credential spec has now: lone-a
-  so: they keep what they were made with until they are replaced
-  fix: kubectl delete pod --namespace shop lone-a: it makes new ones
+  so: they keep their contents until they are replaced
+  fix: kubectl delete pod --namespace shop lone-a: it creates new ones
 
 6 warnings in 8 objects
 ";
@@ -103,13 +103,13 @@ async fn pods_that_are_behind_are_listed_by_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_what_makes_its_pods_anew_is_restarted() {
+async fn only_what_replaces_its_pods_is_restarted() {
     let api = behind().await;
     api.fault(Verb::Patch, "/apis/apps/v1/", usize::MAX, Fault::Object(json!({})));
     let output = run(&api, &["outdated", "--restart"]).await;
     assert_eq!(
         (text(&output.stderr), output.status.code()),
-        ("error: there is no terminal to ask at: --yes restarts without a question\n", Some(2))
+        ("error: there is no terminal to ask for confirmation: use --yes\n", Some(2))
     );
     assert_eq!(api.count(Verb::Patch, ""), 0);
 

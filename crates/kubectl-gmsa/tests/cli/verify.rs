@@ -225,7 +225,7 @@ async fn who_may_not_run_commands_learns_which_right_is_missing() {
         said,
         "pass  pod        container iis carries the credential spec of WebApp1\n\
          fail  container  the API server runs no command in the container, 403: pods \\\"web\\\" is forbidden: User \\\"jane\\\" cannot create resource \\\"pods/exec\\\" [exec-refused]\n                 \
-         -> create pods/exec is the right that is needed: kubectl create role gmsa-verify --namespace shop --verb=create,get --resource=pods/exec, then bind it\n"
+         -> the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace shop --verb=create,get --resource=pods/exec, then bind it\n"
     );
     assert_eq!(code, Some(1));
     assert_eq!(api.count(Verb::Get, "/exec?"), 1);
@@ -252,7 +252,7 @@ async fn what_cannot_have_an_identity_is_not_asked() {
         ),
         (
             |pod| pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = Value::Null,
-            "fail  pod  the pod names a credential spec and carries no contents: it was created before the webhook, or past it [name-without-contents]",
+            "fail  pod  the pod names a credential spec and carries no contents: it was created without a call of the webhook [name-without-contents]",
         ),
         (
             |pod| {

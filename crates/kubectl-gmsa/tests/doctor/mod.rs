@@ -48,7 +48,7 @@ pass  service              runs gmsa-webhook:0.1.0
 pass  permissions          gmsa:webhook has the permissions that it needs
 pass  namespaces           pods are reviewed in 2 of 4
 pass  credential specs     no problems found in 1
-pass  pods                 1 uses GMSA, as its credential spec is now
+pass  pods                 1 uses GMSA, with up-to-date contents
 pass  Windows nodes        1 of 10.0.20348
 ";
     let days = |line: &str| match line.split_once(" is valid for ") {

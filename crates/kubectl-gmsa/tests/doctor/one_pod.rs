@@ -39,7 +39,7 @@ pass  in the pod  run: kubectl gmsa verify shop/web
         text(&output.stdout),
         "\
 fail  admission        the pod names a credential spec and carries no contents: the webhook did not review it [name-without-contents]
-                       -> delete it: its controller makes a new one; then run doctor without --pod
+                       -> delete it: its controller creates a new one; then run doctor without --pod
 fail  credential spec  gone does not exist [spec-missing]
                        -> kubectl gmsa credspec new gone
 pass  permission       shop:web may use gone

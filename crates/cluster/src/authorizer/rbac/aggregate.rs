@@ -1,7 +1,7 @@
-//! Cluster roles that are put together from others by their labels.
+//! Aggregated cluster roles: their rules are those of other roles, selected by label.
 //!
-//! In a cluster a controller gives such a role the rules of all roles that it selects, over and over, until nothing changes.
-//! Here the same end is reached in one pass. Two details were observed on Kubernetes 1.36: a role's own `rules` are lost,
+//! In a cluster a controller copies the rules of all selected roles, repeatedly, until nothing changes. Here the same result is
+//! computed in one pass. Two details were observed on Kubernetes 1.36: a role's own `rules` are lost,
 //! but stay where its selectors bring none; roles that select each other in a circle never settle. Of those, each has here
 //! what the circle selects outside of itself, and none of their own rules.
 
@@ -13,7 +13,7 @@ use std::{
 use gmsa_core::diagnostic::Diagnostic;
 use kube::core::{Expression, Selector, SelectorExt as _};
 
-use super::Rule;
+use super::PolicyRule;
 use crate::manifests::Field;
 
 /// The most aggregated roles, since the work grows with their square.
@@ -23,13 +23,13 @@ pub(super) const MAX_AGGREGATED: usize = 128;
 #[derive(Debug)]
 pub(super) struct ClusterRole {
     pub labels: BTreeMap<String, String>,
-    pub rules: Vec<Arc<Rule>>,
-    /// Where it is aggregated: the roles whose rules it has instead are those that any selector matches.
+    pub rules: Vec<Arc<PolicyRule>>,
+    /// Set where it is aggregated: it has the rules of the roles that any selector matches.
     pub selectors: Option<Vec<Selector>>,
 }
 
 /// The rules of every `ClusterRole`, by name.
-pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, Arc<[Arc<Rule>]>> {
+pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, Arc<[Arc<PolicyRule>]>> {
     let own = |name: &str| roles.get(name).into_iter().flat_map(|role| &role.rules).cloned();
     let sources = sources(roles);
     let all = |name: &str| match sources.get(name) {

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Binding, Holder, Rbac, RoleKind, Rule,
+    Binding, Holder, PolicyRule, Rbac, RoleKind,
     aggregate::{self, ClusterRole},
 };
 use crate::manifests::{Document, Field};
@@ -22,9 +22,8 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 impl Rbac {
     /// Takes the roles and bindings among `documents`; other kinds are skipped. A `Role` or `RoleBinding` without a
-    /// namespace is in `default`. Of the roles that every cluster has, `cluster-admin` is known; the others give no right
-    /// on credential specs. What the API server would refuse is left out, as in a cluster, and reported.
-    #[must_use]
+    /// namespace is in `default`. Of the roles that every cluster has, `cluster-admin` is known; the others grant
+    /// nothing on credential specs. What the API server would refuse is left out, as in a cluster, and reported.
     pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut objects = Objects::default();
         let ours = documents.iter().filter(|document| document.group() == GROUP);
@@ -37,7 +36,7 @@ impl Rbac {
 #[derive(Default)]
 struct Objects {
     seen: BTreeMap<(String, Option<String>, String), Location>,
-    roles: BTreeMap<(String, String), Vec<Arc<Rule>>>,
+    roles: BTreeMap<(String, String), Vec<Arc<PolicyRule>>>,
     cluster_roles: BTreeMap<String, ClusterRole>,
     aggregated: usize,
     bindings: Vec<Binding>,
@@ -99,7 +98,7 @@ impl Objects {
         self.cluster_roles.entry("cluster-admin".to_owned()).or_insert_with(cluster_admin);
         let cluster_roles = aggregate::rules(&self.cluster_roles);
         let roles: BTreeMap<_, _> =
-            self.roles.into_iter().map(|(key, rules)| (key, Arc::<[Arc<Rule>]>::from(rules))).collect();
+            self.roles.into_iter().map(|(key, rules)| (key, Arc::<[Arc<PolicyRule>]>::from(rules))).collect();
         let mut rbac = Rbac { roles: written, ..Rbac::default() };
         for mut binding in self.bindings {
             binding.rules = match (&binding.namespace, binding.role_kind) {
@@ -126,12 +125,12 @@ fn object_name(field: &Field<'_>) -> Result<String, Diagnostic> {
     Ok(name.to_owned())
 }
 
-/// The role of all rights, with the label that the API server gives to its own roles.
+/// The role with all permissions, with the label that the API server gives to its own roles.
 fn cluster_admin() -> ClusterRole {
     let all = || vec!["*".to_owned()];
     ClusterRole {
         labels: BTreeMap::from([("kubernetes.io/bootstrapping".to_owned(), "rbac-defaults".to_owned())]),
-        rules: vec![Arc::new(Rule { verbs: all(), groups: all(), resources: all(), names: Vec::new() })],
+        rules: vec![Arc::new(PolicyRule { verbs: all(), groups: all(), resources: all(), names: Vec::new() })],
         selectors: None,
     }
 }
@@ -155,12 +154,12 @@ fn cluster_role(root: &Field<'_>) -> Result<ClusterRole, Diagnostic> {
     Ok(ClusterRole { labels, rules: rules(&root.get("rules"), false)?, selectors })
 }
 
-fn rules(field: &Field<'_>, namespaced: bool) -> Result<Vec<Arc<Rule>>, Diagnostic> {
+fn rules(field: &Field<'_>, namespaced: bool) -> Result<Vec<Arc<PolicyRule>>, Diagnostic> {
     let mut rules = Vec::new();
     for item in field.items()? {
         item.expect_only(&["apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"])?;
         let texts = |name| item.get(name).texts();
-        let rule = Rule {
+        let rule = PolicyRule {
             verbs: texts("verbs")?,
             groups: texts("apiGroups")?,
             resources: texts("resources")?,

@@ -38,7 +38,7 @@ fn binding(kind: &str, name: &str, role: &str, subjects: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_verdict_is_allowed_or_denied_and_comes_from_files() {
+async fn an_answer_is_allowed_or_denied_and_comes_from_files() {
     let spec = SpecName::parse("web").unwrap();
     let past = Instant::now() - Duration::from_secs(1);
     let account = "{kind: ServiceAccount, name: app, namespace: prod}";
@@ -60,8 +60,8 @@ async fn a_verdict_is_allowed_or_denied_and_comes_from_files() {
         (subject("test", "app"), denied(None)),
     ];
     for (subject, fact) in cases {
-        let verdict = rbac.may_use(&subject, &spec, past).await;
-        assert_eq!(verdict, Verdict { fact, source: Source::Files }, "{subject:?}");
+        let answer = rbac.may_use(&subject, &spec, past).await;
+        assert_eq!(answer, Authorization { fact, source: Source::Files }, "{subject:?}");
     }
 }
 
@@ -83,7 +83,7 @@ fn objects_are_counted() {
 }
 
 #[test]
-fn all_grants_of_an_access_are_listed() {
+fn all_grants_of_a_credential_spec_are_listed() {
     let spec = SpecName::parse("web").unwrap();
     let text = uses("ClusterRole", "{name: r}")
         + &role("ClusterRole", "{name: useless}", "rules: []")
@@ -107,14 +107,11 @@ fn all_grants_of_an_access_are_listed() {
         )
         + &binding("ClusterRoleBinding", "{name: all}", "kind: ClusterRole, name: r", "{kind: Group, name: admins}");
     let rbac = rbac(&text).unwrap();
-    let reasons = |namespace| {
-        let access = Access { namespace, ..Access::to_use(&spec, "") };
-        rbac.grants(&access).map(|grant| grant.to_string()).collect::<Vec<_>>()
-    };
+    let reasons = |namespace| rbac.grants(&spec, namespace).map(|grant| grant.to_string()).collect::<Vec<_>>();
     let cluster = "RBAC: allowed by ClusterRoleBinding \"all\" of ClusterRole \"r\" to Group \"admins\"";
-    assert_eq!(reasons(None), [cluster]);
+    assert_eq!(reasons("other"), [cluster]);
     assert_eq!(
-        reasons(Some("prod")),
+        reasons("prod"),
         [
             cluster,
             "RBAC: allowed by RoleBinding \"b/prod\" of ClusterRole \"r\" to User \"eve\"",

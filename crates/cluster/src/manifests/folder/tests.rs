@@ -87,7 +87,7 @@ fn one_broken_file_is_enough_and_all_of_them_are_reported() {
         problems(dir.path()),
         [
             "b.yaml, document 1, line 1: unclosed bracket '['",
-            "c/d.yaml, document 2, line 6: the key \"kind\" stands twice",
+            "c/d.yaml, document 2, line 6: duplicate key \"kind\"",
             "e.yaml, document 2, line 4: expected text in UTF-8 or UTF-16",
             "f.yaml: cannot be read: No such file or directory (os error 2)",
             "g.yaml: expected a regular file",
@@ -151,7 +151,7 @@ fn sizes_and_numbers_are_bounded() {
     let dir = folder(&[(&format!("{deepest}a.yaml"), POD)]);
     assert_eq!(files(dir.path()), [format!("{deepest}a.yaml")]);
     fs::create_dir(dir.path().join(format!("{deepest}d"))).unwrap();
-    assert_eq!(problems(dir.path()), [format!("{deepest}d: expected at most 16 folders in each other")]);
+    assert_eq!(problems(dir.path()), [format!("{deepest}d: expected at most 16 nested folders")]);
 
     let dir = folder(&[]);
     // With the folder itself one too many.

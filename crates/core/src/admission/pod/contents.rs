@@ -15,31 +15,25 @@ use crate::{
 pub struct PodContents<'p>(&'p str);
 
 impl<'p> PodContents<'p> {
-    /// The text.
-    #[must_use]
     pub fn text(self) -> &'p str {
         self.0
     }
 
-    /// Whether it says the same as the credential spec that the pod names.
+    /// Compares it with the credential spec that the pod names.
     ///
     /// # Errors
-    /// In what way they differ.
+    /// How they differ.
     pub fn compare(self, spec: &Contents) -> Result<(), Difference> {
         self.compare_to(&Expected::new(spec))
     }
 
     /// The same, where several slots name one credential spec.
-    ///
-    /// # Errors
-    /// In what way they differ.
-    pub fn compare_to(self, expected: &Expected<'_>) -> Result<(), Difference> {
+    pub(crate) fn compare_to(self, expected: &Expected<'_>) -> Result<(), Difference> {
         if self.is_cut() { Err(Difference::TooLong) } else { expected.compare(self.0) }
     }
 
-    /// Whether both are the same text, byte for byte. A text that is cut is the same as no other.
-    #[must_use]
-    pub fn is_same(self, other: Self) -> bool {
+    /// Whether both are the same text, byte for byte. A text that is cut equals no other.
+    pub(crate) fn is_same(self, other: Self) -> bool {
         self.0 == other.0 && !self.is_cut()
     }
 

@@ -1,38 +1,32 @@
 //! Where a pod may land, as far as its own spec says: the fields that keep it on Windows nodes.
 //!
-//! Only what the scheduler must honour counts: a preference is no placement. Invariants: lists become flags while
+//! Only what the scheduler must honour counts: a preference does not. Invariants: lists become flags while
 //! they are read, so that none of them takes memory.
 
 use serde::{Deserialize, Deserializer};
 
-use crate::json::{Object, Text, fold, null_is_default, string};
+use super::spec_of;
+use crate::json::{Object, Text, fold, null_is_default};
 
-/// What the fields say.
+const OS: &str = "kubernetes.io/os";
+const BUILD: &str = "node.kubernetes.io/windows-build";
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Placement {
-    /// The pod stays on Windows nodes.
     pub on_windows: bool,
     /// The pod stays on nodes of certain builds of Windows.
     pub on_a_build: bool,
-    /// A runtime class decides.
     pub by_runtime_class: bool,
 }
 
-/// Reads the placement of a Pod.
 pub(super) fn read(json: &str) -> Result<Placement, serde_json::Error> {
-    let Object(Pod { spec: Object(spec) }) = serde_json::from_str(json)?;
+    let spec: Spec = spec_of(json)?;
     let required = &spec.affinity.node_affinity.required;
     Ok(Placement {
-        on_windows: spec.node_selector.os == Some(OsName { is_windows: true }) || required.on_windows(),
+        on_windows: spec.node_selector.os.as_deref() == Some("windows") || required.on_windows(),
         on_a_build: spec.node_selector.build.is_some() || required.on_a_build(),
         by_runtime_class: spec.runtime_class_name.is_some_and(|class| !class.is_empty()),
     })
-}
-
-#[derive(Deserialize)]
-struct Pod {
-    #[serde(default, deserialize_with = "null_is_default")]
-    spec: Object<Spec>,
 }
 
 #[derive(Default, Deserialize)]
@@ -48,7 +42,7 @@ struct Spec {
 #[derive(Default, Deserialize)]
 struct NodeSelector {
     #[serde(rename = "kubernetes.io/os")]
-    os: Option<OsName>,
+    os: Option<Text>,
     #[serde(rename = "node.kubernetes.io/windows-build")]
     build: Option<Text>,
 }
@@ -119,9 +113,9 @@ impl<'de> Deserialize<'de> for Expressions {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fold(input, Self::default(), |all: &mut Self, Object(expression): Object<Expression>| {
             // Only `In` names the values that the label may have.
-            if expression.operator == Some(Operator::In) && expression.values.any {
-                all.on_windows |= expression.key == Some(Label::Os) && !expression.values.another_os;
-                all.on_a_build |= expression.key == Some(Label::Build);
+            if expression.operator.as_deref() == Some("In") && expression.values.any {
+                all.on_windows |= expression.key.as_deref() == Some(OS) && !expression.values.another_os;
+                all.on_a_build |= expression.key.as_deref() == Some(BUILD);
             }
         })
     }
@@ -129,8 +123,8 @@ impl<'de> Deserialize<'de> for Expressions {
 
 #[derive(Deserialize)]
 struct Expression {
-    key: Option<Label>,
-    operator: Option<Operator>,
+    key: Option<Text>,
+    operator: Option<Text>,
     #[serde(default)]
     values: Values,
 }
@@ -143,51 +137,9 @@ struct Values {
 
 impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        fold(input, Self::default(), |values: &mut Self, OsName { is_windows }| {
+        fold(input, Self::default(), |values: &mut Self, value: Text| {
             values.any = true;
-            values.another_os |= !is_windows;
+            values.another_os |= &*value != "windows";
         })
-    }
-}
-
-#[derive(PartialEq, Eq)]
-struct OsName {
-    is_windows: bool,
-}
-
-impl<'de> Deserialize<'de> for OsName {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        string(input, "a string", |text| Some(Self { is_windows: text == "windows" }))
-    }
-}
-
-#[derive(PartialEq, Eq)]
-enum Label {
-    Os,
-    Build,
-    Other,
-}
-
-impl<'de> Deserialize<'de> for Label {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        string(input, "a string", |text| {
-            Some(match text {
-                "kubernetes.io/os" => Self::Os,
-                "node.kubernetes.io/windows-build" => Self::Build,
-                _ => Self::Other,
-            })
-        })
-    }
-}
-
-#[derive(PartialEq, Eq)]
-enum Operator {
-    In,
-    Other,
-}
-
-impl<'de> Deserialize<'de> for Operator {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        string(input, "a string", |text| Some(if text == "In" { Self::In } else { Self::Other }))
     }
 }

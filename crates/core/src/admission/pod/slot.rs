@@ -9,13 +9,10 @@ use crate::quote::Quoted;
 /// What kind of place a slot is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlotKind {
-    /// The pod's own security context.
     Pod,
-    /// An entry of `spec.containers`.
     Container,
     /// An entry of `spec.initContainers`, sidecars included.
     InitContainer,
-    /// An entry of `spec.ephemeralContainers`.
     EphemeralContainer,
 }
 
@@ -33,7 +30,6 @@ impl fmt::Display for SlotKind {
 /// One place in a Pod that can carry GMSA settings. An absent field and JSON null are `None`; an empty string is a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot<'p> {
-    /// What kind of place it is.
     pub kind: SlotKind,
     /// Its position in the list of its kind; 0 for the pod itself.
     pub index: usize,
@@ -45,13 +41,11 @@ pub struct Slot<'p> {
     pub contents: Option<PodContents<'p>>,
     /// `windowsOptions.runAsUserName`. Not validated.
     pub run_as_user: Option<&'p str>,
-    /// `windowsOptions.hostProcess`
     pub host_process: Option<bool>,
 }
 
 impl Slot<'_> {
     /// The place of its `windowsOptions` in the Pod, as a JSON Pointer (RFC 6901).
-    #[must_use]
     pub fn pointer(&self) -> String {
         match self.kind.field() {
             None => "/spec/securityContext/windowsOptions".to_owned(),
@@ -60,7 +54,6 @@ impl Slot<'_> {
     }
 
     /// Whether it names a credential spec or carries contents.
-    #[must_use]
     pub fn uses_gmsa(&self) -> bool {
         self.name.is_some() || self.contents.is_some()
     }

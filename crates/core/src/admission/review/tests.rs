@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::admission::tests::review;
 
 fn parse(body: &[u8]) -> Result<Review, ParseError> {
     Review::parse(body, Webhook::Validate)
@@ -11,18 +12,7 @@ fn parse(body: &[u8]) -> Result<Review, ParseError> {
 const SECRET: &str = "hunter2";
 
 fn create(object: &Value) -> Value {
-    json!({
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "u1",
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "namespace": "prod",
-            "operation": "CREATE",
-            "object": object,
-            "oldObject": null,
-        },
-    })
+    review("CREATE", object, &Value::Null)
 }
 
 fn error(review: &Value) -> String {

@@ -1,6 +1,6 @@
 //! From what administrators have to manifests. That these read back is tested with the tool's YAML reader.
 
-use super::{Account, Domain, Draft, Plugin, ReadError};
+use super::{Domain, Draft, Plugin, ReadError, ScopedAccount};
 use crate::credspec::lint;
 
 /// What `Get-ADDomain | ConvertTo-Json` prints, shortened in the parts that are not read.
@@ -32,8 +32,8 @@ fn west() -> Domain {
     }
 }
 
-fn account(name: &str, scope: &str) -> Account {
-    Account { name: name.to_owned(), scope: scope.to_owned() }
+fn account(name: &str, scope: &str) -> ScopedAccount {
+    ScopedAccount { name: name.to_owned(), scope: scope.to_owned() }
 }
 
 #[test]

@@ -1,51 +1,40 @@
-//! `DomainJoinConfig`: the domain, in its five spellings, and the account in one.
+//! `DomainJoinConfig`: the names and IDs of the domain, and the account.
 
 use serde_json::{Map, Value};
 
-use super::{CANNOT_START, Report, Severity, bare, quote};
+use super::{CANNOT_START, Findings, Severity, WRONG_DOMAIN, bare, quote};
 use crate::{
     credspec::plugin::is_guid,
     diagnostic::rules::{self, Rule},
 };
 
 const PATH: &str = "credspec.DomainJoinConfig";
-const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
 
-/// What other parts are compared with: the names that are there and have no fault of their own.
+/// What other parts are compared with: the names that are valid.
 #[derive(Default)]
 pub(super) struct Join<'v> {
-    /// `DnsName`
     pub dns: Option<&'v str>,
-    /// `NetBiosName`
     pub netbios: Option<&'v str>,
-    /// `MachineAccountName`
     pub account: Option<&'v str>,
 }
 
-pub(super) fn check<'v>(report: &mut Report, join: Option<&'v Map<String, Value>>) -> Join<'v> {
+pub(super) fn check<'v>(findings: &mut Findings, join: Option<&'v Map<String, Value>>) -> Join<'v> {
     let Some(join) = join else { return Join::default() };
     let known = ["DnsName", "DnsTreeName", "Guid", "MachineAccountName", "NetBiosName", "Sid"];
-    report.unknown_keys(PATH, join, &known);
-    sid(report, join.get("Sid"));
-    guid(report, join.get("Guid"));
-    let account = machine_account(report, join.get("MachineAccountName"));
-    let dns = dns_name(report, "DnsName", join.get("DnsName"), "(Get-ADDomain).DNSRoot");
-    let tree = dns_name(report, "DnsTreeName", join.get("DnsTreeName"), "(Get-ADDomain).Forest");
+    findings.unknown_keys(PATH, join, &known);
+    sid(findings, join.get("Sid"));
+    guid(findings, join.get("Guid"));
+    let account = machine_account(findings, join.get("MachineAccountName"));
+    let dns = dns_name(findings, "DnsName", join.get("DnsName"), "(Get-ADDomain).DNSRoot");
+    let tree = dns_name(findings, "DnsTreeName", join.get("DnsTreeName"), "(Get-ADDomain).Forest");
     if let (Some(dns), Some(tree)) = (dns, tree)
         && is_below(tree, dns)
     {
         let problem = format!("{} is below DnsName: the root of a forest is never below a domain", quote(tree));
         let remedy = "(Get-ADDomain).Forest, and (Get-ADDomain).DNSRoot for DnsName";
-        report.add(
-            Severity::Error,
-            &rules::DNS_TREE_NAME,
-            &format!("{PATH}.DnsTreeName"),
-            problem,
-            WRONG_DOMAIN,
-            remedy,
-        );
+        findings.add(&rules::DNS_TREE_NAME, &format!("{PATH}.DnsTreeName"), problem, WRONG_DOMAIN, remedy);
     }
-    let netbios = netbios_name(report, join.get("NetBiosName"));
+    let netbios = netbios_name(findings, join.get("NetBiosName"));
     Join { dns, netbios, account }
 }
 
@@ -54,10 +43,10 @@ fn is_below(child: &str, parent: &str) -> bool {
     child.strip_suffix(&parent).is_some_and(|rest| rest.ends_with('.'))
 }
 
-fn sid(report: &mut Report, value: Option<&Value>) {
+fn sid(findings: &mut Findings, value: Option<&Value>) {
     const REMEDY: &str = "(Get-ADDomain).DomainSID.Value";
     let field = format!("{PATH}.Sid");
-    let Some(sid) = report.text(&rules::SID, &field, value, CANNOT_START, REMEDY) else { return };
+    let Some(sid) = findings.text(&rules::SID, &field, value, CANNOT_START, REMEDY) else { return };
     let numbers: Option<Vec<u32>> =
         sid.strip_prefix("S-1-5-21-").and_then(|rest| rest.split('-').map(number).collect());
     match numbers.as_deref() {
@@ -65,11 +54,11 @@ fn sid(report: &mut Report, value: Option<&Value>) {
         Some([a, b, c, _]) => {
             let problem = format!("{} is an account's SID: one number too many", quote(sid));
             let remedy = format!("S-1-5-21-{a}-{b}-{c}, to be compared with {REMEDY}");
-            report.add(Severity::Error, &rules::SID, &field, problem, WRONG_DOMAIN, remedy);
+            findings.add(&rules::SID, &field, problem, WRONG_DOMAIN, remedy);
         }
         _ => {
             let problem = format!("{} is not a domain's SID, which reads S-1-5-21-a-b-c", quote(sid));
-            report.add(Severity::Error, &rules::SID, &field, problem, WRONG_DOMAIN, REMEDY);
+            findings.add(&rules::SID, &field, problem, WRONG_DOMAIN, REMEDY);
         }
     }
 }
@@ -78,10 +67,10 @@ fn number(text: &str) -> Option<u32> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-fn guid(report: &mut Report, value: Option<&Value>) {
+fn guid(findings: &mut Findings, value: Option<&Value>) {
     const REMEDY: &str = "(Get-ADDomain).ObjectGUID (of the domain, not of the account)";
     let field = format!("{PATH}.Guid");
-    let Some(guid) = report.text(&rules::GUID, &field, value, CANNOT_START, REMEDY) else { return };
+    let Some(guid) = findings.text(&rules::GUID, &field, value, CANNOT_START, REMEDY) else { return };
     if is_guid(guid, |b| b.is_ascii_hexdigit()) {
         return;
     }
@@ -91,19 +80,19 @@ fn guid(report: &mut Report, value: Option<&Value>) {
     } else {
         (format!("{} is not a GUID", quote(guid)), REMEDY.to_owned())
     };
-    report.add(Severity::Error, &rules::GUID, &field, problem, CANNOT_START, remedy);
+    findings.add(&rules::GUID, &field, problem, CANNOT_START, remedy);
 }
 
-fn machine_account<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v str> {
+fn machine_account<'v>(findings: &mut Findings, value: Option<&'v Value>) -> Option<&'v str> {
     let field = format!("{PATH}.MachineAccountName");
-    let name = report.text(&rules::ACCOUNT, &field, value, CANNOT_START, ACCOUNT_REMEDY)?;
-    account_name(report, &field, name).then_some(name)
+    let name = findings.text(&rules::ACCOUNT, &field, value, CANNOT_START, ACCOUNT_REMEDY)?;
+    account_name(findings, &field, name).then_some(name)
 }
 
 const ACCOUNT_REMEDY: &str = "(Get-ADServiceAccount NAME).SamAccountName.TrimEnd('$')";
 
-/// The name of an account: the SAM name alone. Says whether it is one.
-pub(super) fn account_name(report: &mut Report, field: &str, name: &str) -> bool {
+/// Checks the name of an account, which must be the SAM name alone; returns whether it is.
+pub(super) fn account_name(findings: &mut Findings, field: &str, name: &str) -> bool {
     const WHY: &str =
         "the host asks the domain for an account of this name and finds none: the container does not start";
     let sam = name.rsplit(['\\', '/']).next().unwrap_or(name);
@@ -118,14 +107,14 @@ pub(super) fn account_name(report: &mut Report, field: &str, name: &str) -> bool
         return true;
     };
     let remedy = if sam.is_empty() { ACCOUNT_REMEDY.to_owned() } else { bare(sam) };
-    report.add(Severity::Error, &rules::ACCOUNT, field, format!("{} {what}", quote(name)), WHY, remedy);
+    findings.add(&rules::ACCOUNT, field, format!("{} {what}", quote(name)), WHY, remedy);
     false
 }
 
-fn dns_name<'v>(report: &mut Report, key: &str, value: Option<&'v Value>, remedy: &str) -> Option<&'v str> {
+fn dns_name<'v>(findings: &mut Findings, key: &str, value: Option<&'v Value>, remedy: &str) -> Option<&'v str> {
     let rule = if key == "DnsName" { &rules::DNS_NAME } else { &rules::DNS_TREE_NAME };
     let field = format!("{PATH}.{key}");
-    let name = report.text(rule, &field, value, CANNOT_START, remedy)?;
+    let name = findings.text(rule, &field, value, CANNOT_START, remedy)?;
     let label = |label: &str| {
         !label.is_empty()
             && label.len() <= 63
@@ -138,15 +127,15 @@ fn dns_name<'v>(report: &mut Report, key: &str, value: Option<&'v Value>, remedy
     } else {
         return Some(name);
     };
-    report.add(Severity::Error, rule, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, remedy);
+    findings.add(rule, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, remedy);
     None
 }
 
-fn netbios_name<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v str> {
+fn netbios_name<'v>(findings: &mut Findings, value: Option<&'v Value>) -> Option<&'v str> {
     const REMEDY: &str = "(Get-ADDomain).NetBIOSName";
     const RULE: &Rule = &rules::NETBIOS_NAME;
     let field = format!("{PATH}.NetBiosName");
-    let name = report.text(RULE, &field, value, CANNOT_START, REMEDY)?;
+    let name = findings.text(RULE, &field, value, CANNOT_START, REMEDY)?;
     let (severity, problem) = if name.contains(['\\', '/', ':', '*', '?', '"', '<', '>', '|']) {
         (Severity::Error, r#"holds one of \/:*?"<>|"#)
     } else if name.chars().count() > 15 {
@@ -156,6 +145,6 @@ fn netbios_name<'v>(report: &mut Report, value: Option<&'v Value>) -> Option<&'v
     } else {
         return Some(name);
     };
-    report.add(severity, RULE, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, REMEDY);
+    findings.add_as(severity, RULE, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, REMEDY);
     None
 }

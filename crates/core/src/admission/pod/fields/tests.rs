@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::*;
 
 fn found(spec: &Value) -> Vec<String> {
-    let unfit = read(&json!({"spec": spec}).to_string()).unwrap();
-    let line = |found: &Found| {
+    let found = read(&json!({"spec": spec}).to_string()).unwrap();
+    let line = |found: &Occurrence| {
         let owner = found.container.as_ref().map(|(kind, name)| format!(" of {kind} {name}")).unwrap_or_default();
         format!("{}{owner}{}", found.pointer, if found.is_false { ", false" } else { "" })
     };
-    unfit.fields.iter().map(line).collect()
+    found.fields.iter().map(line).collect()
 }
 
 #[test]
@@ -62,15 +62,15 @@ fn what_is_not_set_is_not_found() {
         })),
         [""; 0]
     );
-    assert_eq!(read("{}").unwrap(), Unfit::default());
+    assert_eq!(read("{}").unwrap(), Unsupported::default());
 }
 
 #[test]
 fn images_on_nano_server_are_found() {
     let image = "mcr.microsoft.com/dotnet/aspnet:8.0-nanoserver-ltsc2022";
     let spec = json!({"containers": [{"name": "a", "image": "x"}, {"name": "b", "image": image}]});
-    let unfit = read(&json!({"spec": spec}).to_string()).unwrap();
-    assert_eq!(unfit.on_nano_server, [(SlotKind::Container, 1, "b".to_owned())]);
+    let found = read(&json!({"spec": spec}).to_string()).unwrap();
+    assert_eq!(found.on_nano_server, [(SlotKind::Container, 1, "b".to_owned())]);
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn a_hostile_pod_is_bounded() {
 #[test]
 fn the_documentation_has_every_field() {
     let page = include_str!("../../../../../../docs/windows-placement.md");
-    for Field { path, is_refused, reason } in FIELDS {
-        let row = format!("| `{path}` | {} | {reason} |", if *is_refused { "yes" } else { "no" });
+    for LinuxField { path, is_refused, explanation } in all() {
+        let row = format!("| `{path}` | {} | {explanation} |", if *is_refused { "yes" } else { "no" });
         assert!(page.contains(&row), "missing in docs/windows-placement.md: {row}");
     }
 }

@@ -1,22 +1,20 @@
-//! What the two webhooks say to one pod: mutated, then validated, as the API server does it.
+//! Sends one pod through both webhooks, the mutating one first, as the API server does.
 
 use serde_json::{Value, json};
 
-use super::facts::Source;
+use super::facts::FactFinder;
 use gmsa_core::admission::{Denial, Plan, Review, Verdict, Webhook};
 
-/// What becomes of a pod.
-pub(super) struct Judged {
+pub(super) struct Admission {
     /// The pod as the mutating webhook leaves it.
     pub stored: Value,
     /// The denial, if one of the webhooks refuses the pod.
     pub denial: Option<Denial>,
 }
 
-/// Why a pod could not be judged.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
-    #[error("the API server would not take the pod")]
+pub(super) enum AdmissionError {
+    #[error("the API server would refuse the pod")]
     NotAPod(#[source] gmsa_core::admission::review::ParseError),
     #[error("the patch does not fit the pod")]
     Patch(#[source] json_patch::PatchError),
@@ -40,23 +38,23 @@ pub(super) fn review(namespace: &str, pod: &Value) -> Vec<u8> {
     review.to_string().into_bytes()
 }
 
-/// Sends a pod through both webhooks.
-pub(super) async fn judge(namespace: &str, pod: Value, source: &mut Source) -> Result<Judged, Error> {
+pub(super) async fn admit(namespace: &str, pod: Value, finder: &mut FactFinder) -> Result<Admission, AdmissionError> {
     let mut stored = pod;
     for webhook in [Webhook::Mutate { random_hostname: false }, Webhook::Validate] {
         let body = review(namespace, &stored);
-        let review = Review::parse(&body, webhook).map_err(Error::NotAPod)?;
-        let facts = source.facts(&Plan::new(webhook, &review).needs()).await;
+        let review = Review::parse(&body, webhook).map_err(AdmissionError::NotAPod)?;
+        let facts = finder.facts(&Plan::new(webhook, &review).needs()).await;
         match Plan::new(webhook, &review).decide(&facts).verdict {
             Verdict::Denied(denial) | Verdict::WouldDeny { denial, .. } => {
-                return Ok(Judged { stored, denial: Some(denial) });
+                return Ok(Admission { stored, denial: Some(denial) });
             }
             Verdict::Allowed(None) => {}
             Verdict::Allowed(Some(patch)) => {
-                let patch: json_patch::Patch = serde_json::from_slice(patch.as_bytes()).map_err(Error::NotAPatch)?;
-                json_patch::patch(&mut stored, &patch).map_err(Error::Patch)?;
+                let patch: json_patch::Patch =
+                    serde_json::from_slice(patch.as_bytes()).map_err(AdmissionError::NotAPatch)?;
+                json_patch::patch(&mut stored, &patch).map_err(AdmissionError::Patch)?;
             }
         }
     }
-    Ok(Judged { stored, denial: None })
+    Ok(Admission { stored, denial: None })
 }

@@ -1,0 +1,264 @@
+//! The parts of a Pod that tell which fields it sets, as they are read.
+//!
+//! A field of a security context is one line of the table below. Invariants: of a list, at most `MAX_FOUND` items that matter
+//! are kept, each with its position.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+use super::{LinuxField, MAX_FOUND, SlotKind};
+use crate::json::{Object, Text, fold, null_is_default};
+
+/// Whether a field is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Set {
+    /// Absent, or null.
+    #[default]
+    Absent,
+    False,
+    /// Any other value.
+    Other,
+}
+
+impl Set {
+    pub fn true_if(condition: bool) -> Self {
+        if condition { Self::Other } else { Self::Absent }
+    }
+
+    /// Of fields that the API server cannot tell from absent ones where they are `false`.
+    pub fn if_true(self) -> Self {
+        Self::true_if(self == Self::Other)
+    }
+
+    /// Of a field whose default is `true`.
+    pub fn but_only_false_matters(self) -> Self {
+        match self {
+            Self::Absent => Self::Absent,
+            Self::False => Self::Other,
+            Self::Other => Self::False,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Set {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let value = <&RawValue>::deserialize(input)?;
+        Ok(match value.get() {
+            "null" => Self::Absent,
+            "false" => Self::False,
+            _ => Self::Other,
+        })
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Spec {
+    #[serde(default, rename = "hostIPC")]
+    pub host_ipc: Set,
+    #[serde(default, rename = "hostPID")]
+    pub host_pid: Set,
+    #[serde(default)]
+    pub host_users: Set,
+    #[serde(default)]
+    pub share_process_namespace: Set,
+    #[serde(default)]
+    pub host_network: Set,
+    dns_policy: Option<Text>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub security_context: Object<SecurityContext>,
+    /// Those in memory.
+    #[serde(default, deserialize_with = "volumes")]
+    pub volumes: Vec<(usize, ())>,
+    #[serde(default, deserialize_with = "containers")]
+    containers: Vec<(usize, Container)>,
+    #[serde(default, deserialize_with = "containers")]
+    init_containers: Vec<(usize, Container)>,
+    #[serde(default, deserialize_with = "containers")]
+    ephemeral_containers: Vec<(usize, Container)>,
+}
+
+impl Spec {
+    pub fn uses_host_dns(&self) -> bool {
+        self.dns_policy.as_deref() == Some("ClusterFirstWithHostNet")
+    }
+
+    /// The containers that set something, each with its position in the list of its kind.
+    pub fn containers(&self) -> impl Iterator<Item = (SlotKind, usize, &Container)> {
+        [
+            (SlotKind::Container, &self.containers),
+            (SlotKind::InitContainer, &self.init_containers),
+            (SlotKind::EphemeralContainer, &self.ephemeral_containers),
+        ]
+        .into_iter()
+        .flat_map(|(kind, list)| list.iter().map(move |(index, container)| (kind, *index, container)))
+    }
+}
+
+macro_rules! security_context {
+    ($($field:ident: $key:literal, $explanation:literal;)*) => {
+        /// The fields of a security context that Windows does not have.
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        pub(super) struct SecurityContext {
+            $(#[serde(rename = $key)] $field: Set,)*
+        }
+
+        impl SecurityContext {
+            pub const FIELDS: &[LinuxField] = &[$(
+                LinuxField { path: concat!("securityContext.", $key), is_refused: true, explanation: $explanation }
+            ),*];
+
+            pub fn fields(&self) -> impl Iterator<Item = (Set, &'static LinuxField)> {
+                [$(self.$field),*].into_iter().zip(Self::FIELDS)
+            }
+        }
+    };
+}
+
+security_context! {
+    allow_privilege_escalation: "allowPrivilegeEscalation", "Windows has no capabilities";
+    app_armor_profile: "appArmorProfile", "AppArmor is part of Linux";
+    capabilities: "capabilities", "Windows has no capabilities";
+    fs_group: "fsGroup", "Windows has no group IDs";
+    fs_group_change_policy: "fsGroupChangePolicy", "Windows has no group IDs";
+    privileged: "privileged", "Windows has hostProcess instead";
+    proc_mount: "procMount", "Windows has no /proc";
+    read_only_root_filesystem: "readOnlyRootFilesystem", "Windows has to write to it";
+    run_as_group: "runAsGroup", "Windows has no group IDs";
+    run_as_user: "runAsUser", "Windows has runAsUserName instead";
+    se_linux_change_policy: "seLinuxChangePolicy", "SELinux is part of Linux";
+    se_linux_options: "seLinuxOptions", "SELinux is part of Linux";
+    seccomp_profile: "seccompProfile", "seccomp is part of Linux";
+    supplemental_groups: "supplementalGroups", "Windows has no group IDs";
+    supplemental_groups_policy: "supplementalGroupsPolicy", "Windows has no group IDs";
+    sysctls: "sysctls", "sysctls are part of Linux";
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Container {
+    pub name: Option<Text>,
+    image: Option<Text>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub security_context: Object<SecurityContext>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    resources: Object<Resources>,
+    #[serde(default, deserialize_with = "any_item")]
+    pub volume_devices: bool,
+    /// Those that propagate.
+    #[serde(default, deserialize_with = "mounts")]
+    pub volume_mounts: Vec<(usize, ())>,
+}
+
+impl Container {
+    pub fn on_nano_server(&self) -> bool {
+        self.image.as_deref().is_some_and(|image| image.contains("nanoserver"))
+    }
+
+    pub fn has_huge_pages(&self) -> bool {
+        self.resources.limits.0 || self.resources.requests.0
+    }
+
+    fn matters(&self) -> bool {
+        self.security_context.fields().any(|(set, _)| set != Set::Absent)
+            || self.has_huge_pages()
+            || self.volume_devices
+            || !self.volume_mounts.is_empty()
+            || self.on_nano_server()
+    }
+}
+
+fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(usize, Container)>, D::Error> {
+    indexed(input, |Object(container): Object<Container>| container.matters().then_some(container))
+}
+
+#[derive(Default, Deserialize)]
+struct Resources {
+    #[serde(default, deserialize_with = "null_is_default")]
+    limits: HugePages,
+    #[serde(default, deserialize_with = "null_is_default")]
+    requests: HugePages,
+}
+
+/// Whether a list of resources has huge pages.
+#[derive(Default)]
+struct HugePages(bool);
+
+impl<'de> Deserialize<'de> for HugePages {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = HugePages;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<HugePages, A::Error> {
+                let mut found = false;
+                while let Some((key, IgnoredAny)) = entries.next_entry::<Text, IgnoredAny>()? {
+                    found |= key.starts_with("hugepages-");
+                }
+                Ok(HugePages(found))
+            }
+        }
+        input.deserialize_map(Keys)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Volume {
+    empty_dir: Option<Object<EmptyDir>>,
+}
+
+#[derive(Deserialize)]
+struct EmptyDir {
+    medium: Option<Text>,
+}
+
+fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(usize, ())>, D::Error> {
+    indexed(input, |Object(Volume { empty_dir })| {
+        let medium = empty_dir.and_then(|Object(dir)| dir.medium);
+        (medium.as_deref() == Some("Memory")).then_some(())
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Mount {
+    mount_propagation: Option<Text>,
+}
+
+fn mounts<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(usize, ())>, D::Error> {
+    indexed(input, |Object(Mount { mount_propagation })| {
+        mount_propagation.is_some_and(|how| !how.is_empty() && &*how != "None").then_some(())
+    })
+}
+
+/// Whether a list has an item.
+fn any_item<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
+    fold(input, false, |any, IgnoredAny| *any = true)
+}
+
+/// Reads a list into what `keep` makes of its items, each with its position.
+fn indexed<'de, D: Deserializer<'de>, T: Deserialize<'de>, K>(
+    input: D,
+    keep: impl Fn(T) -> Option<K>,
+) -> Result<Vec<(usize, K)>, D::Error> {
+    let (_, kept) = fold(input, (0, Vec::new()), |(index, kept): &mut (usize, Vec<(usize, K)>), item| {
+        if let Some(item) = keep(item)
+            && kept.len() < MAX_FOUND
+        {
+            kept.push((*index, item));
+        }
+        *index += 1;
+    })?;
+    Ok(kept)
+}
