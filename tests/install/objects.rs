@@ -59,7 +59,12 @@ fn the_api_server_accepts_every_rendered_object() {
         let rendered =
             helm.template(["--namespace", "windows", "--kube-version", "1.36", "--values", values.to_str().unwrap()]);
         let objects = rendered.lines().filter(|line| line.starts_with("kind: ")).count();
-        let output = plane.kubectl_with(["apply", "--dry-run=server", "--validate=strict", "-f", "-"], &rendered);
+        let apply = || plane.kubectl_with(["apply", "--dry-run=server", "--validate=strict", "-f", "-"], &rendered);
+        let mut output = apply();
+        // On a busy machine kube-apiserver aborts a request now and then while it begins to serve new kinds.
+        if String::from_utf8_lossy(&output.stderr).contains("INTERNAL_ERROR; received from peer") {
+            output = apply();
+        }
         assert!(output.status.success(), "{}: {}", values.display(), String::from_utf8_lossy(&output.stderr));
         let accepted = String::from_utf8(output.stdout).unwrap();
         assert_eq!(accepted.lines().count(), objects, "{}: {accepted}", values.display());

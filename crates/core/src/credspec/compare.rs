@@ -18,7 +18,7 @@ pub enum Difference {
     TooLong,
     /// The text is not JSON, or is nested deeper than 128 levels.
     NotJson,
-    /// The text is JSON, but an object has a duplicate key.
+    /// An object has a duplicate key. What follows is not read, and need not be JSON.
     DuplicateKey,
     /// The text holds another value.
     Value {
