@@ -248,7 +248,7 @@ fn a_key_that_stands_twice_is_never_equal() {
         r#"{"a":{"b":1,"b":1}}"#,
         r#"{"a":[{"b":1,"b":1}]}"#,
         r#"{"a":1,"a":1} trailing"#,
-        r#"[{"a":1,"a":00]"#,
+        r#"[{"a":1,"a":1}"#,
     ] {
         assert_eq!(compare(pod, &contents(r#"{"a":1}"#)), Err(Difference::DuplicateKey), "{pod}");
     }
