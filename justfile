@@ -74,7 +74,7 @@ bench-decide *ARGS:
 bench *ARGS:
     python3 benches/floor.py {{ ARGS }}
 
-# Every assault that the released server must survive, in a memory cgroup; `just siege WORD` picks, `just siege --write` updates docs/security.md.
+# Every assault that the server, built with `--profile dist`, must survive, in a memory cgroup; `just siege WORD` picks, `just siege --write` updates docs/security.md.
 siege *ARGS:
     cargo bench --locked --profile dist --bench siege -- {{ ARGS }}
 

@@ -2,6 +2,12 @@
 //!
 //! Invariants: metrics are registered into a registry once, by [`Metrics::new`], and every label takes its value
 //! from an enum or a static word, so their number is bounded. This module depends on no other one of the server.
+//!
+//! A new metric is:
+//! - a line in `metrics!`: field, type, name, help;
+//! - a method of [`Metrics`] that records it;
+//! - its labels in `metrics/labels.rs`, if it has any;
+//! - `docs/metrics.md`, which `tests/chart/reference.rs` writes: `just generate`.
 
 use std::{
     hash::Hash,

@@ -1,5 +1,8 @@
 //! The end of the process, in order: unready → wait until no endpoint names this replica → stop accepting → drain → stop.
 //!
+//! `bin/gmsa-webhook/main.rs` takes the steps and stops the tasks; from `ending` on, [`Bound::leaving`] in `server.rs` closes
+//! each connection after its next answer (`Connection: close`).
+//!
 //! Invariants: the steps are only taken forward, and a second signal ends the wait.
 
 use std::{io, time::Duration};

@@ -54,7 +54,7 @@ const OPEN_FILES: u64 = 16_384;
 const API_DELAY: Duration = Duration::from_millis(20);
 
 #[derive(clap::Parser)]
-#[command(name = "siege", about = "Assaults the released server, and measures what holds")]
+#[command(name = "siege", about = "Assaults the server, and measures what holds")]
 struct Args {
     /// Only assaults whose names contain one of these words.
     words: Vec<String>,

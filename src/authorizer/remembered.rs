@@ -40,7 +40,8 @@ pub struct Remembered<A> {
 }
 
 impl<A: Authorizer> Remembered<A> {
-    /// Asks `inner` and remembers what it allows for `ttl`; zero remembers nothing.
+    /// Asks `inner` and remembers what it allows for `ttl`; zero remembers nothing. The server passes the flag
+    /// `--authorization-cache-ttl`, whose default of 10 s is `authorization_cache_ttl` in `config/args.rs`.
     pub fn new(inner: A, ttl: Duration) -> Self {
         let allowed = Allowed { ttl, answers: Mutex::default() };
         Self { inner: Arc::new(inner), allowed: Arc::new(allowed), asking: Coalescer::default() }

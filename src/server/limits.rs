@@ -1,4 +1,5 @@
-//! The bounds on everything that comes from outside, and the time that a review may take.
+//! The bounds on requests and connections, and the time that a review may take; those of a pod are in
+//! `gmsa_core::admission`.
 //!
 //! Invariants: each bound is a constant, a setting, or follows from the memory limit of the process
 //! ([`Limits`](crate::config::Limits)); none grows with what a client sends.

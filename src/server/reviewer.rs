@@ -35,7 +35,10 @@ pub struct Reviewer {
 }
 
 impl Reviewer {
-    /// With `random_hostname`, pods that use GMSA and have no host name are given one.
+    /// `resolver` finds credential specs and `authorizer` answers who may use them; `metrics` count both, and the reviews.
+    /// With `random_hostname`, pods that use GMSA and have no host name are given one. Denials are enforced, and credential
+    /// specs that cannot work are only warned of, until [`Self::enforcement`] and [`Self::strict_credential_specs`] set
+    /// otherwise.
     pub fn new(
         resolver: Arc<dyn Resolver>,
         authorizer: Arc<dyn Authorizer>,
@@ -46,14 +49,14 @@ impl Reviewer {
         Self { resolver, authorizer, random_hostname, strict_credential_specs: false, enforcement, metrics }
     }
 
-    /// Whether credential specs that cannot work are refused rather than warned of.
+    /// Sets whether credential specs that cannot work are refused rather than warned of.
     #[must_use]
     pub fn strict_credential_specs(mut self, strict: bool) -> Self {
         self.strict_credential_specs = strict;
         self
     }
 
-    /// Whether pods that ask for what they cannot have are denied, or admitted with a warning.
+    /// Sets whether pods that ask for what they cannot have are denied, or admitted with a warning.
     #[must_use]
     pub fn enforcement(mut self, enforcement: Enforcement) -> Self {
         self.enforcement = enforcement;
@@ -68,18 +71,18 @@ impl Reviewer {
 
     /// How `/validate-credspec` reviews.
     #[must_use]
-    pub fn validate_credspec(&self) -> Webhook {
+    pub fn credspec_webhook(&self) -> Webhook {
         Webhook::ValidateCredspec { strict: self.strict_credential_specs }
     }
 
     /// How `/mutate` reviews.
     #[must_use]
-    pub fn mutate(&self) -> Webhook {
+    pub fn mutating_webhook(&self) -> Webhook {
         Webhook::Mutate { random_hostname: self.random_hostname }
     }
 
     /// Decides a review whose request began at `started`, before `deadline`. A question that has no answer by then ends as a
-    /// denial that says so.
+    /// denial that says so; for workloads, as a warning.
     pub async fn decide(&self, webhook: Webhook, review: &Review, started: Instant, deadline: Instant) -> Decision {
         let plan = Plan::new(webhook, review).with_enforcement(self.enforcement);
         let mut facts = self.gather(&plan.needs(), deadline).await;
@@ -87,7 +90,7 @@ impl Reviewer {
         // Each round replaces a cached fact by a live one, so there are at most as many as the pod has names.
         while let Some(name) = decision.recheck_live.take() {
             let Resolved { fact, source } = self.resolve(&name, Freshness::Live, deadline).await;
-            // A cached fact that comes back although a live one was asked for must not be read again without end.
+            // A cached fact that comes back although a live one was asked for must not make this loop endless.
             let source = if source == Source::Cache { Source::Api } else { source };
             facts.specs.retain(|(known, ..)| *known != name);
             facts.specs.push((name, fact, source));
@@ -96,7 +99,7 @@ impl Reviewer {
         let duration = started.elapsed();
         self.metrics.review(webhook, review.operation, outcome(&decision), decision.reason, duration);
         log(webhook, review, &decision, duration);
-        trace(review, &decision);
+        record_on_span(review, &decision);
         decision
     }
 
@@ -135,21 +138,22 @@ impl Reviewer {
     }
 
     async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> authorizer::Authorization {
-        let verdict = before(deadline, self.authorizer.may_use(subject, name, deadline))
+        let authorization = before(deadline, self.authorizer.may_use(subject, name, deadline))
             .instrument(tracing::info_span!(target: otlp::TARGET, "access review", spec = %name))
             .await
             .unwrap_or_else(|| authorizer::Authorization { fact: UseFact::Failed(too_late()), source: Source::Api });
-        let outcome = match verdict.fact {
+        let outcome = match authorization.fact {
             UseFact::Allowed => metrics::AccessOutcome::Allowed,
             UseFact::Denied { .. } => metrics::AccessOutcome::Denied,
             UseFact::Failed(_) => metrics::AccessOutcome::Failed,
         };
-        self.metrics.access_review(verdict.source, outcome);
-        verdict
+        self.metrics.access_review(authorization.source, outcome);
+        authorization
     }
 }
 
-/// Asks about all names at the same time. Nearly every pod has one name, and needs no list of futures.
+/// Asks about all names at the same time. Nearly every pod names one credential spec: that needs no list of
+/// futures.
 async fn each<'n, F: Future>(names: &'n [SpecName], ask: impl Fn(&'n SpecName) -> F) -> Vec<F::Output> {
     match names {
         [] => Vec::new(),
@@ -167,8 +171,8 @@ fn outcome(decision: &Decision) -> metrics::ReviewOutcome {
     }
 }
 
-/// Completes the span of the review, where there is one.
-fn trace(review: &Review, decision: &Decision) {
+/// Records the decision on the review's span, if it is traced.
+fn record_on_span(review: &Review, decision: &Decision) {
     if !tracing::enabled!(target: otlp::TARGET, Level::INFO) {
         return;
     }
@@ -188,7 +192,7 @@ fn too_late() -> Failure {
 /// A host name of 15 characters, the most that NetBIOS takes: a letter, then letters and digits; 77 random bits. `None`
 /// where the system has no randomness to give: the pod then keeps the host name that Kubernetes gives it.
 fn random_hostname() -> Option<String> {
-    const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
     let mut bytes = [0u8; 64];
     if let Err(error) = getrandom::fill(&mut bytes) {
         tracing::error!(%error, "no randomness for a host name");
@@ -197,9 +201,9 @@ fn random_hostname() -> Option<String> {
     let mut name = String::with_capacity(15);
     for byte in bytes {
         let choices = if name.is_empty() { 26 } else { 36 };
-        // Values above the last whole multiple would make the first letters more frequent: they are skipped.
+        // Bytes from the last whole multiple of `choices` on are skipped: `%` would favour the first letters.
         if usize::from(byte) < 256 / choices * choices {
-            name.extend(LETTERS.get(usize::from(byte) % choices).map(|letter| char::from(*letter)));
+            name.extend(ALPHABET.get(usize::from(byte) % choices).map(|letter| char::from(*letter)));
         }
         if name.len() == 15 {
             return Some(name);
@@ -220,8 +224,8 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
         Verdict::Denied(denial) | Verdict::WouldDeny { denial, .. } => {
             let (code, text) = (denial.code(), denial.to_string());
             let denial = format_args!("{}", cut_message(&text));
-            let what = if decision.is_allowed() { "would deny, not enforced" } else { "denied" };
-            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{what}");
+            let message = if decision.is_allowed() { "would deny, not enforced" } else { "denied" };
+            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
         }
         Verdict::Allowed(Some(_)) => {
             tracing::info!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");

@@ -45,7 +45,7 @@ struct Shared {
 
 /// The routes of the TLS port.
 pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> Router {
-    let (mutate, validate_credspec) = (reviewer.mutate(), reviewer.validate_credspec());
+    let (mutate, validate_credspec) = (reviewer.mutating_webhook(), reviewer.credspec_webhook());
     let shared = Shared {
         bodies: Bodies::new(limits.review_memory),
         reviews: Arc::new(Semaphore::new(limits.reviews)),

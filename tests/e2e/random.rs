@@ -102,6 +102,18 @@ enum Trial {
     Workload,
 }
 
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pod => "pod",
+            Self::DryRun => "pod, dry run",
+            Self::Label => "pod whose label changes",
+            Self::Ephemeral => "pod that gets an ephemeral container",
+            Self::Workload => "Deployment",
+        })
+    }
+}
+
 /// What it came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Result {
@@ -132,10 +144,10 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
     let all: Vec<(Trial, Result)> = trials.collect().await;
     println!("| | objects |\n|---|---|");
     for kind in all.iter().collect::<BTreeSet<_>>() {
-        println!("| {:?}: {} | {} |", kind.0, kind.1, all.iter().filter(|one| *one == kind).count());
+        println!("| {}: {} | {} |", kind.0, kind.1, all.iter().filter(|one| *one == kind).count());
     }
     println!(
-        "\n{} objects in {:.0} s with seed {seed}, kube-apiserver {}: each as the oracle says.",
+        "\n{} objects in {:.0} s with seed {seed}, kube-apiserver {}: each as the oracle predicts.",
         all.len(),
         begun.elapsed().as_secs_f64(),
         world.version

@@ -96,7 +96,7 @@ warn  Windows nodes        there are none [windows-nodes]
     one_pod(&plane, &tool);
     let (report, code) = tool.gmsa("doctor");
     let used = "\
-pass  credential specs     no problems found in 1
+pass  credential specs     no problems found in 1 credential spec
 pass  pods                 1 uses GMSA, with up-to-date contents
 pass  Windows nodes        1 of 10.0.20348
 ";

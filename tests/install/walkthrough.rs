@@ -171,7 +171,7 @@ pass  in the pod  run: kubectl gmsa verify shop/{name}
     );
     assert_eq!(tool.gmsa(&format!("doctor --pod shop/{name}")), (explained, 0));
     let users = "\
-pass  credential specs     no problems found in 1
+pass  credential specs     no problems found in 1 credential spec
 pass  pods                 1 uses GMSA, with up-to-date contents
 pass  Windows nodes        1 of 10.0.20348
 ";

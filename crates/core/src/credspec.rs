@@ -9,7 +9,7 @@
 //! | [`compare`] | whether a pod's contents are a credential spec's |
 //! | [`manifest`] | an object that a user sends, read within bounds |
 //! | [`lint`] | what is wrong with a credential spec |
-//! | [`plugin`] | the plugins that are known by name, and what they take |
+//! | [`ccg_plugin`] | the Container Credential Guard plugins whose input format is known |
 //! | [`generate`] | a credential spec from facts about the domain |
 
 use std::{borrow::Borrow, fmt, sync::Arc};
@@ -19,11 +19,11 @@ use serde_json::{Map, Value};
 
 use crate::json::null_is_default;
 
+pub mod ccg_plugin;
 pub mod compare;
 pub mod generate;
 pub mod lint;
 pub mod manifest;
-pub mod plugin;
 pub mod text;
 
 pub const GROUP: &str = "windows.k8s.io";

@@ -18,9 +18,9 @@ use super::{
 use gmsa_cluster::manifests::{Document, Manifests};
 use gmsa_core::credspec::{
     GROUP, KIND,
+    ccg_plugin::{InputParts, KnownPlugin},
     generate::{Domain, Draft, Plugin},
     lint,
-    plugin::{InputParts, KnownPlugin},
 };
 use gmsa_core::diagnostic::{Diagnostic, Location, Position, Severity, printable::one_line};
 
@@ -123,17 +123,17 @@ impl PluginOptions {
     fn plugin(&self) -> anyhow::Result<Option<Plugin>> {
         let Some(typed) = &self.plugin else {
             return match self.parts().next() {
-                Some((known, _)) => bail!("missing: --plugin {}", known.word()),
+                Some((known, _)) => bail!("missing: --plugin {}", known.as_str()),
                 None => Ok(None),
             };
         };
         let known = KnownPlugin::ALL
             .into_iter()
-            .find(|known| known.word().eq_ignore_ascii_case(typed) || known.guid().eq_ignore_ascii_case(typed));
+            .find(|known| known.as_str().eq_ignore_ascii_case(typed) || known.guid().eq_ignore_ascii_case(typed));
         if let Some((other, _)) = self.parts().find(|(of, _)| Some(*of) != known) {
-            bail!("--plugin {typed} takes no --{}-… options", other.word());
+            bail!("--plugin {typed} takes no --{}-… options", other.as_str());
         }
-        let parts = self.parts().next().map(|(_, parts)| parts.text());
+        let parts = self.parts().next().map(|(_, parts)| parts.to_input());
         let Some(input) = self.plugin_input.clone().or(parts) else {
             bail!("missing: {}", known.map_or("--plugin-input", missing_parts));
         };

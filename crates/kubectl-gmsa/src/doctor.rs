@@ -57,7 +57,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         loop {
             let checks = match &options.pod {
                 Some(pod) => one_pod::explain(&cluster, pod).await?,
-                None => look(&cluster).await?,
+                None => all_checks(&cluster).await?,
             };
             let worst = checks.iter().filter_map(Check::severity).max();
             let fails = worst == Some(Severity::Error);
@@ -84,13 +84,13 @@ fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<Strin
     Ok(awaited)
 }
 
-async fn look(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
+async fn all_checks(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
     let Info { git_version, .. } = cluster.get("/version").await?;
     let version = if git_version.is_empty() { "of unknown version" } else { &git_version };
     let mut checks = vec![Check::pass("API server", format!("answers, {version}"))];
-    let excluded = install::look(cluster, &mut checks).await;
-    usage::look(cluster, &excluded, &mut checks).await;
-    nodes::look(cluster, &mut checks).await;
+    let excluded = install::add_checks(cluster, &mut checks).await;
+    usage::add_checks(cluster, &excluded, &mut checks).await;
+    nodes::add_checks(cluster, &mut checks).await;
     Ok(checks)
 }
 
@@ -160,7 +160,7 @@ fn text(check: &Check) -> String {
 }
 
 /// Up to five names, and the number of the others.
-pub(super) fn some<S: AsRef<str>>(names: &[S]) -> String {
+pub(super) fn first_five<S: AsRef<str>>(names: &[S]) -> String {
     let shown: Vec<&str> = names.iter().take(5).map(AsRef::as_ref).collect();
     let more = names.len().saturating_sub(shown.len());
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }

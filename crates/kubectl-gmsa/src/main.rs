@@ -1,7 +1,8 @@
 //! `kubectl gmsa`: finds mistakes before they fail a pod.
 //!
 //! Invariants: no command changes the cluster without `--apply` or `--restart`; no file is overwritten without `--force`; the
-//! exit code is 0 where no problems are found, 1 where there are findings, 2 where something could not be done.
+//! exit code is 0 where no problems are found, or where the reader of the output has closed the pipe, 1 where there are
+//! findings, 2 where something could not be done.
 
 use std::{
     io::{self, Write as _},

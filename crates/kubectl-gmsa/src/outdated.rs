@@ -20,8 +20,8 @@ use super::{
     Outcome,
     connect::{CALL, Cluster, Connection, DryRun, block_on},
     doctor::{
-        some,
-        usage::{ClusterPod, Slots, by_name},
+        first_five,
+        usage::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name},
     },
     output::{Format, Report},
     print,
@@ -63,9 +63,11 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     if let Some(namespace) = namespace.filter(|namespace| !is_dns_label(namespace)) {
         bail!("{namespace:?} is not the name of a namespace");
     }
-    let (count, owners) = block_on(async { outdated(&connection.cluster().await?, namespace).await })?;
+    let Found { count, owners, unmatched } =
+        block_on(async { outdated(&connection.cluster().await?, namespace).await })?;
     let mut report = Report::new(count);
     report.extend(owners.iter().map(|(owner, pods)| finding(owner, pods)));
+    report.extend(unmatched.iter().map(|pod| without_credential_spec(pod)));
     let outcome = report.print(options.output)?;
     let (restartable, others): (Vec<&Owner>, Vec<&Owner>) = owners.keys().partition(|owner| owner.resource.is_some());
     if !options.restart || restartable.is_empty() {
@@ -77,7 +79,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     }
     let all = block_on(async {
         let cluster = connection.cluster().await?;
-        let mut all = others.is_empty();
+        let mut all = others.is_empty() && unmatched.is_empty();
         for owner in restartable {
             all &= restart(&cluster, owner, &options.dry_run).await?;
         }
@@ -86,13 +88,22 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     Ok(if all && options.dry_run.is_off() { Outcome::Clean } else { Outcome::Findings })
 }
 
-/// How many pods use GMSA, and those that are outdated, by what owns them.
-async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<(usize, BTreeMap<Owner, Vec<String>>)> {
+struct Found {
+    /// How many pods use GMSA.
+    count: usize,
+    /// The names of those that are outdated, by what owns them.
+    owners: BTreeMap<Owner, Vec<String>>,
+    /// Those whose contents cannot be compared, as `NAMESPACE/NAME`. They are never restarted: new pods would be refused.
+    unmatched: Vec<String>,
+}
+
+async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<Found> {
     let specs: Vec<CredentialSpec> = cluster.list(&collection()).await?;
-    let contents = by_name(specs);
+    let contents = contents_by_name(specs);
     let path = namespace.map_or("/api/v1/pods".to_owned(), |name| format!("/api/v1/namespaces/{name}/pods"));
     let pods: Vec<Box<RawValue>> = cluster.list(&path).await?;
-    let (mut count, mut owners, mut replica_sets) = (0, BTreeMap::<Owner, Vec<String>>::new(), HashMap::new());
+    let mut found = Found { count: 0, owners: BTreeMap::new(), unmatched: Vec::new() };
+    let mut replica_sets = HashMap::new();
     for json in &pods {
         let pod = ClusterPod::read(json).context("a pod cannot be parsed")?;
         let metadata = &pod.object.metadata;
@@ -100,14 +111,21 @@ async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<
         if matches!(pod.phase(), "Succeeded" | "Failed") || metadata.deletion_timestamp.is_some() {
             continue;
         }
-        let state = Slots::of(&pod.admission, &contents);
-        count += usize::from(!matches!(state, Slots::NoGmsa));
-        if matches!(state, Slots::Outdated) {
-            let owner = owner(cluster, metadata, &mut replica_sets).await?;
-            owners.entry(owner).or_default().push(metadata.name.clone().unwrap_or_default());
+        let name = metadata.name.as_deref().unwrap_or_default();
+        let state = ContentsState::of(&pod.admission, &contents);
+        found.count += usize::from(state != ContentsState::NoGmsa);
+        match state {
+            ContentsState::Outdated => {
+                let owner = owner(cluster, metadata, &mut replica_sets).await?;
+                found.owners.entry(owner).or_default().push(name.to_owned());
+            }
+            ContentsState::Unmatched => {
+                found.unmatched.push(format!("{}/{name}", metadata.namespace.as_deref().unwrap_or_default()));
+            }
+            ContentsState::NoGmsa | ContentsState::UpToDate | ContentsState::WithoutContents => {}
         }
     }
-    Ok((count, owners))
+    Ok(found)
 }
 
 /// The workload of a pod: the Deployment rather than its `ReplicaSet`.
@@ -151,7 +169,7 @@ fn finding(owner: &Owner, pods: &[String]) -> Diagnostic {
         _ => format!(
             "{} of its pods carry other contents than their credential spec has now: {}",
             pods.len(),
-            some(pods)
+            first_five(pods)
         ),
     };
     Diagnostic {
@@ -160,6 +178,13 @@ fn finding(owner: &Owner, pods: &[String]) -> Diagnostic {
         ..Diagnostic::new(&rules::CONTENTS_OUTDATED, message)
     }
     .with_fix(fix(owner, pods))
+}
+
+/// A pod, as `NAMESPACE/NAME`, whose contents cannot be compared.
+fn without_credential_spec(pod: &str) -> Diagnostic {
+    let message = "carries contents, and there is no credential spec to compare them with";
+    Diagnostic { object: format!("Pod {pod}"), ..Diagnostic::new(&rules::CONTENTS_OUTDATED, message) }
+        .with_fix(FIX_UNMATCHED)
 }
 
 fn fix(owner: &Owner, pods: &[String]) -> String {

@@ -16,8 +16,8 @@ use crate::{
 const LENGTH: Duration = Duration::from_secs(15);
 /// How long etcd is stopped, and logs are not read.
 const LONG: Duration = Duration::from_secs(20);
-/// How long watches are held back: longer than the webhook takes to find out.
-const HELD_BACK: Duration = Duration::from_secs(90);
+/// How long watches are stalled: longer than the webhook takes to find out.
+const STALLED: Duration = Duration::from_secs(90);
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Fault {
         Self::ApiServerRestarted,
         Self::EtcdStopped,
         Self::Watch(Watches::Cut),
-        Self::Watch(Watches::HeldBack),
+        Self::Watch(Watches::Stalled),
         Self::Watch(Watches::Answered(410)),
         Self::Watch(Watches::Answered(429)),
         Self::Watch(Watches::Answered(500)),
@@ -122,7 +122,7 @@ impl Fault {
                 deployment.proxy.set(watches);
                 sleep(Duration::from_secs(2)).await;
                 changed = Some(deployment.change(traffic).await);
-                sleep(if watches == Watches::HeldBack { HELD_BACK } else { LENGTH }).await;
+                sleep(if watches == Watches::Stalled { STALLED } else { LENGTH }).await;
                 deployment.proxy.set(Watches::Pass);
             }
             Self::Rotation => {
@@ -193,7 +193,7 @@ impl fmt::Display for Fault {
             Self::AllKilled => f.write_str("all replicas: kill -9 at once"),
             Self::ApiServerRestarted => f.write_str("API server: kill -9, restarted"),
             Self::EtcdStopped => f.write_str("etcd stopped for 20 s"),
-            Self::Watch(Watches::HeldBack) => f.write_str("watch held back for 90 s"),
+            Self::Watch(Watches::Stalled) => f.write_str("watch stalled for 90 s"),
             Self::Watch(Watches::Answered(code)) => write!(f, "watch answered with {code} for 15 s"),
             Self::Watch(_) => f.write_str("watch cut for 15 s"),
             Self::Rotation => f.write_str("certificates and CA rotated"),
@@ -201,7 +201,7 @@ impl fmt::Display for Fault {
             Self::SecretDeleted => f.write_str("Secret deleted, created again after 15 s"),
             Self::LogNotRead => f.write_str("log not read for 20 s"),
             Self::LogDiskFull => f.write_str("log on a full disk, from one rolling restart to the next"),
-            Self::Clock => f.write_str("clock 100 days on, certificate due for renewal"),
+            Self::Clock => f.write_str("clock set 100 days ahead, certificate due for renewal"),
         }
     }
 }

@@ -33,7 +33,7 @@ pub enum Watches {
     /// Those that are open break, and so does each new one.
     Cut,
     /// They stay open, and nothing comes through.
-    HeldBack,
+    Stalled,
     /// Those that are open break, and each new one is answered with this code.
     Answered(u16),
 }
@@ -132,7 +132,7 @@ async fn pass(
         match *fault.borrow() {
             Watches::Cut => return Err("cut".into()),
             Watches::Answered(code) => return Ok(Response::builder().status(code).body(Body::empty())?),
-            Watches::Pass | Watches::HeldBack => {}
+            Watches::Pass | Watches::Stalled => {}
         }
     }
     *request.uri_mut() = Uri::try_from(format!("https://{upstream}{path}"))?;
@@ -154,7 +154,7 @@ async fn next(
         let now = *fault.borrow_and_update();
         match now {
             Watches::Cut | Watches::Answered(_) => return Some((Err("cut".into()), (body, fault))),
-            Watches::HeldBack => fault.changed().await.ok()?,
+            Watches::Stalled => fault.changed().await.ok()?,
             Watches::Pass => {
                 tokio::select! {
                     changed = fault.changed() => changed.ok()?,

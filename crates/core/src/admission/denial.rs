@@ -2,6 +2,16 @@
 //!
 //! The messages and codes are those of the Go webhook where it had one. None of them quotes a contents text, and
 //! every text from a pod is quoted, escaped and cut.
+//!
+//! A new denial is:
+//! - a variant of [`Denial`] with its message;
+//! - an entry in [`Denial::code`], which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
+//!   `status_reason` what clients read;
+//! - an entry in [`Denial::reason`], and the rule of that name under "Denials" in `diagnostic/rules.rs`;
+//! - the code that returns it: `preconditions.rs`, `mutate.rs`, `validate.rs` or `validate_credspec.rs`. If a cached credential
+//!   spec can lead to it, `contents_from_a_cache` in `plan.rs` has it checked against the API server;
+//! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p
+//!   kubectl-gmsa`, `just generate`).
 
 use super::{
     Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD,

@@ -1,6 +1,6 @@
 //! What must be known before a review can be decided, and what was found out.
 //!
-//! Invariants: a fact that was not looked for, or could not be found, is a denial.
+//! Invariants: a fact that was not looked for, or could not be found, is a denial; for workloads, a warning.
 
 use std::sync::Arc;
 

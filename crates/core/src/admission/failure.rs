@@ -9,7 +9,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The fact was not looked for: a mistake in this program, which must end as a denial.
+    /// The fact was not looked for: a mistake in this program, which must end as a denial (for workloads, as a
+    /// warning).
     pub(super) fn not_asked() -> Self {
         Self { timed_out: false, cause: "it was not looked up (this is a bug in the webhook)".to_owned() }
     }

@@ -8,7 +8,9 @@
 //! - [`SlotKind`], with its `Display` and its [`SlotKind::field`];
 //! - `Spec` and `Spec::lists` in this file, which [`Pod::slots`], [`Pod::has_too_many_slots`] and `Pod::bytes_kept` use;
 //! - `Spec` and `Spec::containers` in `fields/wire.rs`;
-//! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add.
+//! - `added` in `mutate.rs`: on an update, only ephemeral containers are filled in;
+//! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add;
+//! - `verify.rs` of `kubectl gmsa`, which runs commands only in a `Container`.
 
 use serde::{Deserialize, Deserializer};
 
@@ -101,18 +103,6 @@ struct WindowsOptions {
     gmsa_credential_spec: Option<ContentsText>,
     run_as_user_name: Option<Text>,
     host_process: Option<Flag>,
-}
-
-impl SlotKind {
-    /// The field of `spec` that lists the slots of this kind; `None` for the pod itself.
-    pub fn field(self) -> Option<&'static str> {
-        match self {
-            Self::Pod => None,
-            Self::Container => Some("containers"),
-            Self::InitContainer => Some("initContainers"),
-            Self::EphemeralContainer => Some("ephemeralContainers"),
-        }
-    }
 }
 
 /// A list of containers, of which at most [`MAX_SLOTS`] are kept.

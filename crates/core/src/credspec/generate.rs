@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
 
-use super::{GROUP, KIND, VERSION, plugin::text_of_object};
+use super::{GROUP, KIND, VERSION, ccg_plugin::input_from_object};
 
 /// The domain, as `DomainJoinConfig` describes it and `Get-ADDomain` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Plugin {
         let input = match input {
             Value::Null => String::new(),
             Value::String(text) => text,
-            Value::Object(object) => text_of_object(&guid, object),
+            Value::Object(object) => input_from_object(&guid, object),
             _ => return Err(D::Error::custom("PluginInput is neither a text nor an object")),
         };
         Ok(Self { guid, input })

@@ -1,6 +1,10 @@
 //! The table of rules: docs/rules.md is made from it, and every diagnostic belongs to one of them.
 //!
-//! A new rule is one entry here and the function that finds a breach.
+//! A new rule is:
+//! - an entry in [`RULES`];
+//! - the function that finds a breach: in `credspec/lint.rs` and `credspec/lint/`, `account/lint.rs` or `admission/advice.rs`
+//!   of this crate, or in `check/`, `doctor/` or `verify/` of `kubectl gmsa`;
+//! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`.
 
 use std::fmt::Write as _;
 
@@ -171,7 +175,7 @@ rules! {
             "Select `node.kubernetes.io/windows-build`, or use a runtime class that does.";
         NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",
             "Set `gmsaCredentialSpecName` in its `windowsOptions`.";
-        CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries other contents than its credential spec has now.",
+        CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries contents that are not the current ones of a credential spec.",
             "Delete the Pod: its controller creates a new one.";
         NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
             "See docs/windows-placement.md.";

@@ -14,7 +14,7 @@ use kube::core::{ParseExpressionError, Selector, SelectorExt as _};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{certificate, found, not_checked, service, some};
+use super::{certificate, first_five, found, not_checked, service};
 use crate::{connect::Cluster, with_causes};
 use gmsa_cluster::crd;
 use gmsa_core::{
@@ -44,7 +44,7 @@ struct Configured {
 }
 
 /// Adds the checks; returns the namespaces that the webhook does not review, as far as they could be read.
-pub(super) async fn look(cluster: &Cluster, checks: &mut Vec<Check>) -> Vec<String> {
+pub(super) async fn add_checks(cluster: &Cluster, checks: &mut Vec<Check>) -> Vec<String> {
     checks.push(custom_resource(cluster).await);
     let webhooks = match configured(cluster).await {
         Ok(webhooks) => webhooks,
@@ -59,7 +59,7 @@ pub(super) async fn look(cluster: &Cluster, checks: &mut Vec<Check>) -> Vec<Stri
     let of_pods: Vec<&Configured> = webhooks.iter().filter(|found| found.is_of_pods()).collect();
     let Some(first) = of_pods.first() else { return Vec::new() };
     checks.push(call(cluster).await);
-    service::look(cluster, &first.webhook.client_config, checks).await;
+    service::add_checks(cluster, &first.webhook.client_config, checks).await;
     excluded(cluster, &of_pods, checks).await
 }
 
@@ -84,7 +84,7 @@ fn configurations(mutating: bool, webhooks: &[Configured], checks: &mut Vec<Chec
         found.check(checks);
     }
     for same in by_name.values().filter(|same| same.len() > 1) {
-        let text = format!("{} {kind}s of several installations are for GMSA: {}", same.len(), some(same));
+        let text = format!("{} {kind}s of several installations are for GMSA: {}", same.len(), first_five(same));
         checks.push(found(CONFIGURATION, &rules::WEBHOOK_DUPLICATE, text));
     }
 }
@@ -277,7 +277,7 @@ async fn excluded(cluster: &Cluster, webhooks: &[&Configured], checks: &mut Vec<
     checks.push(if others.is_empty() {
         Check::pass(NAMESPACES, format!("pods are reviewed in {} of {count}", count - excluded.len()))
     } else {
-        found(NAMESPACES, &rules::NAMESPACES_EXCLUDED, format!("pods are not reviewed in {}", some(&others)))
+        found(NAMESPACES, &rules::NAMESPACES_EXCLUDED, format!("pods are not reviewed in {}", first_five(&others)))
     });
     excluded
 }

@@ -10,7 +10,7 @@ use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
 
 const NODES: &str = "Windows nodes";
 
-pub(super) async fn look(cluster: &Cluster, checks: &mut Vec<Check>) {
+pub(super) async fn add_checks(cluster: &Cluster, checks: &mut Vec<Check>) {
     let nodes: Vec<Node> = match cluster.list("/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows").await {
         Ok(nodes) => nodes,
         Err(error) => return checks.push(not_checked(NODES, &error)),

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{
     found,
-    usage::{ClusterPod, Slots},
+    usage::{ClusterPod, ContentsState, FIX_UNMATCHED},
 };
 use crate::connect::{CALL, Cluster};
 use gmsa_cluster::{
@@ -54,17 +54,21 @@ pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Vec<
 }
 
 fn admitted(pod: &Pod, contents: &HashMap<String, Contents>) -> Check {
-    match Slots::of(pod, contents) {
-        Slots::NoGmsa => found(ADMISSION, &rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA"),
-        Slots::UpToDate => Check::pass(ADMISSION, "the pod carries the contents of its credential spec"),
-        Slots::WithoutContents => {
+    match ContentsState::of(pod, contents) {
+        ContentsState::NoGmsa => found(ADMISSION, &rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA"),
+        ContentsState::UpToDate => Check::pass(ADMISSION, "the pod carries the contents of its credential spec"),
+        ContentsState::WithoutContents => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
             let fix = "delete it: its controller creates a new one; then run doctor without --pod";
             Check::found(ADMISSION, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix))
         }
-        Slots::Outdated => {
+        ContentsState::Outdated => {
             let text = "the pod carries other contents than its credential spec has now";
             found(ADMISSION, &rules::CONTENTS_OUTDATED, text)
+        }
+        ContentsState::Unmatched => {
+            let text = "the pod carries contents, and there is no credential spec to compare them with";
+            Check::found(ADMISSION, Diagnostic::new(&rules::CONTENTS_OUTDATED, text).with_fix(FIX_UNMATCHED))
         }
     }
 }

@@ -24,7 +24,7 @@ const PERMISSIONS: &str = "permissions";
 const ADMIN: &str = "admin";
 
 /// Adds the checks of the Service that a webhook is called by.
-pub(super) async fn look(cluster: &Cluster, client: &WebhookClientConfig, checks: &mut Vec<Check>) {
+pub(super) async fn add_checks(cluster: &Cluster, client: &WebhookClientConfig, checks: &mut Vec<Check>) {
     let Some(service) = &client.service else {
         let url = client.url.as_deref().unwrap_or_default();
         return checks.push(found(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}")));

@@ -1,4 +1,4 @@
-//! The credential specs, and the pods that name one.
+//! Doctor's checks of credential specs and of the pods that use them.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1;
 use serde::Deserialize as _;
 use serde_json::{Value, value::RawValue};
 
-use super::{found, not_checked, some};
+use super::{first_five, found, not_checked};
 use crate::connect::{Cluster, is_missing};
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
@@ -19,30 +19,30 @@ use gmsa_core::{
 const SPECS: &str = "credential specs";
 const PODS: &str = "pods";
 
-/// Adds the checks. `excluded` are the namespaces that the webhook does not review.
-pub(super) async fn look(cluster: &Cluster, excluded: &[String], checks: &mut Vec<Check>) {
+/// Checks both. `excluded` are the namespaces that the webhook does not review.
+pub(super) async fn add_checks(cluster: &Cluster, excluded: &[String], checks: &mut Vec<Check>) {
     let objects: Vec<Value> = match cluster.list(&collection()).await {
         Ok(objects) => {
-            linted(&objects, checks);
+            check_specs(&objects, checks);
             objects
         }
-        // Without the custom resource, which has its own check, there are none.
+        // If the CRD is missing, which another check reports, there are no credential specs.
         Err(error) if is_missing(&error) => Vec::new(),
         Err(error) => return checks.push(not_checked(SPECS, &error)),
     };
-    let contents = by_name(objects.iter().filter_map(|object| CredentialSpec::deserialize(object).ok()));
+    let contents = contents_by_name(objects.iter().filter_map(|object| CredentialSpec::deserialize(object).ok()));
     match cluster.list("/api/v1/pods").await {
-        Ok(pods) => used(&pods, &contents, excluded, checks),
+        Ok(pods) => check_pods(&pods, &contents, excluded, checks),
         Err(error) => checks.push(not_checked(PODS, &error)),
     }
 }
 
 /// The contents of credential specs, by name.
-pub(crate) fn by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> HashMap<String, Contents> {
+pub(crate) fn contents_by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> HashMap<String, Contents> {
     specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect()
 }
 
-fn linted(objects: &[Value], checks: &mut Vec<Check>) {
+fn check_specs(objects: &[Value], checks: &mut Vec<Check>) {
     let before = checks.len();
     for object in objects {
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
@@ -52,7 +52,10 @@ fn linted(objects: &[Value], checks: &mut Vec<Check>) {
     if objects.is_empty() {
         checks.push(Check::pass(SPECS, "there are none yet: kubectl gmsa credspec new makes one"));
     } else if checks.len() == before {
-        checks.push(Check::pass(SPECS, format!("no problems found in {}", objects.len())));
+        checks.push(Check::pass(SPECS, {
+            let count = objects.len();
+            format!("no problems found in {count} credential spec{}", if count == 1 { "" } else { "s" })
+        }));
     }
 }
 
@@ -67,7 +70,7 @@ impl ClusterPod {
     pub(crate) async fn find(cluster: &Cluster, named: &str) -> anyhow::Result<(String, String, Self)> {
         let (namespace, name) = named.split_once('/').unwrap_or((&cluster.namespace, named));
         if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
-            bail!("{named:?} is not NAMESPACE/NAME of a pod");
+            bail!("{named:?} is not a pod's NAMESPACE/NAME");
         }
         let json: Option<Box<RawValue>> = cluster.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
         let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
@@ -84,37 +87,49 @@ impl ClusterPod {
     }
 }
 
-/// The state of the slots of one pod.
-pub(crate) enum Slots {
+/// What a pod carries: the worst of its slots, which is the last of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ContentsState {
     NoGmsa,
     UpToDate,
-    /// Names without contents.
-    WithoutContents,
     /// Other contents than the credential spec has now.
     Outdated,
+    /// Contents that cannot be compared: they have no name, or their credential spec does not exist or has no contents.
+    Unmatched,
+    /// A name without contents.
+    WithoutContents,
 }
 
-impl Slots {
+/// What to do where contents are [`ContentsState::Unmatched`].
+pub(crate) const FIX_UNMATCHED: &str = "create the credential spec that gmsaCredentialSpecName names, or set that name where it is missing: \
+     otherwise new pods are refused";
+
+impl ContentsState {
     pub(crate) fn of(pod: &Pod, contents: &HashMap<String, Contents>) -> Self {
-        let mut state = Self::NoGmsa;
-        for slot in pod.slots().filter(Slot::uses_gmsa) {
-            let Some(own) = slot.contents else { return Self::WithoutContents };
-            let now = slot.name.and_then(|name| contents.get(name));
-            if now.is_none_or(|now| own.compare(now).is_err()) {
-                state = Self::Outdated;
-            } else if matches!(state, Self::NoGmsa) {
-                state = Self::UpToDate;
+        let state = |slot: Slot<'_>| {
+            let Some(carried) = slot.contents else { return Self::WithoutContents };
+            match slot.name.and_then(|name| contents.get(name)) {
+                None => Self::Unmatched,
+                Some(current) if carried.compare(current).is_err() => Self::Outdated,
+                Some(_) => Self::UpToDate,
             }
-        }
-        state
+        };
+        pod.slots().filter(Slot::uses_gmsa).map(state).max().unwrap_or(Self::NoGmsa)
     }
 }
 
-fn used(pods: &[Box<RawValue>], contents: &HashMap<String, Contents>, excluded: &[String], checks: &mut Vec<Check>) {
-    let (mut up_to_date, mut without_contents, mut outdated, mut unread) = (0_usize, Vec::new(), Vec::new(), 0_usize);
+fn check_pods(
+    pods: &[Box<RawValue>],
+    contents: &HashMap<String, Contents>,
+    excluded: &[String],
+    checks: &mut Vec<Check>,
+) {
+    let before = checks.len();
+    let (mut up_to_date, mut unparsed) = (0_usize, 0_usize);
+    let (mut outdated, mut unmatched, mut without_contents) = (Vec::new(), Vec::new(), Vec::new());
     for json in pods {
         let Ok(pod) = ClusterPod::read(json) else {
-            unread += 1;
+            unparsed += 1;
             continue;
         };
         if matches!(pod.phase(), "Succeeded" | "Failed") {
@@ -125,30 +140,36 @@ fn used(pods: &[Box<RawValue>], contents: &HashMap<String, Contents>, excluded: 
         let is_excluded = excluded.iter().any(|name| name == namespace);
         let note = if is_excluded { " (not reviewed by the webhook)" } else { "" };
         let name = format!("{namespace}/{}{note}", metadata.name.as_deref().unwrap_or_default());
-        match Slots::of(&pod.admission, contents) {
-            Slots::NoGmsa => {}
-            Slots::UpToDate => up_to_date += 1,
-            Slots::WithoutContents => without_contents.push(name),
-            Slots::Outdated => outdated.push(name),
+        match ContentsState::of(&pod.admission, contents) {
+            ContentsState::NoGmsa => {}
+            ContentsState::UpToDate => up_to_date += 1,
+            ContentsState::Outdated => outdated.push(name),
+            ContentsState::Unmatched => unmatched.push(name),
+            ContentsState::WithoutContents => without_contents.push(name),
         }
     }
     if !without_contents.is_empty() {
-        let (count, names) = (without_contents.len(), some(&without_contents));
+        let (count, names) = (without_contents.len(), first_five(&without_contents));
         let text = format!("{count} name a credential spec and carry no contents: {names}");
-        let fix = "they have no identity: delete them, their controllers create new ones";
+        let fix = "they have no identity: delete them; controllers recreate theirs, create pods without a controller again yourself";
         checks.push(Check::found(PODS, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix)));
     }
     if !outdated.is_empty() {
-        let (count, names) = (outdated.len(), some(&outdated));
+        let (count, names) = (outdated.len(), first_five(&outdated));
         let text = format!("{count} carry other contents than their credential spec has now: {names}");
         checks.push(found(PODS, &rules::CONTENTS_OUTDATED, text));
     }
-    if unread > 0 {
-        let text = format!("{unread} could not be parsed");
+    if !unmatched.is_empty() {
+        let (count, names) = (unmatched.len(), first_five(&unmatched));
+        let text = format!("{count} carry contents, and there is no credential spec to compare them with: {names}");
+        checks.push(Check::found(PODS, Diagnostic::new(&rules::CONTENTS_OUTDATED, text).with_fix(FIX_UNMATCHED)));
+    }
+    if unparsed > 0 {
+        let text = format!("{unparsed} could not be parsed");
         let fix = "use a newer version of kubectl gmsa";
         checks.push(Check::found(PODS, Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix)));
     }
-    if without_contents.is_empty() && outdated.is_empty() {
+    if checks.len() == before {
         let text = match up_to_date {
             0 => "none uses GMSA yet".to_owned(),
             1 => "1 uses GMSA, with up-to-date contents".to_owned(),

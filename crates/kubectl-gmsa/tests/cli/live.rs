@@ -193,7 +193,7 @@ async fn without_a_cluster_it_says_why() {
     let output = run(&api, &["--context", "none", "doctor"]).await;
     assert_eq!(text(&output.stderr), "error: cannot use the kubeconfig: failed to load current context: none\n");
     let output = run(&api, &["doctor", "--pod", "a/b/c"]).await;
-    assert_eq!(text(&output.stderr), "error: \"a/b/c\" is not NAMESPACE/NAME of a pod\n");
+    assert_eq!(text(&output.stderr), "error: \"a/b/c\" is not a pod's NAMESPACE/NAME\n");
     let folder = tempfile::tempdir().unwrap();
     let output = program(folder.path()).args(["doctor", "--kubeconfig", "none"]).output().unwrap();
     assert_eq!(

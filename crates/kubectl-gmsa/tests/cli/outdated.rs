@@ -46,6 +46,10 @@ pub async fn behind() -> SimulatedApi {
     let mut ended = old_pod("ended", None);
     ended["status"]["phase"] = json!("Succeeded");
     api.apply(ended);
+    // Its credential spec does not exist any more: a restart would only have new pods refused.
+    let mut unmatched = old_pod("unmatched", Some(("apps/v1", "DaemonSet", "other")));
+    unmatched["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpecName"] = json!("gone");
+    api.apply(unmatched);
     let mut leaving = old_pod("leaving", None);
     leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     api.apply(leaving);
@@ -78,12 +82,16 @@ warning[contents-outdated] Pod shop/bare
   so: they keep their contents until they are replaced
   fix: kubectl delete pod --namespace shop bare, then create it again from its manifest: no controller does
 
+warning[contents-outdated] Pod shop/unmatched
+  carries contents, and there is no credential spec to compare them with
+  fix: create the credential spec that gmsaCredentialSpecName names, or set that name where it is missing: otherwise new pods are refused
+
 warning[contents-outdated] ReplicaSet shop/lone
   1 of its pods carry other contents than their credential spec has now: lone-a
   so: they keep their contents until they are replaced
   fix: kubectl delete pod --namespace shop lone-a: it creates new ones
 
-6 warnings in 8 objects
+7 warnings in 9 objects
 ";
 
 #[tokio::test(flavor = "multi_thread")]

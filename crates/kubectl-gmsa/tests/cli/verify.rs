@@ -279,7 +279,7 @@ async fn what_cannot_have_an_identity_is_not_asked() {
     for (arguments, error) in [
         (&["shop/web", "-c", "other"][..], "error: the pod has no container \"other\"\n"),
         (&["shop/none"], "error: there is no pod shop/none\n"),
-        (&["a/b/c"], "error: \"a/b/c\" is not NAMESPACE/NAME of a pod\n"),
+        (&["a/b/c"], "error: \"a/b/c\" is not a pod's NAMESPACE/NAME\n"),
     ] {
         assert_eq!(verified(&api, arguments).await, (error.to_owned(), Some(2)));
     }

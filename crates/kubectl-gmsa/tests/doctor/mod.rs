@@ -47,7 +47,7 @@ pass  service              gmsa/webhook has 2 of 2 endpoints ready
 pass  service              runs gmsa-webhook:0.1.0
 pass  permissions          gmsa:webhook has the permissions that it needs
 pass  namespaces           pods are reviewed in 2 of 4
-pass  credential specs     no problems found in 1
+pass  credential specs     no problems found in 1 credential spec
 pass  pods                 1 uses GMSA, with up-to-date contents
 pass  Windows nodes        1 of 10.0.20348
 ";

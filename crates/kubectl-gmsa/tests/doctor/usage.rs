@@ -1,10 +1,10 @@
 //! What `doctor` says of credential specs, pods, namespaces and nodes.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     super::{
-        cluster::pod,
+        cluster::{healthy, pod, run},
         support::{Fault, Verb},
     },
     complaints,
@@ -18,6 +18,7 @@ async fn faults_of_its_users_are_found() {
         wrong["credspec"]["DomainJoinConfig"]["Sid"] = json!("S-1-5-21-1-2-3-4");
         api.apply(wrong);
         api.apply(pod("bare", &json!({"gmsaCredentialSpecName": "webapp1"})));
+        api.apply(pod("gone", &json!({"gmsaCredentialSpecName": "gone", "gmsaCredentialSpec": "{}"})));
         api.apply(pod("old", &json!({"gmsaCredentialSpecName": "webapp1", "gmsaCredentialSpec": "{}"})));
         let labels = json!({"node.kubernetes.io/windows-build": "10.0.17763"});
         api.apply(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "win2", "labels": labels}}));
@@ -31,10 +32,26 @@ async fn faults_of_its_users_are_found() {
             "fail credential specs: wrong: credspec.DomainJoinConfig.Sid: \"S-1-5-21-1-2-3-4\" is an account's SID: one number too many [sid]",
             "fail pods: 1 name a credential spec and carry no contents: shop/bare [name-without-contents]",
             "warn pods: 1 carry other contents than their credential spec has now: shop/old [contents-outdated]",
+            "warn pods: 1 carry contents, and there is no credential spec to compare them with: shop/gone [contents-outdated]",
             "warn Windows nodes: of several builds: 1 of 10.0.17763, 1 of 10.0.20348 [windows-build]",
         ]
     );
     let found = complaints(|api| api.fault(Verb::List, "/api/v1/nodes", usize::MAX, Fault::forbidden())).await;
     let refused = "could not be checked: the API server answered 403: not allowed here";
     assert_eq!(found, [format!("warn Windows nodes: {refused} [not-checked]")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_cannot_be_parsed_may_use_gmsa() {
+    let api = healthy().await;
+    // The only pod that used GMSA.
+    let mut pod = pod("web", &json!({}));
+    pod["spec"]["containers"] = json!("none");
+    api.apply(pod);
+    let output = run(&api, &["doctor", "--json"]).await;
+    let checks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let of_pods: Vec<_> = checks.iter().filter(|check| check["about"] == "pods").collect();
+    let remedy = "use a newer version of kubectl gmsa";
+    let unparsed = json!({"status": "warn", "about": "pods", "text": "1 could not be parsed", "rule": "not-checked", "remedy": remedy});
+    assert_eq!(of_pods, [&unparsed]);
 }

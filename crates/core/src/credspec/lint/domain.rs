@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{CANNOT_START, Findings, Severity, WRONG_DOMAIN, bare, quote};
 use crate::{
-    credspec::plugin::is_guid,
+    credspec::ccg_plugin::has_guid_shape,
     diagnostic::rules::{self, Rule},
 };
 
@@ -71,11 +71,11 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
     const REMEDY: &str = "(Get-ADDomain).ObjectGUID (of the domain, not of the account)";
     let field = format!("{PATH}.Guid");
     let Some(guid) = findings.text(&rules::GUID, &field, value, CANNOT_START, REMEDY) else { return };
-    if is_guid(guid, |b| b.is_ascii_hexdigit()) {
+    if has_guid_shape(guid, |b| b.is_ascii_hexdigit()) {
         return;
     }
     let inner = guid.trim_start_matches('{').trim_end_matches('}');
-    let (problem, remedy) = if inner != guid && is_guid(inner, |b| b.is_ascii_hexdigit()) {
+    let (problem, remedy) = if inner != guid && has_guid_shape(inner, |b| b.is_ascii_hexdigit()) {
         (format!("{} is in braces", quote(guid)), inner.to_owned())
     } else {
         (format!("{} is not a GUID", quote(guid)), REMEDY.to_owned())

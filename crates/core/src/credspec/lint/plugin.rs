@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Findings, Severity, quote};
 use crate::{
-    credspec::plugin::{KnownPlugin, is_guid},
+    credspec::ccg_plugin::{KnownPlugin, has_guid_shape},
     diagnostic::rules::{self, Rule},
 };
 
@@ -26,7 +26,7 @@ pub(super) fn check(findings: &mut Findings, value: Option<&Value>) {
     findings.unknown_keys(PATH, config, &["PluginGUID", "PluginInput", "PortableCcgVersion"]);
     version(findings, config.get("PortableCcgVersion"));
     guid(findings, config.get("PluginGUID"));
-    let known = config.get("PluginGUID").and_then(Value::as_str).and_then(KnownPlugin::of_guid);
+    let known = config.get("PluginGUID").and_then(Value::as_str).and_then(KnownPlugin::from_guid);
     input(findings, config.get("PluginInput"), known);
 }
 
@@ -48,7 +48,7 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
     let field = format!("{PATH}.PluginGUID");
     let Some(guid) = findings.text(RULE, &field, value, SKIPPED, REMEDY) else { return };
     // The digits are no reason to refuse: the GUID in Microsoft's own sample is not hexadecimal.
-    let shape = |text: &str| is_guid(text, |b| b.is_ascii_alphanumeric());
+    let shape = |text: &str| has_guid_shape(text, |b| b.is_ascii_alphanumeric());
     match guid.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
         Some(inner) if shape(inner) => {}
         Some(_) => {
@@ -66,7 +66,7 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
 fn input(findings: &mut Findings, value: Option<&Value>, known: Option<KnownPlugin>) {
     const RULE: &Rule = &rules::PLUGIN_INPUT;
     let field = format!("{PATH}.PluginInput");
-    let remedy = known.map_or("one string, as the plugin's maker documents it", KnownPlugin::form);
+    let remedy = known.map_or("one string, as the plugin's maker documents it", KnownPlugin::template);
     let problem = match value {
         Some(Value::String(input)) => {
             let lower = input.to_ascii_lowercase();
@@ -75,7 +75,7 @@ fn input(findings: &mut Findings, value: Option<&Value>, known: Option<KnownPlug
                     "credential specs are not secret: everyone who may read them, or a pod, can read the password";
                 let remedy = "keep the password in the plugin's vault and name the vault here";
                 findings.add_as(Severity::Warning, RULE, &field, "seems to hold a password", why, remedy);
-            } else if let Some(problem) = known.and_then(|known| known.fault(input)) {
+            } else if let Some(problem) = known.and_then(|known| known.problem(input)) {
                 // A warning: the maker may have taught the plugin more than is known here.
                 let why =
                     "the plugin does not find the user that may fetch the account, so the container does not start";

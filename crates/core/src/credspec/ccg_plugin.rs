@@ -1,19 +1,19 @@
-//! The plugins of the Container Credential Guard that are known by name, and what each takes as its `PluginInput`.
+//! The Container Credential Guard plugins whose input format is known, and what each takes as its `PluginInput`.
 //!
-//! Pure. Invariants: no message quotes an input, which may hold what should have been a secret.
+//! Pure. Invariants: no message quotes an input, which may contain a secret by mistake.
 
 use serde_json::{Map, Value, json};
 
 use super::{is_dns_label, is_dns_subdomain};
 
-/// A plugin that is known by name.
+/// A plugin whose input format is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownPlugin {
     /// Azure Key Vault: the plugin of AKS (Microsoft: Enable GMSA for your Windows Server nodes on AKS).
     Azure,
     /// AWS Secrets Manager and Systems Manager (AWS: Using gMSAs for Windows containers, domainless).
     Aws,
-    /// A Secret of Kubernetes (Rancher: Windows GMSA, CCG plugin).
+    /// A Kubernetes Secret (Rancher: Windows GMSA, CCG plugin).
     Rancher,
 }
 
@@ -24,7 +24,7 @@ impl KnownPlugin {
     pub const ALL: [Self; 3] = [Self::Azure, Self::Aws, Self::Rancher];
 
     /// Its name on the command line.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Azure => "azure",
             Self::Aws => "aws",
@@ -40,12 +40,12 @@ impl KnownPlugin {
         }
     }
 
-    pub fn of_guid(guid: &str) -> Option<Self> {
+    pub fn from_guid(guid: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.guid().eq_ignore_ascii_case(guid))
     }
 
     /// What its input looks like.
-    pub fn form(self) -> &'static str {
+    pub fn template(self) -> &'static str {
         match self {
             Self::Azure => "ObjectId=GUID;SecretUri=https://VAULT.vault.azure.net/secrets/NAME",
             Self::Aws => r#"'{"credentialArn":"arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME"}'"#,
@@ -53,8 +53,8 @@ impl KnownPlugin {
         }
     }
 
-    /// What is wrong with an input.
-    pub fn fault(self, input: &str) -> Option<&'static str> {
+    /// What is wrong with an input; `None` if nothing is wrong.
+    pub fn problem(self, input: &str) -> Option<&'static str> {
         match self {
             Self::Azure => azure(input),
             Self::Aws => aws(input),
@@ -63,7 +63,7 @@ impl KnownPlugin {
     }
 }
 
-/// What a known plugin needs to know.
+/// The values that make up a plugin's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputParts {
     Azure {
@@ -84,7 +84,8 @@ pub enum InputParts {
 }
 
 impl InputParts {
-    pub fn text(&self) -> String {
+    /// The `PluginInput`, as the plugin takes it.
+    pub fn to_input(&self) -> String {
         match self {
             Self::Azure { object_id, secret_uri } => format!("ObjectId={object_id};SecretUri={secret_uri}"),
             Self::Aws { credential_arn } => json!({CREDENTIAL_ARN: credential_arn}).to_string(),
@@ -93,9 +94,9 @@ impl InputParts {
     }
 }
 
-/// The text of an input that is an object in a file for Amazon ECS, where Kubernetes takes only a text.
-pub fn text_of_object(guid: &str, object: Map<String, Value>) -> String {
-    let is_aws = KnownPlugin::of_guid(guid) == Some(KnownPlugin::Aws);
+/// Turns a `PluginInput` object, as in Amazon ECS files, into the string that Kubernetes takes.
+pub fn input_from_object(guid: &str, object: Map<String, Value>) -> String {
+    let is_aws = KnownPlugin::from_guid(guid) == Some(KnownPlugin::Aws);
     let rename = |(key, value): (String, Value)| {
         let known = is_aws && key.eq_ignore_ascii_case(CREDENTIAL_ARN);
         (if known { CREDENTIAL_ARN.to_owned() } else { key }, value)
@@ -110,7 +111,7 @@ fn azure(input: &str) -> Option<&'static str> {
         match part.split_once('=') {
             Some(("ObjectId", value)) => object_id = Some(value),
             Some(("SecretUri", value)) => secret_uri = Some(value),
-            _ => return Some("holds something else than ObjectId= and SecretUri="),
+            _ => return Some("contains something other than ObjectId= and SecretUri="),
         }
     }
     let uri_is_good = |uri: &str| {
@@ -121,7 +122,7 @@ fn azure(input: &str) -> Option<&'static str> {
     match (object_id, secret_uri) {
         (None, _) => Some("has no ObjectId="),
         (_, None) => Some("has no SecretUri="),
-        (Some(id), _) if !is_guid(id, |b| b.is_ascii_hexdigit()) => Some("has an ObjectId that is not a GUID"),
+        (Some(id), _) if !has_guid_shape(id, |b| b.is_ascii_hexdigit()) => Some("has an ObjectId that is not a GUID"),
         (_, Some(uri)) if !uri_is_good(uri) => Some("has a SecretUri that is not https://VAULT/secrets/NAME"),
         _ => None,
     }
@@ -135,7 +136,7 @@ fn aws(input: &str) -> Option<&'static str> {
         Some(Value::String(arn)) => arn,
         Some(_) => return Some("has a credentialArn that is not a string"),
         None if object.keys().any(|key| key.eq_ignore_ascii_case(CREDENTIAL_ARN)) => {
-            return Some("spells credentialArn otherwise than AWS does for Windows");
+            return Some("must spell its key credentialArn, with a lower-case c");
         }
         None => return Some("has no credentialArn"),
     };
@@ -158,8 +159,8 @@ fn rancher(input: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a text has the shape 8-4-4-4-12, of characters that `digit` takes.
-pub(super) fn is_guid(text: &str, digit: impl Fn(u8) -> bool) -> bool {
+/// Whether a text has the shape 8-4-4-4-12, and all of its characters but the hyphens satisfy `digit`.
+pub(super) fn has_guid_shape(text: &str, digit: impl Fn(u8) -> bool) -> bool {
     let groups: Vec<_> = text.split('-').collect();
     groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.concat().bytes().all(digit)
 }
@@ -168,38 +169,38 @@ pub(super) fn is_guid(text: &str, digit: impl Fn(u8) -> bool) -> bool {
 mod tests {
     use super::*;
 
-    const SECRET: &str = "arn:aws:secretsmanager:us-west-2:111122223333:secret:gmsa-plugin-input";
+    const SECRET_ARN: &str = "arn:aws:secretsmanager:us-west-2:111122223333:secret:gmsa-plugin-input";
 
     #[test]
-    fn what_the_makers_document_is_good() {
+    fn documented_inputs_are_accepted() {
         let id = "56d9b66c-d746-4f87-bd26-26760cfdca2e";
         for (known, input) in [
             (
                 KnownPlugin::Azure,
                 format!("ObjectId={id};SecretUri=https://my.vault.azure.net/secrets/GMSADomainUserCred"),
             ),
-            (KnownPlugin::Aws, format!(r#"{{"credentialArn": "{SECRET}"}}"#)),
+            (KnownPlugin::Aws, format!(r#"{{"credentialArn": "{SECRET_ARN}"}}"#)),
             (KnownPlugin::Aws, r#"{"credentialArn": "arn:aws-cn:ssm:cn-north-1:1:parameter/gmsa"}"#.to_owned()),
             (KnownPlugin::Rancher, "accounts:user-credentials".to_owned()),
         ] {
-            assert_eq!(known.fault(&input), None, "{input}");
+            assert_eq!(known.problem(&input), None, "{input}");
         }
         for (parts, known) in [
             (
                 InputParts::Azure { object_id: id.to_owned(), secret_uri: "https://v.example/secrets/n".to_owned() },
                 KnownPlugin::Azure,
             ),
-            (InputParts::Aws { credential_arn: SECRET.to_owned() }, KnownPlugin::Aws),
+            (InputParts::Aws { credential_arn: SECRET_ARN.to_owned() }, KnownPlugin::Aws),
             (InputParts::Rancher { namespace: "a".to_owned(), secret: "b.c".to_owned() }, KnownPlugin::Rancher),
         ] {
-            assert_eq!(known.fault(&parts.text()), None, "{parts:?}");
+            assert_eq!(known.problem(&parts.to_input()), None, "{parts:?}");
         }
     }
 
     #[test]
     fn each_mistake_has_its_own_words() {
         let id = "ObjectId=56d9b66c-d746-4f87-bd26-26760cfdca2e";
-        for (known, input, fault) in [
+        for (known, input, problem) in [
             (KnownPlugin::Azure, "SecretUri=https://v/secrets/n", "has no ObjectId="),
             (KnownPlugin::Azure, id, "has no SecretUri="),
             (KnownPlugin::Azure, "ObjectId=app;SecretUri=https://v/secrets/n", "has an ObjectId that is not a GUID"),
@@ -213,11 +214,11 @@ mod tests {
                 &format!("{id};SecretUri=https://v/keys/n"),
                 "has a SecretUri that is not https://VAULT/secrets/NAME",
             ),
-            (KnownPlugin::Azure, "contoso.com:user:x", "holds something else than ObjectId= and SecretUri="),
-            (KnownPlugin::Aws, SECRET, "is not a JSON object in a string"),
+            (KnownPlugin::Azure, "contoso.com:user:x", "contains something other than ObjectId= and SecretUri="),
+            (KnownPlugin::Aws, SECRET_ARN, "is not a JSON object in a string"),
             (KnownPlugin::Aws, "{}", "has no credentialArn"),
             (KnownPlugin::Aws, r#"{"credentialArn": 1}"#, "has a credentialArn that is not a string"),
-            (KnownPlugin::Aws, r#"{"CredentialArn": "x"}"#, "spells credentialArn otherwise than AWS does for Windows"),
+            (KnownPlugin::Aws, r#"{"CredentialArn": "x"}"#, "must spell its key credentialArn, with a lower-case c"),
             (
                 KnownPlugin::Aws,
                 r#"{"credentialArn": "arn:aws:s3:::x"}"#,
@@ -226,15 +227,15 @@ mod tests {
             (KnownPlugin::Rancher, "secret", "is not the name of a namespace and of a Secret, joined by a colon"),
             (KnownPlugin::Rancher, "A:b", "is not the name of a namespace and of a Secret, joined by a colon"),
         ] {
-            assert_eq!(known.fault(input), Some(fault), "{input}");
+            assert_eq!(known.problem(input), Some(problem), "{input}");
         }
     }
 
     #[test]
     fn an_object_becomes_a_text() {
         let object = |value: Value| value.as_object().cloned().unwrap();
-        let text = text_of_object(KnownPlugin::Aws.guid(), object(json!({"CredentialArn": SECRET})));
-        assert_eq!(text, format!(r#"{{"credentialArn":"{SECRET}"}}"#));
-        assert_eq!(text_of_object("{other}", object(json!({"CredentialArn": 1}))), r#"{"CredentialArn":1}"#);
+        let text = input_from_object(KnownPlugin::Aws.guid(), object(json!({"CredentialArn": SECRET_ARN})));
+        assert_eq!(text, format!(r#"{{"credentialArn":"{SECRET_ARN}"}}"#));
+        assert_eq!(input_from_object("{other}", object(json!({"CredentialArn": 1}))), r#"{"CredentialArn":1}"#);
     }
 }
