@@ -1,7 +1,7 @@
 //! The end of the process, in order: unready → wait until no endpoint names this replica → stop accepting → drain → stop.
 //!
-//! `bin/gmsa-webhook/main.rs` takes the steps and stops the tasks; from `ending` on, [`Bound::leaving`] in `server.rs` closes
-//! each connection after its next answer (`Connection: close`).
+//! `bin/gmsa-webhook/main.rs` takes the steps. From the first on, [`Bound::leaving`](crate::server::Bound::leaving) has each
+//! connection closed after its next answer (`Connection: close`).
 //!
 //! Invariants: the steps are only taken forward, and a second signal ends the wait.
 

@@ -152,8 +152,7 @@ impl Reviewer {
     }
 }
 
-/// Asks about all names at the same time. Nearly every pod names one credential spec: that needs no list of
-/// futures.
+/// Asks about all names at the same time. Nearly every pod names one credential spec: that needs no list of futures.
 async fn each<'n, F: Future>(names: &'n [SpecName], ask: impl Fn(&'n SpecName) -> F) -> Vec<F::Output> {
     match names {
         [] => Vec::new(),

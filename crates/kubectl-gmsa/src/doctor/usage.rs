@@ -52,10 +52,8 @@ fn check_specs(objects: &[Value], checks: &mut Vec<Check>) {
     if objects.is_empty() {
         checks.push(Check::pass(SPECS, "there are none yet: kubectl gmsa credspec new makes one"));
     } else if checks.len() == before {
-        checks.push(Check::pass(SPECS, {
-            let count = objects.len();
-            format!("no problems found in {count} credential spec{}", if count == 1 { "" } else { "s" })
-        }));
+        let (count, plural) = (objects.len(), if objects.len() == 1 { "" } else { "s" });
+        checks.push(Check::pass(SPECS, format!("no problems found in {count} credential spec{plural}")));
     }
 }
 

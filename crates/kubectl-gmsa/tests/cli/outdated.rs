@@ -82,14 +82,14 @@ warning[contents-outdated] Pod shop/bare
   so: they keep their contents until they are replaced
   fix: kubectl delete pod --namespace shop bare, then create it again from its manifest: no controller does
 
-warning[contents-outdated] Pod shop/unmatched
-  carries contents, and there is no credential spec to compare them with
-  fix: create the credential spec that gmsaCredentialSpecName names, or set that name where it is missing: otherwise new pods are refused
-
 warning[contents-outdated] ReplicaSet shop/lone
   1 of its pods carry other contents than their credential spec has now: lone-a
   so: they keep their contents until they are replaced
   fix: kubectl delete pod --namespace shop lone-a: it creates new ones
+
+warning[contents-outdated] Pod shop/unmatched
+  carries contents, and there is no credential spec to compare them with
+  fix: create the credential spec that gmsaCredentialSpecName names, or set that name where it is missing: otherwise new pods are refused
 
 7 warnings in 9 objects
 ";
@@ -154,6 +154,9 @@ async fn all_restarted_is_a_clean_end() {
     for pod in ["agent-x", "lone-a", "sum", "odd", "bare"] {
         api.delete("pods", "shop", pod);
     }
+    let output = run(&api, &["outdated", "--restart", "--yes"]).await;
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    api.delete("pods", "shop", "unmatched");
     let output = run(&api, &["outdated", "--restart", "--yes"]).await;
     assert!(text(&output.stdout).ends_with("\ndeployment/web restarted in shop\n"), "{}", text(&output.stdout));
     assert_eq!(output.status.code(), Some(0));
