@@ -84,6 +84,8 @@ impl Scene {
                 for _ in 0..20 {
                     yield_now().await;
                 }
+                // A busy kernel delivers later what was sent.
+                std::thread::sleep(Duration::from_micros(250));
                 time::advance(Duration::from_millis(1)).await;
                 let before = std::mem::replace(&mut sent, self.api.bytes_sent());
                 quiet = if self.api.is_idle() && before == sent { quiet + 1 } else { 0 };
