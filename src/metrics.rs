@@ -7,7 +7,7 @@
 //! - a line in `metrics!`: field, type, name, help;
 //! - a method of [`Metrics`] that records it;
 //! - its labels in `metrics/labels.rs`, if it has any;
-//! - `docs/metrics.md`, which `tests/chart/reference.rs` writes: `just generate`.
+//! - `docs/metrics.md`, which `tests/chart/reference.rs` makes: `just generate`.
 
 use std::{
     hash::Hash,

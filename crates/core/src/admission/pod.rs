@@ -5,7 +5,7 @@
 //! [`MAX_SLOTS`] slots and the texts in them.
 //!
 //! A new kind of slot is an entry in each of these:
-//! - [`SlotKind`], with its `Display` and its [`SlotKind::field`];
+//! - [`SlotKind`], with its `Display` in `slot.rs` and its [`SlotKind::field`] in this file;
 //! - `Spec` and `Spec::lists` in this file, which [`Pod::slots`], [`Pod::has_too_many_slots`] and `Pod::bytes_kept` use;
 //! - `Spec` and `Spec::containers` in `fields/wire.rs`;
 //! - `added` in `mutate.rs`: on an update, only ephemeral containers are filled in;
@@ -103,6 +103,18 @@ struct WindowsOptions {
     gmsa_credential_spec: Option<ContentsText>,
     run_as_user_name: Option<Text>,
     host_process: Option<Flag>,
+}
+
+impl SlotKind {
+    /// The field of `spec` that lists the slots of this kind; `None` for the pod itself.
+    pub fn field(self) -> Option<&'static str> {
+        match self {
+            Self::Pod => None,
+            Self::Container => Some("containers"),
+            Self::InitContainer => Some("initContainers"),
+            Self::EphemeralContainer => Some("ephemeralContainers"),
+        }
+    }
 }
 
 /// A list of containers, of which at most [`MAX_SLOTS`] are kept.

@@ -1,5 +1,6 @@
 //! A slot: one place in a Pod that can carry `securityContext.windowsOptions`, which is the pod itself and every container
-//! of every kind. The head of `pod.rs` lists what a new kind of slot touches.
+//! of every kind. The head of `pod.rs` lists what a new kind of slot touches; `SlotKind::field` is there
+//! too, because no other file names the lists of containers.
 
 use std::fmt;
 
@@ -14,18 +15,6 @@ pub enum SlotKind {
     /// An entry of `spec.initContainers`, sidecars included.
     InitContainer,
     EphemeralContainer,
-}
-
-impl SlotKind {
-    /// The field of `spec` that lists the slots of this kind; `None` for the pod itself.
-    pub fn field(self) -> Option<&'static str> {
-        match self {
-            Self::Pod => None,
-            Self::Container => Some("containers"),
-            Self::InitContainer => Some("initContainers"),
-            Self::EphemeralContainer => Some("ephemeralContainers"),
-        }
-    }
 }
 
 impl fmt::Display for SlotKind {
