@@ -118,7 +118,7 @@ clean_up() {
 
 check() {
   extras=$(mktemp -d)
-  container=$(buildah from --pull-never "$image")
+  container=$(buildah from --pull-never --platform "linux/$ARCH" "$image")
   trap clean_up EXIT
   local root
   root=$(buildah mount "$container")

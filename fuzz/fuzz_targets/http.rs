@@ -16,7 +16,7 @@ use gmsa_webhook::{
     config::Limits,
     metrics::Metrics,
     server::{Reviewer, listener::Listener, routes},
-    telemetry::Complaints,
+    telemetry::LogLimit,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ static SERVER: LazyLock<(Runtime, SocketAddr)> = LazyLock::new(|| {
         Standalone::load(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples"))).unwrap();
     let reviewer = Reviewer::new(Arc::new(specs), Arc::new(rbac), true, Metrics::new("fuzz").0);
     let limits = Limits::default();
-    let router = routes::router(reviewer, &limits, Arc::new(Complaints::new("request refused")));
+    let router = routes::router(reviewer, &limits, Arc::new(LogLimit::new("request refused")));
     let address = runtime.block_on(async {
         let listener =
             Listener::bind(([127, 0, 0, 1], 0).into(), None, limits.connections, Duration::from_secs(60)).unwrap();
