@@ -57,6 +57,14 @@ fail  node        Pending on win1, waiting: CreateContainerError: winapi error #
                   -> See docs/troubleshooting.md.
 "
     );
+    api.apply(pod("unmatched", &json!({"gmsaCredentialSpecName": "gone", "gmsaCredentialSpec": "{}"})));
+    let output = run(&api, &["doctor", "--pod", "shop/unmatched"]).await;
+    assert_eq!(
+        text(&output.stdout).lines().next(),
+        Some(
+            "warn  admission        the pod carries contents, and there is no credential spec to compare them with [contents-outdated]"
+        )
+    );
     let output = run(&api, &["doctor", "--pod", "shop/none"]).await;
     assert_eq!((text(&output.stderr), output.status.code()), ("error: there is no pod shop/none\n", Some(2)));
 }
