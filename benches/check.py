@@ -180,11 +180,11 @@ def measure(program: Path, runs: int) -> tuple[str, bool]:
 
 def build() -> Path:
     """The program as it is released."""
-    command = ["cargo", "build", "--locked", "--profile", "dist", "--package", "kubectl-gmsa"]
+    command = ["cargo", "build", "--locked", "--profile", "dist-plugin", "--package", "kubectl-gmsa"]
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         raise Failure("the program cannot be built")
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return ROOT / target / "dist" / "kubectl-gmsa"
+    return ROOT / target / "dist-plugin" / "kubectl-gmsa"
 
 
 def main() -> int:

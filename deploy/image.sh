@@ -34,7 +34,7 @@ export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 # shared libraries, as the image's empty root has no nsswitch.conf.
 build() {
   local binary=$target_folder/$target/dist/gmsa-webhook
-  build_dist "$target" "$linker" "-C target-feature=+crt-static $(rust_lld)" gmsa-webhook
+  build_dist dist "$target" "$linker" "-C target-feature=+crt-static $(rust_lld)" gmsa-webhook
   check_size "$binary" "$LIMIT"
   if readelf --program-headers --wide "$binary" | grep -q ' INTERP '; then
     failed "$binary is not static: it names a dynamic loader"

@@ -26,10 +26,11 @@ name=kubectl-gmsa-$version-$PLATFORM
 
 # The C code of libraries is compiled against glibc's headers, whose checked functions musl does not have.
 export "CFLAGS_${triple//-/_}=-U_FORTIFY_SOURCE"
-build_dist "$triple" "$linker" "$flags" kubectl-gmsa
-check_size "$target_folder/$triple/dist/$program" "$LIMIT"
-if [[ $PLATFORM == linux-* ]] && readelf --program-headers --wide "$target_folder/$triple/dist/$program" | grep -q ' INTERP '; then
+build_dist dist-plugin "$triple" "$linker" "$flags" kubectl-gmsa
+built=$target_folder/$triple/dist-plugin/$program
+check_size "$built" "$LIMIT"
+if [[ $PLATFORM == linux-* ]] && readelf --program-headers --wide "$built" | grep -q ' INTERP '; then
   echo "plugin: $program is not static: it names a dynamic loader" >&2 && exit 1
 fi
 python3 deploy/sbom.py "$triple" "$linker" kubectl-gmsa >"$FOLDER/$name.cdx.json"
-python3 deploy/pack.py "$FOLDER/$name" "$(git log -1 --format=%ct)" "$target_folder/$triple/dist/$program" LICENSE
+python3 deploy/pack.py "$FOLDER/$name" "$(git log -1 --format=%ct)" "$built" LICENSE
