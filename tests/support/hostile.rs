@@ -161,8 +161,9 @@ pub fn contents(credspec: &[u8]) {
     {
         assert_eq!(slow_json::after_printed(contents.text(), &tree), Some(""), "{contents:?}");
     }
-    // White space and the order of keys are all that pretty printing changes.
-    compare(&serde_json::to_string_pretty(&map).unwrap(), &contents).unwrap();
+    // White space and the order of keys are all that pretty printing changes. Not of what was read first: Go prints a large
+    // float64 as an integer, which is compared as one.
+    compare(&serde_json::to_string_pretty(&again).unwrap(), &contents).unwrap();
 }
 
 /// Any JSON: the linter finds a bounded number of things in it, none longer than a screen, and what was read from a
