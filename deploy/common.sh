@@ -4,21 +4,27 @@
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 target_folder=$(cargo metadata --format-version 1 --no-deps --offline --locked | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 
+# host: this machine's triple.
+host() {
+  rustc --version --verbose | sed -n 's/^host: //p'
+}
+
 # build_dist PROFILE TRIPLE LINKER FLAGS PACKAGE: builds the program of PACKAGE, the same bytes on every machine with the same tools and for every
 # folder that it is built in. With a target, the flags are not for build scripts and macros.
 build_dist() {
   local profile=$1 triple=$2 linker=$3 flags=$4 package=$5 upper
   upper=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$triple")
   flags+=" --remap-path-prefix=$PWD=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
-  export "${upper}_RUSTFLAGS=$flags" "${upper}_LINKER=$linker" "CC_${triple//-/_}=$linker"
+  export "${upper}_RUSTFLAGS=$flags"
+  # Not for this machine's own triple: build scripts and macros would be built again for each platform.
+  [[ $triple == "$(host)" ]] || export "${upper}_LINKER=$linker" "CC_${triple//-/_}=$linker"
   cargo build --profile "$profile" --no-default-features --locked --target "$triple" --package "$package" --bin "$package"
 }
 
 # rust_lld: flags for the linker that comes with Rust. It writes relative relocations in a thirtieth of the space, and equal functions once.
 rust_lld() {
-  local host folder
-  host=$(rustc --version --verbose | sed -n 's/^host: //p')
-  folder=$(rustc --print sysroot)/lib/rustlib/$host/bin/gcc-ld
+  local folder
+  folder=$(rustc --print sysroot)/lib/rustlib/$(host)/bin/gcc-ld
   echo "-C link-arg=-fuse-ld=lld -C link-arg=-B$folder -C link-arg=-Wl,--pack-dyn-relocs=relr,--icf=all"
 }
 
