@@ -6,7 +6,7 @@ _default:
     @just --list --unsorted
 
 # Everything that must hold before a merge, apart from the tests.
-check: fmt clippy doc doctest deny typos shellcheck workflows chart
+check: fmt clippy doc deny typos shellcheck workflows chart
 
 # The README's test command.
 test:
@@ -24,10 +24,6 @@ clippy:
 # The documentation builds; private items too, so that the links between them are checked.
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --lib --document-private-items
-
-# The examples in the documentation hold.
-doctest:
-    cargo test --locked --doc
 
 # Dependencies: licences, sources, banned crates. Not the advisories: they need a download, and change without a commit.
 deny:
@@ -94,10 +90,10 @@ chart *WORD:
 e2e *WORD:
     cargo test --locked --test e2e -- {{ WORD }}
 
-# The chart, its match conditions and guard, upgrades and the script, on the same kind of control plane.
+# The chart, its match conditions and guard, upgrades and the script, on the same kind of control plane, one for each test.
 e2e-install *WORD:
     cargo build --locked -p kubectl-gmsa
-    cargo test --locked --test install -- {{ WORD }}
+    cargo test --locked --test install -- --test-threads=2 {{ WORD }}
 
 # Regenerates what is made from the chart and what its tests expect: look at the difference.
 generate:
