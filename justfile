@@ -37,9 +37,10 @@ typos:
 shellcheck:
     git grep --untracked -lE '^#!/.*\b(bash|sh)$' | xargs -r shellcheck -x
 
-# The workflows: pinned actions, permissions, injection.
+# The workflows: pinned actions, permissions, injection; their syntax, where there is an actionlint.
 workflows:
     zizmor --offline --quiet .github/workflows
+    ! command -v actionlint >/dev/null || actionlint
 
 # What faults cost pods that are being created, on a real control plane: `just chaos [FAULT] [--replicas N] [--write]`.
 chaos *ARGS:
