@@ -16,6 +16,18 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 # The plugin points to the documentation at its source.
 export SOURCE_DATE_EPOCH IMAGE GMSA_SOURCE=$SOURCE
 
+# check_tools: ends with a list of what is missing, rather than after minutes of building.
+check_tools() {
+  local tool target missing=()
+  for tool in aarch64-linux-gnu-gcc buildah curl helm python3 qemu-aarch64-static readelf x86_64-w64-mingw32-gcc; do
+    command -v "$tool" >/dev/null || missing+=("$tool")
+  done
+  for target in aarch64-unknown-linux-{gnu,musl} x86_64-unknown-linux-{gnu,musl} x86_64-pc-windows-gnu; do
+    [[ -d $(rustc --print target-libdir --target "$target") ]] || missing+=("the Rust target $target")
+  done
+  [[ ${#missing[@]} -eq 0 ]] || { printf 'dist: missing: %s\n' "${missing[@]}" >&2 && exit 1; }
+}
+
 # tar_gz ARCHIVE FOLDER NAME...: of the same files the same bytes, whatever their dates and owners.
 tar_gz() {
   local archive=$1 from=$2
@@ -50,6 +62,7 @@ manifests() {
   rm -rf "$stamped"
 }
 
+check_tools
 rm -rf "$folder" && mkdir -p "$folder"
 webhook
 plugin
