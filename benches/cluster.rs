@@ -1,8 +1,8 @@
 //! How many pods per second a real control plane creates: without a webhook, with the floor as its webhook, with a floor that
-//! answers with this webhook's patch, with this webhook. What an API server itself pays for a patch is the difference of the two
-//! floors.
+//! answers with this webhook's patch, with this webhook, and with `--against` with another one. What an API server itself pays for a
+//! patch is the difference of the two floors.
 //!
-//! Each of the four has a namespace of its own in one cluster, and they take turns, so that what else the machine does
+//! Each of them has a namespace of its own in one cluster, and they take turns, so that what else the machine does
 //! falls on all of them alike. Prints a Markdown table; with `--write` puts it into docs/performance.md too. Run by
 //! `just bench-cluster`.
 #![allow(
@@ -32,6 +32,7 @@ use control_plane::{
 use futures::{FutureExt as _, future::join_all};
 use gmsa_core::credspec::Contents;
 use gmsa_webhook::tls::issue::{Ca, Issued};
+use other::Other;
 use report::{Kind, Report, Sample, Variant};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -42,6 +43,8 @@ mod conditions;
 mod control_plane;
 #[path = "../tests/support/helm.rs"]
 mod helm;
+#[path = "cluster/other.rs"]
+mod other;
 mod page;
 #[path = "cluster/report.rs"]
 mod report;
@@ -63,6 +66,12 @@ struct Args {
     /// Pods that are being created at once.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     at_once: u32,
+    /// Also measure another webhook with the same paths and environment, with and without its client's throttle.
+    #[arg(long, value_name = "BINARY", conflicts_with = "conditions")]
+    against: Option<PathBuf>,
+    /// With --against: the environment that its chart gives it.
+    #[arg(long, value_name = "NAME=VALUE", requires = "against", value_parser = setting)]
+    set: Vec<String>,
     /// Measure what the match conditions cost pods without GMSA, and nothing else.
     #[arg(long)]
     conditions: bool,
@@ -72,6 +81,10 @@ struct Args {
     /// `cargo bench` passes it.
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+fn setting(text: &str) -> Result<String, &'static str> {
+    if text.contains('=') { Ok(text.to_owned()) } else { Err("expected NAME=VALUE") }
 }
 
 fn main() -> ExitCode {
@@ -153,20 +166,23 @@ fn build_floor() -> PathBuf {
 struct Lab {
     // Before the control plane ends.
     webhook: Webhook,
-    _floors: [Process; 2],
+    /// The floors, and another webhook.
+    _others: Vec<Process>,
     control_plane: ControlPlane,
 }
 
 async fn measure(args: &Args, binaries: Binaries, floor: &Path, folder: &Path) -> Report {
-    let lab = Lab::start(binaries, floor, folder).await;
+    let other = args.against.as_deref().map(|binary| Other { binary, settings: &args.set });
+    let variants = Variant::all(other.is_some());
+    let lab = Lab::start(binaries, floor, other.as_ref(), folder).await;
     let mut samples: BTreeMap<(Variant, Kind), Vec<Sample>> = BTreeMap::new();
     // The first round warms everything up.
-    let mut order = Variant::ALL;
+    let mut order = variants.to_vec();
     for round in 0..=args.rounds {
         // The order changes: a run is slower behind one whose garbage the API server still collects.
         order.rotate_left(1);
         order.reverse();
-        for variant in order {
+        for &variant in &order {
             for kind in Kind::ALL {
                 let sample = lab.create_pods(variant, kind, args).await;
                 eprintln!("round {round}: {variant}: {kind}: {:.0} pods/s", sample.rate);
@@ -178,6 +194,7 @@ async fn measure(args: &Args, binaries: Binaries, floor: &Path, folder: &Path) -
     }
     let version = lab.control_plane.client.get("/version").await.unwrap();
     Report {
+        variants,
         samples,
         pods: args.pods,
         at_once: args.at_once,
@@ -186,13 +203,13 @@ async fn measure(args: &Args, binaries: Binaries, floor: &Path, folder: &Path) -
 }
 
 impl Lab {
-    async fn start(binaries: Binaries, floor: &Path, folder: &Path) -> Self {
+    async fn start(binaries: Binaries, floor: &Path, other: Option<&Other<'_>>, folder: &Path) -> Self {
         let control_plane = ControlPlane::start(binaries, folder).await;
         let client = &control_plane.client;
         install(client).await;
         let spec: Value = serde_saphyr::from_str(include_str!("../examples/credspec.yaml")).unwrap();
         client.create(SPECS, &spec).await.unwrap();
-        for variant in Variant::ALL {
+        for &variant in Variant::all(other.is_some()) {
             namespace(client, variant.namespace(), &json!({})).await;
             service_account(client, variant.namespace(), USER).await;
             grant(client, variant.namespace(), USER, &[SPEC]).await;
@@ -204,21 +221,29 @@ impl Lab {
         let webhook = Webhook::start(folder, "gmsa-webhook", &kubeconfig, &certificate, 0).await;
         let patch = folder.join("patch.json");
         fs::write(&patch, patch_of(&spec)).unwrap();
-        let [address, patching_address] = free_addresses();
-        let floors = [
-            start_floor(floor, "floor", address, &certificate, folder, None).await,
-            start_floor(floor, "patching-floor", patching_address, &certificate, folder, Some(&patch)).await,
-        ];
-        for (variant, address) in
-            [(Variant::Floor, address), (Variant::PatchingFloor, patching_address), (Variant::Webhook, webhook.address)]
-        {
+        let mut addresses = vec![(Variant::Webhook, webhook.address)];
+        let mut others = Vec::new();
+        for (variant, patch) in [(Variant::Floor, None), (Variant::PatchingFloor, Some(patch.as_path()))] {
+            let (process, address) = start_floor(floor, variant.namespace(), &certificate, folder, patch).await;
+            others.push(process);
+            addresses.push((variant, address));
+        }
+        if let Some(other) = other {
+            for (variant, has_throttle) in [(Variant::Other, true), (Variant::Unthrottled, false)] {
+                let name = variant.namespace();
+                let (process, address) = other.start(name, has_throttle, folder, &kubeconfig, &certificate).await;
+                others.push(process);
+                addresses.push((variant, address));
+            }
+        }
+        // This webhook is the last, so that the API server knows of all of them when it knows of this one.
+        for (variant, address) in addresses.into_iter().rev() {
             let name = variant.namespace();
             let location = |path: &str| json!({"url": format!("https://{address}{path}")});
             let namespaces = json!({"matchLabels": {"kubernetes.io/metadata.name": name}});
             Registration { name, location: &location, ca_pem: ca.cert_pem(), namespaces }.create(client).await;
         }
-        let lab = Self { webhook, _floors: floors, control_plane };
-        // The floors were registered before, so then the API server knows of it too.
+        let lab = Self { webhook, _others: others, control_plane };
         let dry_run = format!("{}?dryRun=All", Variant::Webhook.pods());
         until("the API server asks /mutate", async || {
             let pod = lab.client().create(&dry_run, &pod("asked", Kind::Gmsa)).await.ok()?;
@@ -283,11 +308,11 @@ fn patch_of(spec: &Value) -> String {
 async fn start_floor(
     binary: &Path,
     name: &str,
-    address: SocketAddr,
     certificate: &Issued,
     folder: &Path,
     patch: Option<&Path>,
-) -> Process {
+) -> (Process, SocketAddr) {
+    let [address] = free_addresses();
     let (cert, key) = (folder.join("floor.crt"), folder.join("floor.key"));
     fs::write(&cert, &certificate.cert).unwrap();
     fs::write(&key, &certificate.key).unwrap();
@@ -299,7 +324,7 @@ async fn start_floor(
         TcpStream::connect(address).ok()
     })
     .await;
-    process
+    (process, address)
 }
 
 fn pod(name: &str, kind: Kind) -> Value {

@@ -18,11 +18,21 @@ pub enum Variant {
     PatchingFloor,
     /// This webhook.
     Webhook,
+    /// Another one, with the settings of its chart.
+    Other,
+    /// The same, but its client never waits for a throttle.
+    Unthrottled,
 }
 
 impl Variant {
     /// Every variant, in the order of the table.
-    pub const ALL: [Self; 4] = [Self::None, Self::Floor, Self::PatchingFloor, Self::Webhook];
+    const ALL: [Self; 6] =
+        [Self::None, Self::Floor, Self::PatchingFloor, Self::Webhook, Self::Other, Self::Unthrottled];
+
+    /// What is measured, `with_other` webhook or without, in the order of the table.
+    pub fn all(with_other: bool) -> &'static [Self] {
+        if with_other { &Self::ALL } else { &Self::ALL[..4] }
+    }
 
     /// The namespace of its pods.
     pub fn namespace(self) -> &'static str {
@@ -31,12 +41,14 @@ impl Variant {
             Self::Floor => "floor",
             Self::PatchingFloor => "patching-floor",
             Self::Webhook => "webhook",
+            Self::Other => "other-webhook",
+            Self::Unthrottled => "unthrottled-webhook",
         }
     }
 
     /// Whether pods that use GMSA are given their contents.
     pub fn patches(self) -> bool {
-        matches!(self, Self::PatchingFloor | Self::Webhook)
+        !matches!(self, Self::None | Self::Floor)
     }
 
     /// The path of its pods.
@@ -52,6 +64,8 @@ impl fmt::Display for Variant {
             Self::Floor => "floor",
             Self::PatchingFloor => "floor that patches",
             Self::Webhook => "this webhook",
+            Self::Other => "the other webhook",
+            Self::Unthrottled => "the other webhook without its throttle",
         })
     }
 }
@@ -91,6 +105,8 @@ pub struct Sample {
 
 /// Everything that was measured.
 pub struct Report {
+    /// What was measured, in the order of the table.
+    pub variants: &'static [Variant],
     /// By row and kind of pod, in the order of the rounds.
     pub samples: BTreeMap<(Variant, Kind), Vec<Sample>>,
     /// Pods of one run.
@@ -109,7 +125,7 @@ impl fmt::Display for Report {
         )?;
         writeln!(f, "|---|---|---|---|---|---|---|")?;
         for kind in Kind::ALL {
-            for variant in Variant::ALL {
+            for &variant in self.variants {
                 let aim = if (variant, kind) == (Variant::Webhook, Kind::Gmsa) { ", aim 0.9" } else { "" };
                 writeln!(
                     f,
