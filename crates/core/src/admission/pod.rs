@@ -23,21 +23,15 @@ mod slot;
 
 use contents::ContentsText;
 pub use contents::PodContents;
-use placement::Placement;
+use placement::{Affinity, NodeSelector};
 pub use slot::{Slot, SlotKind, SlotRef};
 
 /// The most slots of a pod: the pod itself and its containers of every kind.
 pub const MAX_SLOTS: usize = 1000;
 
 /// The parts of a `v1.Pod` that decisions rest on.
-#[derive(Debug, Default)]
-pub struct Pod {
-    fields: Fields,
-    placement: Placement,
-}
-
 #[derive(Debug, Default, Deserialize)]
-struct Fields {
+pub struct Pod {
     #[serde(default, deserialize_with = "null_is_default")]
     metadata: Object<Metadata>,
     #[serde(default, deserialize_with = "null_is_default")]
@@ -58,6 +52,11 @@ struct Spec {
     hostname: Option<Text>,
     hostname_override: Option<Text>,
     service_account_name: Option<Text>,
+    runtime_class_name: Option<Text>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    node_selector: Object<NodeSelector>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    affinity: Object<Affinity>,
     security_context: Option<Object<SecurityContext>>,
     #[serde(default)]
     containers: Containers,
@@ -141,17 +140,8 @@ impl Pod {
     /// # Errors
     /// Where the text is not JSON, or a known field has the wrong type.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
-        let mut pod = Self::without_placement(json)?;
-        if pod.uses_gmsa() {
-            pod.placement = placement::read(json)?;
-        }
+        let Object(pod) = serde_json::from_str(json)?;
         Ok(pod)
-    }
-
-    /// Reads a Pod whose placement does not matter.
-    pub(super) fn without_placement(json: &str) -> Result<Self, serde_json::Error> {
-        let Object(fields) = serde_json::from_str(json)?;
-        Ok(Self { fields, placement: Placement::default() })
     }
 
     /// Whether some slot names a credential spec or carries contents.
@@ -161,22 +151,31 @@ impl Pod {
 
     /// Whether the pod has more than [`MAX_SLOTS`] slots. [`Pod::slots`] does not give all of them then.
     pub fn has_too_many_slots(&self) -> bool {
-        self.fields.spec.lists().iter().map(|(_, containers)| containers.count).sum::<usize>() >= MAX_SLOTS
+        self.spec.lists().iter().map(|(_, containers)| containers.count).sum::<usize>() >= MAX_SLOTS
     }
 
     /// Every slot of the pod, in the order in which the contract checks them: the pod, then its containers, its init
     /// containers and its ephemeral containers.
     pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
-        let spec = &self.fields.spec;
+        let spec = &self.spec;
         let pod = slot(SlotKind::Pod, 0, self.name(), spec.security_context.as_ref());
         std::iter::once(pod).chain(spec.lists().into_iter().flat_map(|(kind, containers)| walk(kind, containers)))
     }
 
     pub(super) fn bytes_kept(&self) -> usize {
-        let Fields { metadata, spec } = &self.fields;
+        let Self { metadata, spec } = self;
         let os = spec.os.as_ref().and_then(|os| os.name.as_ref());
-        let texts = [&metadata.name, &metadata.generate_name, &spec.hostname, &spec.hostname_override];
-        let texts = texts.into_iter().flatten().chain(&spec.service_account_name).chain(os).map(|text| text.len());
+        let texts = [
+            &metadata.name,
+            &metadata.generate_name,
+            &spec.hostname,
+            &spec.hostname_override,
+            &spec.service_account_name,
+            &spec.runtime_class_name,
+            &spec.node_selector.os,
+            &spec.node_selector.build,
+        ];
+        let texts = texts.into_iter().flatten().chain(os).map(|text| text.len());
         let lists = spec.lists().map(|(_, containers)| containers.kept.capacity() * size_of::<Object<Container>>());
         let of_slot = |slot: Slot<'_>| {
             let texts = [Some(slot.owner), slot.name, slot.run_as_user, slot.contents.map(PodContents::text)];
@@ -190,13 +189,13 @@ impl Pod {
 
     /// The pod's name, or where it has none yet its generateName, or nothing.
     pub fn name(&self) -> &str {
-        let name = as_str(self.fields.metadata.name.as_ref()).filter(|name| !name.is_empty());
-        name.or_else(|| as_str(self.fields.metadata.generate_name.as_ref())).unwrap_or_default()
+        let name = as_str(self.metadata.name.as_ref()).filter(|name| !name.is_empty());
+        name.or_else(|| as_str(self.metadata.generate_name.as_ref())).unwrap_or_default()
     }
 
     /// The name of the service account that the pod runs as: `default` where none is set. Not validated.
     pub fn service_account(&self) -> &str {
-        as_str(self.fields.spec.service_account_name.as_ref()).filter(|name| !name.is_empty()).unwrap_or("default")
+        as_str(self.spec.service_account_name.as_ref()).filter(|name| !name.is_empty()).unwrap_or("default")
     }
 
     /// Whether the pod says that it is for Linux (`spec.os.name`).
@@ -210,37 +209,28 @@ impl Pod {
     }
 
     fn os(&self) -> Option<&str> {
-        self.fields.spec.os.as_ref().and_then(|os| as_str(os.name.as_ref()))
+        self.spec.os.as_ref().and_then(|os| as_str(os.name.as_ref()))
     }
 
     /// Whether the pod says in some way that it is for Windows nodes: a preference of the scheduler does not count.
     pub(super) fn keeps_to_windows(&self) -> bool {
-        self.is_windows() || self.placement.on_windows || self.pins_build()
+        let Spec { node_selector, affinity, .. } = &*self.spec;
+        self.is_windows() || node_selector.on_windows() || affinity.on_windows() || self.pins_build()
     }
 
     /// Whether the pod says which build of Windows it is for, or leaves that to a runtime class.
     pub fn pins_build(&self) -> bool {
-        self.placement.on_a_build || self.placement.by_runtime_class
+        let Spec { node_selector, affinity, runtime_class_name, .. } = &*self.spec;
+        let runtime_class = as_str(runtime_class_name.as_ref()).filter(|class| !class.is_empty());
+        node_selector.build.is_some() || affinity.on_a_build() || runtime_class.is_some()
     }
 
     /// The host name that the pod's author chose for it.
     pub fn hostname(&self) -> Option<&str> {
-        let Spec { hostname, hostname_override, .. } = &*self.fields.spec;
+        let Spec { hostname, hostname_override, .. } = &*self.spec;
         let names = [hostname_override.as_ref(), hostname.as_ref()].map(as_str);
         names.into_iter().flatten().find(|name| !name.is_empty())
     }
-}
-
-/// Reads the `spec` of a Pod, as far as `S` knows it.
-fn spec_of<'de, S: Default + Deserialize<'de>>(json: &'de str) -> Result<S, serde_json::Error> {
-    #[derive(Deserialize)]
-    #[serde(bound = "S: Default + Deserialize<'de>")]
-    struct WithSpec<S> {
-        #[serde(default, deserialize_with = "null_is_default")]
-        spec: Object<S>,
-    }
-    let Object(WithSpec { spec: Object(spec) }) = serde_json::from_str(json)?;
-    Ok(spec)
 }
 
 fn walk(kind: SlotKind, containers: &Containers) -> impl Iterator<Item = Slot<'_>> {

@@ -143,14 +143,9 @@ impl Review {
         let object = request.object.map(RawValue::get);
         match webhook {
             Webhook::Mutate { .. } | Webhook::Validate if review.is_pod() => {
-                let mutates = matches!(webhook, Webhook::Mutate { .. });
-                // The mutating webhook gives no advice, and of the stored object only the slots matter.
-                let read = |json, whole: bool| {
-                    let pod = if whole { Pod::from_json(json) } else { Pod::without_placement(json) };
-                    pod.map_err(|error| wrong(json, &error))
-                };
-                review.object = object.map(|json| read(json, !mutates)).transpose()?;
-                review.old_object = request.old_object.map(|json| read(json.get(), false)).transpose()?;
+                let read = |json: &RawValue| Pod::from_json(json.get()).map_err(|error| wrong(json.get(), &error));
+                review.object = request.object.map(read).transpose()?;
+                review.old_object = request.old_object.map(read).transpose()?;
             }
             // These webhooks give advice, and have none about an object of another shape.
             Webhook::ValidateWorkload if workload::KINDS.contains(&&*review.kind) => {

@@ -3,7 +3,8 @@
 //! The list is that of the Kubernetes documentation (Windows containers in Kubernetes, API compatibility) and of the API
 //! reference (`PodSpec.os`). Invariants: at most `MAX_FOUND` fields of a pod are kept.
 
-use super::{SlotKind, spec_of};
+use super::SlotKind;
+use crate::json::Object;
 
 mod wire;
 
@@ -75,7 +76,7 @@ pub fn all() -> impl Iterator<Item = &'static LinuxField> {
 /// # Errors
 /// Where the text is not JSON, or a list is of another type.
 pub fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
-    let spec: wire::Spec = spec_of(json)?;
+    let Object(wire::Pod { spec: Object(spec) }) = serde_json::from_str(json)?;
     let mut found = Unsupported::default();
     let mut add = |set: Set, field| found.add("/spec", None, set, field);
     add(spec.host_ipc.if_true(), &HOST_IPC);

@@ -5,80 +5,61 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::spec_of;
 use crate::json::{Object, Text, fold, null_is_default};
 
 const OS: &str = "kubernetes.io/os";
 const BUILD: &str = "node.kubernetes.io/windows-build";
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Placement {
-    pub on_windows: bool,
-    /// The pod stays on nodes of certain builds of Windows.
-    pub on_a_build: bool,
-    pub by_runtime_class: bool,
-}
-
-pub(super) fn read(json: &str) -> Result<Placement, serde_json::Error> {
-    let spec: Spec = spec_of(json)?;
-    let required = &spec.affinity.node_affinity.required;
-    Ok(Placement {
-        on_windows: spec.node_selector.os.as_deref() == Some("windows") || required.on_windows(),
-        on_a_build: spec.node_selector.build.is_some() || required.on_a_build(),
-        by_runtime_class: spec.runtime_class_name.is_some_and(|class| !class.is_empty()),
-    })
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Spec {
-    #[serde(default, deserialize_with = "null_is_default")]
-    node_selector: Object<NodeSelector>,
-    #[serde(default, deserialize_with = "null_is_default")]
-    affinity: Object<Affinity>,
-    runtime_class_name: Option<Text>,
-}
-
-#[derive(Default, Deserialize)]
-struct NodeSelector {
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct NodeSelector {
     #[serde(rename = "kubernetes.io/os")]
-    os: Option<Text>,
+    pub os: Option<Text>,
+    /// Set where the pod stays on nodes of one build of Windows.
     #[serde(rename = "node.kubernetes.io/windows-build")]
-    build: Option<Text>,
+    pub build: Option<Text>,
 }
 
-#[derive(Default, Deserialize)]
+impl NodeSelector {
+    pub fn on_windows(&self) -> bool {
+        self.os.as_deref() == Some("windows")
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Affinity {
+pub(super) struct Affinity {
     #[serde(default, deserialize_with = "null_is_default")]
     node_affinity: Object<NodeAffinity>,
 }
 
-#[derive(Default, Deserialize)]
+impl Affinity {
+    pub fn on_windows(&self) -> bool {
+        let terms = &self.node_affinity.required.node_selector_terms;
+        terms.any && !terms.one_not_on_windows
+    }
+
+    /// Whether the pod stays on nodes of certain builds of Windows.
+    pub fn on_a_build(&self) -> bool {
+        let terms = &self.node_affinity.required.node_selector_terms;
+        terms.any && !terms.one_not_on_a_build
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
 struct NodeAffinity {
     #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution", default, deserialize_with = "null_is_default")]
     required: Object<Required>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Required {
     #[serde(default)]
     node_selector_terms: Terms,
 }
 
-impl Required {
-    fn on_windows(&self) -> bool {
-        self.node_selector_terms.any && !self.node_selector_terms.one_not_on_windows
-    }
-
-    fn on_a_build(&self) -> bool {
-        self.node_selector_terms.any && !self.node_selector_terms.one_not_on_a_build
-    }
-}
-
 /// Alternatives: one of them must hold, so each of them must keep the pod on Windows.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Terms {
     any: bool,
     one_not_on_windows: bool,

@@ -56,6 +56,12 @@ impl<'de> Deserialize<'de> for Set {
     }
 }
 
+#[derive(Deserialize)]
+pub(super) struct Pod {
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub spec: Object<Spec>,
+}
+
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spec {
