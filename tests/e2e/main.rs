@@ -173,7 +173,8 @@ async fn run(binaries: Binaries, folder: &Path, part: &str) -> bool {
             return failed;
         }
         let Some(mut world) = start(World::start(binaries, folder), folder).await else { return 1 };
-        println!("kube-apiserver {} has the webhook after {:.1} s", world.version, begin.elapsed().as_secs_f64());
+        let (version, seconds) = (&world.control_plane.version, begin.elapsed().as_secs_f64());
+        println!("kube-apiserver {version} has the webhook after {seconds:.1} s");
         for scenario in &picked {
             failed += usize::from(!holds(scenario.name, folder, (scenario.run)(&mut world)).await);
         }

@@ -48,7 +48,11 @@ pub async fn webhook_killed(world: &mut World) {
         let refusal = world.refused(&pod("orphan", USER, &spec)).await;
         assert_unreachable(&refusal, port);
     }
-    // What does not need it goes on.
+    // What does not need it goes on, where the API server can tell.
+    if !world.control_plane.has_match_conditions() {
+        assert_unreachable(&world.refused(&pod("plain-orphan", USER, &json!({}))).await, port);
+        return;
+    }
     let plain = json!({
         "initContainers": [container("before", &json!({}))],
         "containers": [container("main", &json!({"windowsOptions": {"runAsUserName": "ContainerUser"}}))],

@@ -150,7 +150,7 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
         "\n{} objects in {:.0} s with seed {seed}, kube-apiserver {}: each as the oracle predicts.",
         all.len(),
         begun.elapsed().as_secs_f64(),
-        world.version
+        world.control_plane.version
     );
     ExitCode::SUCCESS
 }

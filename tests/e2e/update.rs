@@ -9,13 +9,10 @@ use crate::{
     world::{USER, WEB, World},
 };
 
-/// The API server's own words. It goes on with the whole spec, as Go prints it.
+/// The API server's own words. It goes on with the fields that may change, which differ between versions, and the whole spec.
 fn immutable(name: &str) -> String {
     format!(
-        "Pod {name:?} is invalid: spec: Forbidden: pod updates may not change fields other than \
-         `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` \
-         (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \
-         was previously negative)\n"
+        "Pod {name:?} is invalid: spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`"
     )
 }
 

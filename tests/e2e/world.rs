@@ -47,21 +47,18 @@ pub struct World {
     pub certificate: Issued,
     /// Who signed it.
     pub ca: Ca,
-    /// The version of the API server.
-    pub version: String,
 }
 
 impl World {
     /// Starts it all, in `folder`, and waits until the API server asks the webhook.
     pub async fn start(binaries: Binaries, folder: &Path) -> Self {
         let control_plane = cluster(binaries, folder).await;
-        let version = control_plane.version().await;
         let ca = Ca::generate("gmsa-webhook", SystemTime::now(), LIFETIME).unwrap();
         let certificate = ca.issue(&[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
         let webhook = Webhook::start(control_plane.folder(), "gmsa-webhook", &kubeconfig, &certificate, 0).await;
-        let world = Self { webhook, control_plane, certificate, ca, version };
+        let world = Self { webhook, control_plane, certificate, ca };
         world.register().await;
         world
     }

@@ -91,7 +91,7 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
         eprintln!("{row:#}");
         rows.push(row);
     }
-    let report = Report { rows, replicas: args.replicas, api_server: deployment.control_plane.version().await };
+    let report = Report { rows, replicas: args.replicas, api_server: deployment.control_plane.version.clone() };
     println!("{report}");
     if args.write {
         report.write();

@@ -91,7 +91,7 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
     let whole = Duration::from_secs_f64(args.minutes * 60.0);
     let samples = sample(&mut deployment, &traffic, &load, whole).await;
     fs::write(&args.samples, json!({"minutes": args.minutes, "rate": rate, "samples": samples}).to_string()).unwrap();
-    let report = report(&args, rate, can, &samples, &deployment.control_plane.version().await);
+    let report = report(&args, rate, can, &samples, &deployment.control_plane.version);
     println!("{report}");
     if args.write {
         page::write(PAGE, BEGIN, END, &report);

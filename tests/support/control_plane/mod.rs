@@ -71,6 +71,8 @@ pub struct ControlPlane {
     pub client: Client,
     /// Who signed the API server's certificate.
     pub ca: Ca,
+    /// The version of the API server: `v1.36.2`.
+    pub version: String,
     binaries: Binaries,
     etcd_address: SocketAddr,
     address: SocketAddr,
@@ -101,10 +103,11 @@ impl ControlPlane {
 
         let api_server = start_api_server(&binaries, folder, etcd_address, address);
         let client = Client::new(kubeconfig).await;
-        let (controller_manager, folder) = (None, folder.to_owned());
+        let (controller_manager, version, folder) = (None, String::new(), folder.to_owned());
         let mut started =
-            Self { controller_manager, api_server, etcd, client, ca, binaries, etcd_address, address, folder };
+            Self { controller_manager, api_server, etcd, client, ca, version, binaries, etcd_address, address, folder };
         started.ready().await;
+        started.version = started.client.get("/version").await.unwrap()["gitVersion"].as_str().unwrap().to_owned();
         started.start_controllers();
         started
     }
@@ -142,9 +145,14 @@ impl ControlPlane {
         self.api_server.cpu()
     }
 
-    /// The version of the API server.
-    pub async fn version(&self) -> String {
-        self.client.get("/version").await.unwrap()["gitVersion"].as_str().unwrap().to_owned()
+    /// Whether it has match conditions, which spare pods without GMSA: they are on by default from Kubernetes 1.28 on.
+    pub fn has_match_conditions(&self) -> bool {
+        self.minor() >= 28
+    }
+
+    /// The second number of the version.
+    fn minor(&self) -> u32 {
+        self.version.split('.').nth(1).unwrap().parse().unwrap()
     }
 
     /// Where the API server listens.
@@ -201,14 +209,17 @@ impl ControlPlane {
     /// namespace and its life, and those that sign certificates and say who signed them.
     fn start_controllers(&mut self) {
         let path = &self.folder;
+        let controllers = if self.minor() >= 28 {
+            "deployment-controller,replicaset-controller,namespace-controller,serviceaccount-controller,\
+             endpointslice-controller,validatingadmissionpolicy-status-controller,\
+             certificatesigningrequest-signing-controller,root-ca-certificate-publisher-controller"
+        } else {
+            "deployment,replicaset,namespace,serviceaccount,endpointslice,csrsigning,root-ca-cert-publisher"
+        };
         self.controller_manager = self.binaries.controller_manager.as_ref().map(|binary| {
             let mut command = Command::new(binary);
             command.arg("--kubeconfig").arg(path.join("admin.kubeconfig"));
-            command.arg(
-                "--controllers=deployment-controller,replicaset-controller,namespace-controller,serviceaccount-controller,\
-                 endpointslice-controller,validatingadmissionpolicy-status-controller,\
-                 certificatesigningrequest-signing-controller,root-ca-certificate-publisher-controller",
-            );
+            command.arg(format!("--controllers={controllers}"));
             for (flag, file) in [
                 ("--cluster-signing-cert-file", AUTHORITY[0]),
                 ("--cluster-signing-key-file", AUTHORITY[1]),
