@@ -166,6 +166,14 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_text_is_no_text() {
+        let empty =
+            r#"{"SamAccountName": "a", "ObjectClass": "", "ServicePrincipalNames": "", "SID": {"Value": null}}"#;
+        let account = Account { sam: "a".to_owned(), service_principals: Some(Vec::new()), ..Account::default() };
+        assert_eq!(read(empty).unwrap(), [account]);
+    }
+
+    #[test]
     fn encryption_types_are_read_as_number_list_and_names() {
         let of = |text: &str| read(&format!(r#"{{"SamAccountName": "a", {text}}}"#)).unwrap()[0].encryption;
         assert_eq!(of(r#""msDS-SupportedEncryptionTypes": 24"#), Some(24));
@@ -173,6 +181,8 @@ mod tests {
         assert_eq!(of(r#""KerberosEncryptionType": ["RC4, AES128, AES256"]"#), Some(28));
         assert_eq!(of(r#""KerberosEncryptionType": "DES""#), Some(3));
         assert_eq!(of(r#""KerberosEncryptionType": []"#), Some(0));
+        // A type that is named twice counts once.
+        assert_eq!(of(r#""KerberosEncryptionType": ["AES128, AES128", "AES128, AES256"]"#), Some(24));
         assert_eq!(of(r#""Enabled": true"#), None);
     }
 
@@ -191,5 +201,7 @@ mod tests {
         }
         let many = format!("[{}0]", "0,".repeat(MAX_ACCOUNTS));
         assert!(matches!(read(&many).unwrap_err(), ReadError::TooMany));
+        let most = format!("[{}0]", "0,".repeat(MAX_ACCOUNTS - 1));
+        assert!(matches!(read(&most).unwrap_err(), ReadError::NotAnAccount(1)));
     }
 }

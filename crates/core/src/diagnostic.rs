@@ -237,16 +237,34 @@ mod tests {
         assert_eq!(unreadable("a\u{1b}.yaml", 3).to_string(), "a\\u{1b}.yaml, document 1, line 3: no\\nYAML");
         let file = Diagnostic::new(&rules::UNREADABLE, "is gone").at(Location::file("b"));
         assert_eq!(file.to_string(), "b: is gone");
+        let more = Diagnostic { more: 1, ..file };
+        assert_eq!(more.to_string(), "b: is gone (and 1 more like this in the file)");
+    }
+
+    #[test]
+    fn what_to_do_is_the_fix_or_what_the_rule_says() {
+        let found = Diagnostic::new(&rules::UNREADABLE, "is gone");
+        assert_eq!(found.remedy(), rules::UNREADABLE.remedy);
+        assert_eq!(found.with_fix("bring it back").remedy(), "bring it back");
+    }
+
+    #[test]
+    fn a_check_that_passes_has_no_severity() {
+        assert_eq!(Check::pass("service", "runs").severity(), None);
+        let found = Diagnostic::new(&rules::UNREADABLE, "is gone").with_severity(Severity::Warning);
+        assert_eq!(Check::found("service", found).severity(), Some(Severity::Warning));
     }
 
     #[test]
     fn more_than_a_hundred_of_a_rule_in_a_file_are_counted() {
         let mut found = Diagnostics::default();
+        assert!(found.is_empty());
         found.extend((1..=150).map(|line| unreadable("a", line)));
         found.push(unreadable("b", 1));
         let mut sum = Diagnostics::default();
         sum.push(unreadable("a", 0));
         sum.extend(found);
+        assert!(!sum.is_empty());
         let list = sum.as_slice();
         assert_eq!(list.len(), 101);
         let more: Vec<_> = list

@@ -216,6 +216,53 @@ fn an_update_says_what_it_changed() {
 }
 
 #[test]
+fn an_update_fills_in_the_new_ephemeral_containers_alone() {
+    let container = |of: &str| json!({"name": of, "securityContext": named(of)});
+    let pod = |ephemeral: &[&str]| {
+        let ephemeral: Vec<_> = ephemeral.iter().map(|of| container(of)).collect();
+        json!({"spec": {"securityContext": named("pod"), "containers": [container("main")], "ephemeralContainers": ephemeral}})
+    };
+    let mut update = review("UPDATE", &pod(&["old", "new"]), &pod(&["old"]));
+    update["request"]["subResource"] = json!("ephemeralcontainers");
+    assert_eq!(needed(MUTATE, &update), Needs { specs: vec![name("new")], ..Needs::default() });
+}
+
+#[test]
+fn why_a_pod_is_left_as_it_is_is_said() {
+    let pod = json!({"metadata": {"name": "web"}, "spec": {"securityContext": named("a")}});
+    let mut linux = create(&pod["spec"]);
+    linux["request"]["object"]["spec"]["os"] = json!({"name": "linux"});
+    for (review, reason) in [
+        (linux, "linux"),
+        (review("UPDATE", &pod, &pod), "nothing-to-mutate"),
+        (create(&json!({})), "no-gmsa"),
+        (create(&json!({"securityContext": options("a", "{}")})), "already-expanded"),
+    ] {
+        let decision = decided(MUTATE, &review, &Facts::default());
+        assert_eq!((decision.is_allowed(), decision.reason), (true, reason));
+    }
+}
+
+#[test]
+fn a_denial_has_the_status_reason_of_its_code() {
+    let failed = |timed_out| Denial::SpecUnreadable {
+        spec: name("a"),
+        failure: Failure { timed_out, cause: "away".to_owned() },
+    };
+    let forbidden = Denial::NotAuthorized { service_account: "sa".to_owned(), spec: name("a"), reason: None };
+    for (denial, status) in [
+        (Denial::NoObject { field: "object", operation: operation::Operation::Create }, (400, Some("BadRequest"))),
+        (forbidden, (403, Some("Forbidden"))),
+        (Denial::SpecMissing(name("a")), (404, Some("NotFound"))),
+        (Denial::TooManySlots, (422, Some("Invalid"))),
+        (failed(false), (500, Some("InternalError"))),
+        (failed(true), (504, None)),
+    ] {
+        assert_eq!((denial.code(), denial.status_reason()), status);
+    }
+}
+
+#[test]
 fn a_subject_that_cannot_be_one_is_refused_before_it_is_asked_about() {
     for namespace in ["", "Prod", "a.b", "a/b", "a:b"] {
         let mut review = create(&json!({"securityContext": options("a", "{}")}));

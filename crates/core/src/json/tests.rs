@@ -39,6 +39,12 @@ fn no_error_grows_with_the_value_that_is_wrong() {
 }
 
 #[test]
+fn a_flag_is_true_or_false() {
+    assert_eq!(["true", "false"].map(read::<Flag>), [Ok(Flag(true)), Ok(Flag(false))]);
+    assert_eq!(read::<Flag>("7").unwrap_err(), "expected a boolean at line 1 column 1");
+}
+
+#[test]
 fn an_error_in_a_part_is_placed_in_the_whole() {
     for whole in ["{\"a\": 1, \"b\": [7]}", "{\"a\": 1,\n \"b\":\n [7]}", "{\"b\":\n[\n7]}"] {
         let part = whole.find('[').map(|start| &whole[start..whole.len() - 1]).unwrap();

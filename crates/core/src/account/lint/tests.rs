@@ -30,9 +30,19 @@ fn lines(found: &[Diagnostic]) -> Vec<String> {
 
 #[test]
 fn a_good_account_has_no_findings() {
-    assert_eq!(lines(&account(&good(), &[])), [""; 0]);
+    for good in [good(), Account { enabled: None, ..good() }, Account { sam: "a".repeat(15), ..good() }] {
+        assert_eq!(lines(&account(&good, &[])), [""; 0], "{good:?}");
+    }
     let served = ["host/web.contoso.com", "HTTP/WEB.contoso.com"].map(str::to_owned);
     assert_eq!(lines(&account(&good(), &served)), [""; 0]);
+}
+
+#[test]
+fn a_finding_names_the_account_and_says_what_follows() {
+    let found = account(&Account { enabled: Some(false), ..good() }, &[]);
+    let [Diagnostic { object, consequence, .. }] = &*found else { panic!("{found:?}") };
+    assert_eq!(object, "account WebApp1");
+    assert_eq!(*consequence, Some("the domain refuses every logon of the account"));
 }
 
 #[test]

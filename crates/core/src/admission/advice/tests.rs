@@ -2,9 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::advise_template;
 use crate::{
-    admission::{Facts, Plan, Review, Source, SpecFact, UseFact, Webhook},
+    admission::{
+        Facts, Plan, Review, Source, SpecFact, UseFact, Webhook,
+        pod::{Pod, fields},
+    },
     credspec::CredentialSpec,
+    diagnostic::Severity,
 };
 
 const BUILD: &str = "node.kubernetes.io/windows-build";
@@ -147,4 +152,57 @@ fn containers_without_gmsa_are_left_alone() {
 #[test]
 fn updates_are_not_advised_on() {
     assert_eq!(warnings("UPDATE", &pod(&json!({}))), [""; 0]);
+}
+
+/// The pointers and severities of what is said of three pods of this template.
+fn of_template(pod: &Value) -> Vec<(String, Severity)> {
+    let json = pod.to_string();
+    let advice = advise_template(&Pod::from_json(&json).unwrap(), &fields::read(&json).unwrap(), Some(3));
+    advice.into_iter().map(|advice| (advice.pointer, advice.severity)).collect()
+}
+
+#[test]
+fn a_template_for_linux_or_without_gmsa_is_left_alone() {
+    let windows = pod(&json!({"hostname": "web"}));
+    assert_eq!(of_template(&windows), [("/spec/hostname".to_owned(), Severity::Warning)]);
+    assert_eq!(of_template(&pod(&json!({"hostname": "web", "os": {"name": "linux"}}))), []);
+    assert_eq!(of_template(&pod(&json!({"hostname": "web", "securityContext": null}))), []);
+}
+
+#[test]
+fn what_windows_does_not_have_is_worse_where_it_is_refused() {
+    let host = |os: &str| {
+        pod(&json!({
+            "os": {"name": os}, "hostPID": true, "hostNetwork": true, "securityContext": gmsa(&json!({"hostProcess": true})),
+            "containers": [{"name": "iis", "securityContext": {"privileged": false}}],
+        }))
+    };
+    let privileged = "/spec/containers/0/securityContext/privileged";
+    let of = |pointer: &str, severity| (pointer.to_owned(), severity);
+    // Of a host process the network of the host is right.
+    assert_eq!(of_template(&host("")), [of("/spec/hostPID", Severity::Warning)]);
+    let refused = [of("/spec/hostPID", Severity::Error), of(privileged, Severity::Error)];
+    assert_eq!(of_template(&host("windows")), refused);
+    let mut plain = host("");
+    plain["spec"]["securityContext"] = gmsa(&json!({}));
+    let warned = ["/spec/hostPID", "/spec/hostNetwork"].map(|pointer| of(pointer, Severity::Warning));
+    assert_eq!(of_template(&plain), warned);
+}
+
+#[test]
+fn the_user_of_the_container_on_nano_server_is_looked_at() {
+    let user = json!({"windowsOptions": {"runAsUserName": "NT AUTHORITY\\NETWORK SERVICE"}});
+    let container =
+        |name: &str, image: &str, context: &Value| json!({"name": name, "image": image, "securityContext": context});
+    let nano = "images.invalid/windows/nanoserver:ltsc2022";
+    let template = pod(&json!({
+        "containers": [container("core", "images.invalid/core", &json!({})), container("set", nano, &user), container("unset", nano, &json!({}))],
+        "initContainers": [container("core", "images.invalid/core", &json!({})), container("unset", nano, &json!({}))],
+    }));
+    let expected = ["/spec/containers/2", "/spec/initContainers/1"];
+    let found: Vec<_> = of_template(&template).into_iter().map(|(pointer, _)| pointer).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}");
+    }
 }
