@@ -275,6 +275,70 @@ fn objects_of_other_kinds_are_named_and_not_read() {
     }
 }
 
+/// Of every text that is kept, and of the two pods, a longer one counts as much more.
+#[test]
+fn bytes_kept_grow_with_each_text() {
+    let kept = |review: &Value| parse(review.to_string().as_bytes()).unwrap().bytes_kept();
+    let grown = |pointer: &str| {
+        let long = with(pointer, json!("x".repeat(101)));
+        kept(&long) - kept(&with(pointer, json!("x")))
+    };
+    for pointer in ["/request/namespace", "/request/uid"] {
+        assert_eq!(grown(pointer), 100, "{pointer}");
+    }
+    for pointer in [
+        "/metadata/name",
+        "/metadata/generateName",
+        "/spec/os/name",
+        "/spec/hostname",
+        "/spec/hostnameOverride",
+        "/spec/serviceAccountName",
+        "/spec/securityContext/windowsOptions/gmsaCredentialSpecName",
+        "/spec/securityContext/windowsOptions/gmsaCredentialSpec",
+        "/spec/initContainers/0/name",
+    ] {
+        // The pod itself is called by its name, or by its generateName.
+        let times = if pointer == "/metadata/name" { 2 } else { 1 };
+        assert_eq!(grown(&format!("/request/object{pointer}")), times * 100, "{pointer}");
+    }
+    let pod = |containers: usize| json!({"spec": {"containers": vec![json!({}); containers]}});
+    let [none, four, five] = [0, 4, 5].map(|containers| kept(&create(&pod(containers))));
+    // Room is made for four at a time, then for twice as many.
+    assert!(four > none + 4 * size_of::<usize>());
+    assert_eq!(five - none, 2 * (four - none));
+    let both = review("UPDATE", &pod(4), &pod(4));
+    assert_eq!(kept(&both) - kept(&review("UPDATE", &pod(0), &pod(0))), 2 * (four - none));
+
+    let workload = |name: &str| {
+        let template = json!({"spec": {"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": name}}}});
+        let mut review = create(&json!({"spec": {"template": template}}));
+        review["request"]["kind"] = json!({"group": "apps", "kind": "Deployment"});
+        Review::parse(review.to_string().as_bytes(), Webhook::ValidateWorkload).unwrap().bytes_kept()
+    };
+    assert_eq!(workload(&"x".repeat(101)) - workload("x"), 100);
+}
+
+#[test]
+fn the_bounds_are_these() {
+    assert_eq!(most_bytes_to_parse(2 << 20), 7 << 20);
+    assert_eq!(crate::admission::MOST_BYTES_TO_ANSWER, 10 << 20);
+    let containers = json!({"spec": {"containers": vec![json!({}); 5000]}});
+    let review = parse(create(&containers).to_string().as_bytes()).unwrap();
+    assert_eq!(review.object.unwrap().slots().count(), 1 + crate::admission::pod::MAX_SLOTS);
+}
+
+#[test]
+fn only_a_credential_spec_is_read_as_one() {
+    let webhook = Webhook::ValidateCredspec { strict: false };
+    let mut review = create(&json!({"apiVersion": "windows.k8s.io/v1", "kind": "GMSACredentialSpec", "credspec": {}}));
+    let mut is_read = |group: &str, kind: &str| {
+        review["request"]["kind"] = json!({"group": group, "kind": kind});
+        Review::parse(review.to_string().as_bytes(), webhook).unwrap().credential_spec.is_some()
+    };
+    assert!(is_read("windows.k8s.io", "GMSACredentialSpec"));
+    assert!(!is_read("windows.k8s.io", "Other"));
+}
+
 #[test]
 fn bytes_kept_are_those_of_what_is_read_and_not_of_the_body() {
     let kept = |name: &str, contents: &str, other: &str| {
