@@ -263,6 +263,28 @@ fn a_denial_has_the_status_reason_of_its_code() {
 }
 
 #[test]
+fn an_update_may_move_slots_and_name_the_pod() {
+    let container = |of: &str| json!({"name": of, "securityContext": options(of, "{}")});
+    let pod = |name: &str, order: [&str; 2]| {
+        let containers = order.map(container);
+        json!({"metadata": {"name": name}, "spec": {"securityContext": options("pod", "{}"), "containers": containers}})
+    };
+    let update = review("UPDATE", &pod("web-1", ["b", "a"]), &pod("", ["a", "b"]));
+    let decision = decided(Webhook::Validate, &update, &Facts::default());
+    assert_eq!((decision.is_allowed(), decision.reason), (true, "unchanged"));
+}
+
+#[test]
+fn a_failed_question_is_a_denial_with_its_cause() {
+    let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
+    for (timed_out, code) in [(false, 500), (true, 504)] {
+        let failed = UseFact::Failed(Failure { timed_out, cause: "the API server is away".to_owned() });
+        let message = "unable to check whether service account \"default\" is authorized to `use` GMSA cred spec \"a\": the API server is away";
+        assert_eq!(denial(Webhook::Validate, &pod, &facts("a", failed, Source::Api)), (code, message.to_owned()));
+    }
+}
+
+#[test]
 fn a_subject_that_cannot_be_one_is_refused_before_it_is_asked_about() {
     for namespace in ["", "Prod", "a.b", "a/b", "a:b"] {
         let mut review = create(&json!({"securityContext": options("a", "{}")}));

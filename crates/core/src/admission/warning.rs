@@ -129,6 +129,17 @@ mod tests {
     }
 
     #[test]
+    fn long_names_share_what_the_sentence_leaves() {
+        let long = "a".repeat(300);
+        // The rule takes 13 characters of the line, the quotes two for each name.
+        let one = text(&LINUX_NODE, "{}", &[&long]);
+        assert_eq!(one, format!("\"{}…\"", "a".repeat(MAX_CHARS - 13 - 2 - 1)));
+        let two = text(&LINUX_NODE, "{} {}", &[&long, &long]);
+        let half = (MAX_CHARS - 13 - 4 - 1) / 2;
+        assert_eq!(two, format!("\"{0}…\" \"{0}…\"", "a".repeat(half - 1)));
+    }
+
+    #[test]
     fn equal_lines_are_given_once_and_many_are_counted() {
         let mut warnings = Warnings::default();
         for n in 0..20 {

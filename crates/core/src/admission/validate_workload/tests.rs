@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::admission::workload::KINDS;
+use crate::admission::workload::{KINDS, template_pointer};
 use crate::{
     admission::{Decision, Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
     credspec::{CredentialSpec, SpecName},
@@ -78,6 +78,15 @@ fn every_kind_of_workload_is_looked_into() {
         );
         assert_eq!(decision.reason, "workload");
     }
+}
+
+#[test]
+fn the_template_is_where_its_pointer_says() {
+    for kind in KINDS {
+        let object = in_template(kind, &template("web"));
+        assert_eq!(object.pointer(template_pointer(kind).unwrap()), Some(&template("web")), "{kind}");
+    }
+    assert_eq!(template_pointer("Pod"), None);
 }
 
 #[test]
