@@ -53,6 +53,8 @@ suite() {
 prepare
 name=CARGO_TARGET_${TARGET^^}
 export "${name//-/_}_RUNNER=$wine"
+# Every program that a test starts has Wine's server do most of its work: more tests at a time take no less.
+export RUST_TEST_THREADS=2
 log=$folder/wine-tests.log
 # About once in a thousand times, Wine fails to start a program, with an error code that Windows does not use for it (ERROR_INTERNAL_ERROR).
 # Then the suite runs once more, a test at a time. No other failure is repeated.
