@@ -79,7 +79,7 @@ def soak(plt, recorded: dict) -> None:
             axis.axvline(minute, color=INK, linestyle=":" if sample["event"] == "Rotation" else "--")
     for axis, label in zip(axes, ("resident, MiB", "file descriptors", "p99, ms"), strict=True):
         axis.set_ylabel(label)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.1 * axis.dataLim.ymax)
     axes[0].legend(frameon=False, fontsize=8, ncols=2)
     axes[2].set_xlabel("minutes; dotted: the CA is rotated, dashed: the API server is killed and restarted")
     save(drawn, "soak.svg")
