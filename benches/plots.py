@@ -26,6 +26,11 @@ def figure(plt, rows: int = 1):
     return drawn, axes
 
 
+def from_zero(axis) -> None:
+    """The axis begins at zero, and the largest value has room above it."""
+    axis.set_ylim(0, 1.1 * axis.dataLim.ymax)
+
+
 def save(drawn, name: str) -> None:
     """Writes the file; the same figures make the same bytes."""
     ASSETS.mkdir(exist_ok=True)
@@ -56,8 +61,8 @@ def growth(plt, figures: list) -> None:
     specs = [int(number) for number, _ in rows]
     cpu.plot(specs, [row["cpu"] for _, row in rows], marker="o", color=COLOURS[0])
     memory.plot(specs, [row["resident"] for _, row in rows], marker="o", color=COLOURS[0])
-    cpu.set_ylim(bottom=0)
-    memory.set_ylim(bottom=0)
+    for axis in (cpu, memory):
+        from_zero(axis)
     memory.set_xscale("log")
     cpu.set_ylabel("CPU per review, µs")
     memory.set_ylabel("resident, MiB")
@@ -79,7 +84,7 @@ def soak(plt, recorded: dict) -> None:
             axis.axvline(minute, color=INK, linestyle=":" if sample["event"] == "Rotation" else "--")
     for axis, label in zip(axes, ("resident, MiB", "file descriptors", "p99, ms"), strict=True):
         axis.set_ylabel(label)
-        axis.set_ylim(0, 1.1 * axis.dataLim.ymax)
+        from_zero(axis)
     axes[0].legend(frameon=False, fontsize=8, ncols=2)
     axes[2].set_xlabel("minutes; dotted: the CA is rotated, dashed: the API server is killed and restarted")
     save(drawn, "soak.svg")
