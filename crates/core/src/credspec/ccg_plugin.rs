@@ -232,6 +232,28 @@ mod tests {
     }
 
     #[test]
+    fn every_part_of_an_input_matters() {
+        let azure = "has a SecretUri that is not https://VAULT/secrets/NAME";
+        for uri in ["https:///secrets/n", "https://v/secrets/", "https://v/x/secrets/n"] {
+            let input = format!("ObjectId=56d9b66c-d746-4f87-bd26-26760cfdca2e;SecretUri={uri}");
+            assert_eq!(KnownPlugin::Azure.problem(&input), Some(azure), "{uri}");
+        }
+        let aws = "has a credentialArn that is not the ARN of a secret or a parameter";
+        for arn in ["arn:aws:ssm:r:1:", "arn:gcp:ssm:r:1:parameter/n", "arn:gcp:ssm:r:1:"] {
+            let input = json!({"credentialArn": arn}).to_string();
+            assert_eq!(KnownPlugin::Aws.problem(&input), Some(aws), "{arn}");
+        }
+        let is_guid = |text: &str| has_guid_shape(text, |b| b.is_ascii_hexdigit());
+        assert!(is_guid("56d9b66c-d746-4f87-bd26-26760cfdca2e"));
+        assert!(!is_guid("56d9b66c-d746-4f87-bd26-26760cfdca2g") && !is_guid("56d9b66cd7464f87bd2626760cfdca2e"));
+    }
+
+    #[test]
+    fn every_plugin_has_a_name() {
+        assert_eq!(KnownPlugin::ALL.map(KnownPlugin::as_str), ["azure", "aws", "rancher"]);
+    }
+
+    #[test]
     fn an_object_becomes_a_text() {
         let object = |value: Value| value.as_object().cloned().unwrap();
         let text = input_from_object(KnownPlugin::Aws.guid(), object(json!({"CredentialArn": SECRET_ARN})));

@@ -309,13 +309,16 @@ fn bytes_kept_grow_with_each_text() {
     let both = review("UPDATE", &pod(4), &pod(4));
     assert_eq!(kept(&both) - kept(&review("UPDATE", &pod(0), &pod(0))), 2 * (four - none));
 
-    let workload = |name: &str| {
-        let template = json!({"spec": {"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": name}}}});
-        let mut review = create(&json!({"spec": {"template": template}}));
+    let workload = |name: &str, host: bool| {
+        let options = json!({"gmsaCredentialSpecName": name});
+        let spec = json!({"hostPID": host, "securityContext": {"windowsOptions": options}});
+        let mut review = create(&json!({"spec": {"template": {"spec": spec}}}));
         review["request"]["kind"] = json!({"group": "apps", "kind": "Deployment"});
         Review::parse(review.to_string().as_bytes(), Webhook::ValidateWorkload).unwrap().bytes_kept()
     };
-    assert_eq!(workload(&"x".repeat(101)) - workload("x"), 100);
+    assert_eq!(workload(&"x".repeat(101), false) - workload("x", false), 100);
+    let occurrence = size_of::<crate::admission::pod::fields::Occurrence>() + "/spec/hostPID".len();
+    assert_eq!(workload("x", true) - workload("x", false), occurrence);
 }
 
 #[test]
