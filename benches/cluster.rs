@@ -139,7 +139,7 @@ async fn measure_all(args: &Args, binaries: Binaries, folder: &Path) -> (Option<
     };
     fs::create_dir(&of_conditions).unwrap();
     let control_plane = ControlPlane::start(binaries, &of_conditions).await;
-    let conditions = conditions::measure(&control_plane.client, args.rounds, args.pods).await;
+    let conditions = conditions::measure(&control_plane, args.rounds, args.pods).await;
     (rates, conditions)
 }
 
@@ -192,13 +192,12 @@ async fn measure(args: &Args, binaries: Binaries, floor: &Path, folder: &Path) -
             }
         }
     }
-    let version = lab.control_plane.client.get("/version").await.unwrap();
     Report {
         variants,
         samples,
         pods: args.pods,
         at_once: args.at_once,
-        api_server: version["gitVersion"].as_str().unwrap().to_owned(),
+        api_server: lab.control_plane.version.clone(),
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     Kind,
-    control_plane::{Client, namespace, service_account, until},
+    control_plane::{Client, ControlPlane, namespace, service_account, until},
     helm::{CHART, Helm},
     page, pod,
     report::Spread,
@@ -81,7 +81,8 @@ pub struct Report {
 }
 
 /// Installs every variant, and creates pods for each in turn.
-pub async fn measure(client: &Client, rounds: u32, pods: u32) -> Report {
+pub async fn measure(control_plane: &ControlPlane, rounds: u32, pods: u32) -> Report {
+    let client = &control_plane.client;
     for variant in Variant::ALL {
         namespace(client, variant.name(), &json!({})).await;
         service_account(client, variant.name(), super::USER).await;
@@ -111,8 +112,7 @@ pub async fn measure(client: &Client, rounds: u32, pods: u32) -> Report {
             }
         }
     }
-    let version = client.get("/version").await.unwrap();
-    Report { samples, pods, api_server: version["gitVersion"].as_str().unwrap().to_owned() }
+    Report { samples, pods, api_server: control_plane.version.clone() }
 }
 
 impl Variant {

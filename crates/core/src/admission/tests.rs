@@ -1,7 +1,9 @@
 //! The decision, rule by rule of the contract. The whole answers are in tests/golden.
 
 mod bounds;
+mod denials;
 mod enforcement;
+mod updates;
 
 use std::sync::Arc;
 
@@ -199,35 +201,6 @@ fn only_pods_and_their_creation_and_update_are_judged() {
 }
 
 #[test]
-fn an_update_says_what_it_changed() {
-    let with = |context: Value| json!({"metadata": {"name": "web"}, "spec": {"securityContext": context}});
-    let old = with(options("a", "{}"));
-    for (new, what) in [
-        (with(options("b", "{}")), "name"),
-        (with(options("a", "[]")), "contents"),
-        (with(options("b", "[]")), "name and contents"),
-        (with(json!({})), "name and contents"),
-    ] {
-        let message = format!("cannot update an existing pod's GMSA settings (GMSA {what} modified on pod \"web\")");
-        let update = review("UPDATE", &new, &old);
-        assert_eq!(denial(Webhook::Validate, &update, &Facts::default()), (403, message));
-    }
-    assert!(decided(Webhook::Validate, &review("UPDATE", &old, &old), &Facts::default()).is_allowed());
-}
-
-#[test]
-fn an_update_fills_in_the_new_ephemeral_containers_alone() {
-    let container = |of: &str| json!({"name": of, "securityContext": named(of)});
-    let pod = |ephemeral: &[&str]| {
-        let ephemeral: Vec<_> = ephemeral.iter().map(|of| container(of)).collect();
-        json!({"spec": {"securityContext": named("pod"), "containers": [container("main")], "ephemeralContainers": ephemeral}})
-    };
-    let mut update = review("UPDATE", &pod(&["old", "new"]), &pod(&["old"]));
-    update["request"]["subResource"] = json!("ephemeralcontainers");
-    assert_eq!(needed(MUTATE, &update), Needs { specs: vec![name("new")], ..Needs::default() });
-}
-
-#[test]
 fn why_a_pod_is_left_as_it_is_is_said() {
     let pod = json!({"metadata": {"name": "web"}, "spec": {"securityContext": named("a")}});
     let mut linux = create(&pod["spec"]);
@@ -240,47 +213,6 @@ fn why_a_pod_is_left_as_it_is_is_said() {
     ] {
         let decision = decided(MUTATE, &review, &Facts::default());
         assert_eq!((decision.is_allowed(), decision.reason), (true, reason));
-    }
-}
-
-#[test]
-fn a_denial_has_the_status_reason_of_its_code() {
-    let failed = |timed_out| Denial::SpecUnreadable {
-        spec: name("a"),
-        failure: Failure { timed_out, cause: "away".to_owned() },
-    };
-    let forbidden = Denial::NotAuthorized { service_account: "sa".to_owned(), spec: name("a"), reason: None };
-    for (denial, status) in [
-        (Denial::NoObject { field: "object", operation: operation::Operation::Create }, (400, Some("BadRequest"))),
-        (forbidden, (403, Some("Forbidden"))),
-        (Denial::SpecMissing(name("a")), (404, Some("NotFound"))),
-        (Denial::TooManySlots, (422, Some("Invalid"))),
-        (failed(false), (500, Some("InternalError"))),
-        (failed(true), (504, None)),
-    ] {
-        assert_eq!((denial.code(), denial.status_reason()), status);
-    }
-}
-
-#[test]
-fn an_update_may_move_slots_and_name_the_pod() {
-    let container = |of: &str| json!({"name": of, "securityContext": options(of, "{}")});
-    let pod = |name: &str, order: [&str; 2]| {
-        let containers = order.map(container);
-        json!({"metadata": {"name": name}, "spec": {"securityContext": options("pod", "{}"), "containers": containers}})
-    };
-    let update = review("UPDATE", &pod("web-1", ["b", "a"]), &pod("", ["a", "b"]));
-    let decision = decided(Webhook::Validate, &update, &Facts::default());
-    assert_eq!((decision.is_allowed(), decision.reason), (true, "unchanged"));
-}
-
-#[test]
-fn a_failed_question_is_a_denial_with_its_cause() {
-    let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
-    for (timed_out, code) in [(false, 500), (true, 504)] {
-        let failed = UseFact::Failed(Failure { timed_out, cause: "the API server is away".to_owned() });
-        let message = "unable to check whether service account \"default\" is authorized to `use` GMSA cred spec \"a\": the API server is away";
-        assert_eq!(denial(Webhook::Validate, &pod, &facts("a", failed, Source::Api)), (code, message.to_owned()));
     }
 }
 
@@ -298,33 +230,6 @@ fn a_subject_that_cannot_be_one_is_refused_before_it_is_asked_about() {
         let message = format!("service account name {account:?} is not a lower-case DNS subdomain");
         assert_eq!(denial(Webhook::Validate, &review, &Facts::default()), (422, message));
         assert_eq!(needed(Webhook::Validate, &review), Needs::default());
-    }
-}
-
-#[test]
-fn a_fact_that_is_missing_is_a_denial() {
-    let bug = "it was not looked up (this is a bug in the webhook)";
-    let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
-    let mut facts = facts("a", UseFact::Allowed, Source::Api);
-    assert!(decided(Webhook::Validate, &pod, &facts).is_allowed());
-    facts.specs.clear();
-    let message = format!("unable to retrieve the contents of cred spec a: {bug}");
-    assert_eq!(denial(Webhook::Validate, &pod, &facts), (500, message.clone()));
-    assert_eq!(denial(MUTATE, &create(&json!({"securityContext": named("a")})), &facts), (500, message));
-    facts.uses.clear();
-    let message = format!(
-        "unable to check whether service account \"default\" is authorized to `use` GMSA cred spec \"a\": {bug}"
-    );
-    assert_eq!(denial(Webhook::Validate, &pod, &facts), (500, message));
-}
-
-#[test]
-fn a_reason_is_given_where_there_is_one() {
-    let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
-    for (reason, end) in [(None, ""), (Some(""), ""), (Some("no \"RBAC\""), r#", reason: "no \"RBAC\"""#)] {
-        let facts = facts("a", UseFact::Denied { reason: reason.map(str::to_owned) }, Source::Api);
-        let message = format!("service account \"default\" is not authorized to `use` GMSA cred spec \"a\"{end}");
-        assert_eq!(denial(Webhook::Validate, &pod, &facts), (403, message));
     }
 }
 

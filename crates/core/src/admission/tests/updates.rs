@@ -1,0 +1,46 @@
+//! Updates of a pod that exists.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn an_update_says_what_it_changed() {
+    let with = |context: Value| json!({"metadata": {"name": "web"}, "spec": {"securityContext": context}});
+    let old = with(options("a", "{}"));
+    for (new, what) in [
+        (with(options("b", "{}")), "name"),
+        (with(options("a", "[]")), "contents"),
+        (with(options("b", "[]")), "name and contents"),
+        (with(json!({})), "name and contents"),
+    ] {
+        let message = format!("cannot update an existing pod's GMSA settings (GMSA {what} modified on pod \"web\")");
+        let update = review("UPDATE", &new, &old);
+        assert_eq!(denial(Webhook::Validate, &update, &Facts::default()), (403, message));
+    }
+    assert!(decided(Webhook::Validate, &review("UPDATE", &old, &old), &Facts::default()).is_allowed());
+}
+
+#[test]
+fn an_update_may_move_slots_and_name_the_pod() {
+    let container = |of: &str| json!({"name": of, "securityContext": options(of, "{}")});
+    let pod = |name: &str, order: [&str; 2]| {
+        let containers = order.map(container);
+        json!({"metadata": {"name": name}, "spec": {"securityContext": options("pod", "{}"), "containers": containers}})
+    };
+    let update = review("UPDATE", &pod("web-1", ["b", "a"]), &pod("", ["a", "b"]));
+    let decision = decided(Webhook::Validate, &update, &Facts::default());
+    assert_eq!((decision.is_allowed(), decision.reason), (true, "unchanged"));
+}
+
+#[test]
+fn an_update_fills_in_the_new_ephemeral_containers_alone() {
+    let container = |of: &str| json!({"name": of, "securityContext": named(of)});
+    let pod = |ephemeral: &[&str]| {
+        let ephemeral: Vec<_> = ephemeral.iter().map(|of| container(of)).collect();
+        json!({"spec": {"securityContext": named("pod"), "containers": [container("main")], "ephemeralContainers": ephemeral}})
+    };
+    let mut update = review("UPDATE", &pod(&["old", "new"]), &pod(&["old"]));
+    update["request"]["subResource"] = json!("ephemeralcontainers");
+    assert_eq!(needed(MUTATE, &update), Needs { specs: vec![name("new")], ..Needs::default() });
+}
