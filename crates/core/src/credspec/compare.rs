@@ -160,10 +160,6 @@ impl<'de> Visitor<'de> for StrictVisitor {
         Ok(Value::from(value))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
         while let Some(Strict(item)) = items.next_element()? {

@@ -190,6 +190,7 @@ fn equal_values_are_equal_however_they_are_written() {
         (r#"{"a":"<é"}"#, r#"{"\u0061":"<\u00e9"}"#),
         (r#"{"a":1}"#, r#"{"a":1.0}"#),
         (r#"{"a":100}"#, r#"{"a":1e2}"#),
+        (r#"{"a":-7,"b":null,"c":true}"#, r#"{"c":true, "b":null, "a":-7}"#),
         (r#"{"a":0}"#, r#"{"a":-0}"#),
         (r#"{"a":0}"#, r#"{"a":-0.0}"#),
         (r#"{"a":0.1}"#, r#"{"a":1e-1}"#),
@@ -305,4 +306,10 @@ fn numbers_in_lists_are_compared_by_value_too() {
     for other in [r#"{"a": [1.5, [2]]}"#, r#"{"a": [1, [2], 3]}"#, r#"{"a": [1]}"#] {
         assert!(compare(other, &contents).is_err(), "{other}");
     }
+}
+
+#[test]
+fn a_name_is_looked_up_by_its_text() {
+    let known = std::collections::HashMap::from([(SpecName::parse("web").unwrap(), 7)]);
+    assert_eq!((known.get("web"), known.get("other")), (Some(&7), None));
 }
