@@ -192,13 +192,7 @@ async fn measure(args: &Args, binaries: Binaries, floor: &Path, folder: &Path) -
             }
         }
     }
-    Report {
-        variants,
-        samples,
-        pods: args.pods,
-        at_once: args.at_once,
-        api_server: lab.control_plane.version.clone(),
-    }
+    Report { variants, samples, pods: args.pods, at_once: args.at_once, api_server: lab.control_plane.version.clone() }
 }
 
 impl Lab {

@@ -107,7 +107,8 @@ impl ControlPlane {
         let mut started =
             Self { controller_manager, api_server, etcd, client, ca, version, binaries, etcd_address, address, folder };
         started.ready().await;
-        started.version = started.client.get("/version").await.unwrap()["gitVersion"].as_str().unwrap().to_owned();
+        let version = started.client.get("/version").await.unwrap();
+        started.version = String::from(version["gitVersion"].as_str().unwrap());
         started.start_controllers();
         started
     }
