@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Diagnostic, MAX_FINDINGS, Severity, object, suggest_name};
+use super::{Contents, Diagnostic, MAX_FINDINGS, Severity, object, suggest_name, too_large};
 
 fn good() -> Value {
     json!({
@@ -126,13 +126,25 @@ fn plugins_in_the_wrong_place_are_missing_plugins() {
 
 #[test]
 fn contents_beyond_what_the_api_takes_are_refused() {
-    let mut spec = with("/credspec/ActiveDirectoryConfig/HostAccountConfig", None);
-    let host = json!({"PluginGUID": "{GDMA0342-266A-4D1P-831J-20990E82944F}", "PluginInput": "x".repeat(64 * 1024), "PortableCcgVersion": "1"});
-    spec["credspec"]["ActiveDirectoryConfig"]["HostAccountConfig"] = host;
+    let of_length = |length: usize| {
+        let guid = "{GDMA0342-266A-4D1P-831J-20990E82944F}";
+        with_plugin(json!({"PluginGUID": guid, "PluginInput": "x".repeat(length), "PortableCcgVersion": "1"}))
+    };
+    let printed = |spec: &Value| Contents::of(spec["credspec"].as_object().unwrap()).text().len();
+    let fits = 64 * 1024 - printed(&of_length(0));
+    assert_eq!(lines(&of_length(fits)), [""; 0]);
     assert_one(
-        &spec,
+        &of_length(fits + 1),
         "error size credspec: is longer than 64 KiB when printed as JSON -> fewer accounts, a shorter PluginInput",
     );
+}
+
+#[test]
+fn an_object_that_is_too_large_to_be_read_is_one_finding() {
+    let found = too_large();
+    let [Diagnostic { rule, field, message, .. }] = &*found else { panic!("{found:?}") };
+    let expected = ("size", "credspec", "is longer than 512 KiB or holds more than 8192 values");
+    assert_eq!((rule.id, field.as_str(), message.as_str()), expected);
 }
 
 #[test]
