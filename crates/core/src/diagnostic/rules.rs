@@ -321,6 +321,7 @@ mod tests {
         for (_, rules) in RULES {
             for rule in *rules {
                 assert_eq!(anchors.iter().filter(|anchor| *anchor == rule.id).count(), 1, "{}", rule.id);
+                assert_eq!(rule.page(), format!("docs/rules.md#{}", rule.id));
             }
         }
         anchors.sort();
