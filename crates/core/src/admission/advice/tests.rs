@@ -72,6 +72,12 @@ fn a_pod_that_may_land_anywhere_is_warned_of() {
     let both = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
         {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["windows", "linux"]}]},
     ]}}});
+    let not_in = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "NotIn", "values": ["windows"]}]},
+    ]}}});
+    let in_none = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": BUILD, "operator": "In", "values": []}]},
+    ]}}});
     for spec in [
         json!({}),
         json!({"nodeSelector": {"kubernetes.io/os": "linux"}}),
@@ -79,6 +85,8 @@ fn a_pod_that_may_land_anywhere_is_warned_of() {
         json!({"affinity": preferred}),
         json!({"affinity": either}),
         json!({"affinity": both}),
+        json!({"affinity": not_in}),
+        json!({"affinity": in_none}),
     ] {
         assert_eq!(warnings("CREATE", &pod(&spec)), [LINUX], "{spec}");
     }
@@ -92,7 +100,14 @@ fn a_pod_that_keeps_to_windows_is_not() {
             {"key": "kubernetes.io/os", "operator": "In", "values": ["windows"]},
         ]},
     ]}}});
+    let on_a_build = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchExpressions": [
+            {"key": BUILD, "operator": "In", "values": ["10.0.20348"]},
+            {"key": "disk", "operator": "Exists"},
+        ]},
+    ]}}});
     for spec in [
+        json!({"affinity": on_a_build}),
         json!({"os": {"name": "windows"}}),
         json!({"nodeSelector": {"kubernetes.io/os": "windows", "disk": "ssd"}}),
         json!({"nodeSelector": {BUILD: "10.0.20348"}}),

@@ -50,6 +50,29 @@ fn every_field_is_found_where_it_is() {
 }
 
 #[test]
+fn what_is_kept_is_counted_and_bounded() {
+    let nano = json!({"name": "bb", "image": "images.invalid/nanoserver:1", "securityContext": {"runAsUser": 0}});
+    let other = json!({"name": "a", "image": "images.invalid/core:1"});
+    let of = |containers: Value| read(&json!({"spec": {"containers": containers}}).to_string()).unwrap();
+    let one = of(json!([other, nano]));
+    assert_eq!(one.on_nano_server, [(SlotKind::Container, 1, "bb".to_owned())]);
+    let field = size_of::<Occurrence>() + "/spec/containers/1/securityContext/runAsUser".len() + "bb".len();
+    assert_eq!(one.bytes_kept(), field + size_of::<(SlotKind, usize, String)>() + "bb".len());
+    let many = of(json!(vec![nano; 65]));
+    assert_eq!((many.fields.len(), many.on_nano_server.len()), (64, 64));
+}
+
+#[test]
+fn every_field_is_listed_once() {
+    let mut paths: Vec<_> = all().map(|field| field.path).collect();
+    assert!(["hostPID", "securityContext.runAsUser"].iter().all(|path| paths.contains(path)), "{paths:?}");
+    let count = paths.len();
+    paths.sort_unstable();
+    paths.dedup();
+    assert_eq!(paths.len(), count);
+}
+
+#[test]
 fn what_is_not_set_is_not_found() {
     assert_eq!(
         found(&json!({
