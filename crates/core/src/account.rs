@@ -182,7 +182,8 @@ mod tests {
         assert_eq!(of(r#""KerberosEncryptionType": "DES""#), Some(3));
         assert_eq!(of(r#""KerberosEncryptionType": []"#), Some(0));
         // A type that is named twice counts once.
-        assert_eq!(of(r#""KerberosEncryptionType": ["AES128, AES128", "AES128, AES256"]"#), Some(24));
+        assert_eq!(of(r#""KerberosEncryptionType": ["AES128, AES128"]"#), Some(8));
+        assert_eq!(of(r#""KerberosEncryptionType": ["AES128", "AES128"]"#), Some(8));
         assert_eq!(of(r#""Enabled": true"#), None);
     }
 
