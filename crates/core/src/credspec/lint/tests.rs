@@ -140,6 +140,14 @@ fn contents_beyond_what_the_api_takes_are_refused() {
 }
 
 #[test]
+fn braces_alone_make_no_guid() {
+    assert_one(
+        &with("/credspec/DomainJoinConfig/Guid", Some(json!("{7}"))),
+        "error guid credspec.DomainJoinConfig.Guid: \"{7}\" is not a GUID -> (Get-ADDomain).ObjectGUID (of the domain, not of the account)",
+    );
+}
+
+#[test]
 fn an_object_that_is_too_large_to_be_read_is_one_finding() {
     let found = too_large();
     let [Diagnostic { rule, field, message, .. }] = &*found else { panic!("{found:?}") };
