@@ -1,4 +1,4 @@
-//! Connections to the server, and HTTP/1.1 by hand: what an assault sends is not always what a library would send.
+//! Connections to the server, and HTTP/1.1 by hand: what an attack sends is not always what a library would send.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The honest client: one request after the other, each on a new connection, on a thread of its own so that the assault
+//! The honest client: one request after the other, each on a new connection, on a thread of its own so that the attack
 //! beside it does not delay its clock.
 
 use std::{

@@ -1,4 +1,4 @@
-//! Everything that the server must survive, against the released binary: each assault with what held, the memory and the CPU
+//! Everything that the server must survive, against the released binary: each attack with what held, the memory and the CPU
 //! time that it cost, and the slowest answer to an honest client meanwhile.
 //!
 //! The server runs as in a cluster, in a memory cgroup of the chart's limit where the system provides one, on a simulated API
@@ -18,7 +18,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use assaults::{Assault, Target};
+use attacks::{Attack, Target};
 use clap::Parser as _;
 use client::Client;
 use gmsa_webhook::tls::issue::Ca;
@@ -28,7 +28,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use server::{MEMORY_LIMIT, Server};
 use support::{Fault, SimulatedApi, Table, Verb, eventually};
 
-mod assaults;
+mod attacks;
 mod cgroup;
 mod client;
 mod honest;
@@ -43,10 +43,10 @@ mod support;
 
 /// The most memory that the server should ever use, in MiB.
 const PEAK_AIM: f64 = 96.0;
-/// What may be resident after an assault, in MiB, and how long after.
+/// What may be resident after an attack, in MiB, and how long after.
 const AFTER_AIM: f64 = 48.0;
 const REST: Duration = Duration::from_secs(12);
-/// How long the honest client asks before an assault begins.
+/// How long the honest client asks before an attack begins.
 const QUIET: Duration = Duration::from_millis(300);
 /// Open files: both ends of thousands of connections are not in one process, but one end is.
 const OPEN_FILES: u64 = 16_384;
@@ -54,11 +54,11 @@ const OPEN_FILES: u64 = 16_384;
 const API_DELAY: Duration = Duration::from_millis(20);
 
 #[derive(clap::Parser)]
-#[command(name = "siege", about = "Assaults the server, and measures what holds")]
+#[command(name = "siege", about = "Attacks the server, and measures what holds")]
 struct Args {
-    /// Only assaults whose names contain one of these words.
+    /// Only attacks whose names contain one of these words.
     words: Vec<String>,
-    /// A released gmsa-webhook to assault, instead of the one that was just built.
+    /// A released gmsa-webhook to attack, instead of the one that was just built.
     #[arg(long, value_name = "FILE", default_value = env!("CARGO_BIN_EXE_gmsa-webhook"))]
     binary: PathBuf,
     /// Also write the table into docs/security.md.
@@ -74,22 +74,22 @@ fn main() -> ExitCode {
     let files = getrlimit(Resource::Nofile);
     let wanted = files.maximum.map_or(OPEN_FILES, |most| most.min(OPEN_FILES)).max(files.current.unwrap_or(u64::MAX));
     setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..files }).unwrap();
-    // The API server has a thread of its own, so that an assault does not delay it.
+    // The API server has a thread of its own, so that an attack does not delay it.
     let api_runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let folder = tempfile::Builder::new().prefix("gmsa-siege-").tempdir().unwrap();
     let siege = Siege::prepare(args.binary, folder.path(), api_runtime.block_on(api_server()));
     let (mut rows, mut limited) = (Vec::new(), true);
-    for assault in assaults::all() {
-        if args.words.is_empty() || args.words.iter().any(|word| assault.name.contains(word.as_str())) {
-            let (row, in_cgroup) = runtime.block_on(siege.run(&assault));
+    for attack in attacks::all() {
+        if args.words.is_empty() || args.words.iter().any(|word| attack.name.contains(word.as_str())) {
+            let (row, in_cgroup) = runtime.block_on(siege.run(&attack));
             eprintln!("{row}");
             rows.push(row);
             limited &= in_cgroup;
         }
     }
     if rows.is_empty() {
-        eprintln!("error: no assault has such a name");
+        eprintln!("error: no attack has such a name");
         return ExitCode::from(2);
     }
     let report = Report { rows, limited, rest: REST.as_secs(), limit: MEMORY_LIMIT >> 20 };
@@ -113,7 +113,7 @@ async fn api_server() -> SimulatedApi {
     api
 }
 
-/// What all assaults share.
+/// What all attacks share.
 struct Siege<'f> {
     binary: PathBuf,
     /// With the server's credentials and certificate.
@@ -133,16 +133,16 @@ impl<'f> Siege<'f> {
         Self { binary, folder, ca: ca.cert_pem().to_owned(), api }
     }
 
-    /// Assaults a new server; says too whether it was in a memory cgroup.
-    async fn run(&self, assault: &Assault) -> (Row, bool) {
+    /// Attacks a new server; says too whether it was in a memory cgroup.
+    async fn run(&self, attack: &Attack) -> (Row, bool) {
         let mut server = Server::start(&self.binary, self.folder);
         let client = Client::new(server.address, &self.ca);
         eventually("the server is ready", || honest::is_ready(server.admin)).await;
         self.api.forget_requests();
-        let honest = Honest::start(assault.question, client.clone(), server.admin);
+        let honest = Honest::start(attack.question, client.clone(), server.admin);
         tokio::time::sleep(QUIET).await;
         let before = server.cpu();
-        let outcome = (assault.run)(&Target { client, server: &server, api: &self.api }).await;
+        let outcome = (attack.run)(&Target { client, server: &server, api: &self.api }).await;
         let seen = tokio::task::spawn_blocking(|| honest.stop()).await.unwrap();
         let cpu = server.cpu() - before;
         tokio::time::sleep(REST).await;
@@ -151,29 +151,29 @@ impl<'f> Siege<'f> {
             if killed { Figure::new("killed").aim(aim.to_string(), false) } else { Figure::at_most(number, 0, aim, "") }
         };
         let row = Row {
-            assault: assault.name,
+            attack: attack.name,
             outcome,
             peak: memory(server.peak(), PEAK_AIM),
             after: memory(server.resident(), AFTER_AIM),
-            cpu: match assault.cpu_aim {
+            cpu: match attack.cpu_aim {
                 None => Figure::new(format!("{cpu:.1}")),
                 Some(aim) => Figure::at_most(cpu, 1, aim, ""),
             },
-            honest: answered(&seen, assault),
+            honest: answered(&seen, attack),
         };
         (row, server.is_limited())
     }
 }
 
 /// How honest requests fared.
-fn answered(seen: &Seen, assault: &Assault) -> Figure {
+fn answered(seen: &Seen, attack: &Attack) -> Figure {
     let slowest = seen.slowest.as_secs_f64() * 1e3;
-    let what = if assault.question == Question::Ready { "/readyz" } else { "reviews" };
+    let what = if attack.question == Question::Ready { "/readyz" } else { "reviews" };
     match &seen.failed {
-        None => Figure::at_most(slowest, 0, assault.honest_aim, &format!(" of {} {what}", seen.requests)),
+        None => Figure::at_most(slowest, 0, attack.honest_aim, &format!(" of {} {what}", seen.requests)),
         Some((word, failed)) => {
             let text = format!("{slowest:.0}, {failed} of {} {what} failed ({word})", seen.requests);
-            Figure::new(text).aim(format!("{}, none failed", assault.honest_aim), false)
+            Figure::new(text).aim(format!("{}, none failed", attack.honest_aim), false)
         }
     }
 }

@@ -46,9 +46,9 @@ impl fmt::Display for Figure {
     }
 }
 
-/// One assault.
+/// One attack.
 pub struct Row {
-    pub assault: &'static str,
+    pub attack: &'static str,
     /// What happened to what was sent.
     pub outcome: Vec<Figure>,
     pub peak: Figure,
@@ -67,9 +67,9 @@ impl Row {
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { assault, outcome, peak, after, cpu, honest } = self;
+        let Self { attack, outcome, peak, after, cpu, honest } = self;
         let outcome: Vec<String> = outcome.iter().map(Figure::to_string).collect();
-        write!(f, "| {assault} | {} | {peak} | {after} | {cpu} | {honest} |", outcome.join("; "))
+        write!(f, "| {attack} | {} | {peak} | {after} | {cpu} | {honest} |", outcome.join("; "))
     }
 }
 
@@ -78,7 +78,7 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// Whether the server was in a memory cgroup.
     pub limited: bool,
-    /// Seconds between the end of an assault and the last look at the memory.
+    /// Seconds between the end of an attack and the last look at the memory.
     pub rest: u64,
     /// MiB of the limit.
     pub limit: u64,
@@ -100,7 +100,7 @@ impl fmt::Display for Report {
         let Self { rows, limited, rest, limit } = self;
         writeln!(
             f,
-            "| Assault | What happened | Peak, MiB | Resident {rest} s after, MiB | CPU, s | Slowest honest request, ms |"
+            "| Attack | What happened | Peak, MiB | Resident {rest} s after, MiB | CPU, s | Slowest honest request, ms |"
         )?;
         writeln!(f, "|---|---|---|---|---|---|")?;
         for row in rows {
@@ -119,7 +119,7 @@ impl fmt::Display for Report {
         }
         writeln!(
             f,
-            "Client, assault and server share the machine. The CPU time is the server's during the assault, honest requests included.\n"
+            "Client, attack and server share the machine. The CPU time is the server's during the attack, honest requests included.\n"
         )?;
         write!(f, "- Machine: {}.", page::machine())
     }

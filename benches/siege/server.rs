@@ -1,4 +1,4 @@
-//! The released binary under assault: a process in a memory cgroup, and what can be seen of it from outside.
+//! The released binary under attack: a process in a memory cgroup, and what can be seen of it from outside.
 
 use std::{
     fs,

@@ -116,7 +116,7 @@ pub async fn complaints(target: &Target<'_>, each: usize) -> Vec<Figure> {
 pub async fn unknown_names(target: &Target<'_>, number: usize, at_once: usize) -> Vec<Figure> {
     const NAMES: usize = 24;
     // One after the other, and before the first review: API servers keep their connections, and handshakes are another
-    // assault.
+    // attack.
     let mut connections = Vec::new();
     for _ in 0..at_once {
         connections.push(target.client.connect().await.unwrap());

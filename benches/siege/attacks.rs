@@ -1,4 +1,4 @@
-//! The assaults, in the order of the table.
+//! The attacks, in the order of the table.
 
 use futures::{FutureExt as _, future::BoxFuture};
 
@@ -15,15 +15,15 @@ mod bodies;
 mod floods;
 mod sockets;
 
-/// What an assault runs against.
+/// What an attack runs against.
 pub struct Target<'s> {
     pub client: Client,
     pub server: &'s Server,
     pub api: &'s SimulatedApi,
 }
 
-/// An assault, the requests of an honest client meanwhile, and what both may cost.
-pub struct Assault {
+/// An attack, the requests of an honest client meanwhile, and what both may cost.
+pub struct Attack {
     pub name: &'static str,
     pub run: Run,
     pub question: Question,
@@ -35,79 +35,78 @@ pub struct Assault {
 
 type Run = for<'t> fn(&'t Target<'_>) -> BoxFuture<'t, Vec<Figure>>;
 
-impl Assault {
+impl Attack {
     fn new(name: &'static str, run: Run) -> Self {
         Self { name, run, question: Question::Review, honest_aim: 100.0, cpu_aim: None }
     }
 }
 
-/// Every assault.
-pub fn all() -> Vec<Assault> {
+/// Every attack.
+pub fn all() -> Vec<Attack> {
     vec![
-        Assault::new("none", |target| sockets::quiet(target).boxed()),
-        Assault::new("8 MiB of empty containers on `/mutate`, one at a time", |target| {
+        Attack::new("none", |target| sockets::quiet(target).boxed()),
+        Attack::new("8 MiB of empty containers on `/mutate`, one at a time", |target| {
             bodies::at_once(target, "/mutate", reviews::empty_containers(), 1).boxed()
         }),
-        Assault::new("8 MiB of empty containers on `/mutate`, 24 at once", |target| {
+        Attack::new("8 MiB of empty containers on `/mutate`, 24 at once", |target| {
             bodies::at_once(target, "/mutate", reviews::empty_containers(), 24).boxed()
         }),
-        Assault::new("a million empty affinity values (3 MB) on `/mutate`, 16 at once", |target| {
+        Attack::new("a million empty affinity values (3 MB) on `/mutate`, 16 at once", |target| {
             bodies::at_once(target, "/mutate", reviews::empty_affinity_values(), 16).boxed()
         }),
-        Assault::new("a million empty affinity values (3 MB) on `/validate`, 16 at once", |target| {
+        Attack::new("a million empty affinity values (3 MB) on `/validate`, 16 at once", |target| {
             bodies::at_once(target, "/validate", reviews::empty_affinity_values(), 16).boxed()
         }),
-        Assault::new("8 MiB of nested lists on `/validate-credspec`, four at once", |target| {
+        Attack::new("8 MiB of nested lists on `/validate-credspec`, four at once", |target| {
             bodies::at_once(target, "/validate-credspec", reviews::nested_lists(), 4).boxed()
         }),
-        Assault::new("8 MiB of nested lists on `/validate-credspec`, 24 at once", |target| {
+        Attack::new("8 MiB of nested lists on `/validate-credspec`, 24 at once", |target| {
             bodies::at_once(target, "/validate-credspec", reviews::nested_lists(), 24).boxed()
         }),
-        Assault {
+        Attack {
             cpu_aim: Some(bodies::LEFT_CPU_AIM),
-            ..Assault::new(
-                "60,000 names in a Deployment on `/validate-workload`, four clients that go away",
-                |target| bodies::left(target, "/validate-workload", reviews::many_names(), 4).boxed(),
-            )
+            ..Attack::new("60,000 names in a Deployment on `/validate-workload`, four clients that go away", |target| {
+                bodies::left(target, "/validate-workload", reviews::many_names(), 4).boxed()
+            })
         },
-        Assault::new("bodies over the limit, from a client that writes all before it reads", |target| {
+        Attack::new("bodies over the limit, from a client that writes all before it reads", |target| {
             bodies::over_the_limit(target, MAX_BODY + (1 << 20)).boxed()
         }),
-        Assault::new("33 connections that announce 8 MiB and send nothing", |target| {
+        Attack::new("33 connections that announce 8 MiB and send nothing", |target| {
             sockets::announce(target, 33).boxed()
         }),
-        Assault::new("one HTTP/2 connection with 100 streams that announce 8 MiB and send nothing", |target| {
+        Attack::new("one HTTP/2 connection with 100 streams that announce 8 MiB and send nothing", |target| {
             sockets::announce_on_one(target, 100).boxed()
         }),
-        Assault::new("2,000 idle TLS connections", |target| sockets::idle(target, 2000, false).boxed()),
-        Assault::new("2,000 idle TLS connections, after a review on each", |target| {
+        Attack::new("2,000 idle TLS connections", |target| sockets::idle(target, 2000, false).boxed()),
+        Attack::new("2,000 idle TLS connections, after a review on each", |target| {
             sockets::idle(target, 2000, true).boxed()
         }),
-        Assault {
+        Attack {
             honest_aim: 200.0,
-            ..Assault::new("4,500 silent sockets on the TLS port", |target| {
+            ..Attack::new("4,500 silent sockets on the TLS port", |target| {
                 sockets::silent(target, target.client.address, 4500).boxed()
             })
         },
-        Assault {
+        Attack {
             question: Question::Ready,
-            ..Assault::new("400 silent sockets on the admin port", |target| {
+            ..Attack::new("400 silent sockets on the admin port", |target| {
                 sockets::silent(target, target.server.admin, 400).boxed()
             })
         },
-        Assault::new("1,000 half-open TLS connections, renewed, and 50 with garbage a second", |target| {
+        Attack::new("1,000 half-open TLS connections, renewed, and 50 with garbage a second", |target| {
             sockets::half_open(target, 1000, 50).boxed()
         }),
-        Assault::new("2,000 HTTP/2 frames a second that mean nothing", |target| floods::frames(target, 2000).boxed()),
-        Assault::new("texts of 900,000 characters, 3 in each place", |target| {
+        Attack::new("2,000 HTTP/2 frames a second that mean nothing", |target| floods::frames(target, 2000).boxed()),
+        Attack::new("texts of 900,000 characters, 3 in each place", |target| {
             floods::long_texts(target, 900_000, 3).boxed()
         }),
-        Assault::new("300 broken handshakes, 300 wrong paths, 300 bodies that are no reviews", |target| {
+        Attack::new("300 broken handshakes, 300 wrong paths, 300 bodies that are no reviews", |target| {
             floods::complaints(target, 300).boxed()
         }),
-        Assault {
+        Attack {
             question: Question::NewAccount,
-            ..Assault::new("1,000 reviews with 24 unknown names each, 200 at once", |target| {
+            ..Attack::new("1,000 reviews with 24 unknown names each, 200 at once", |target| {
                 floods::unknown_names(target, 1000, 200).boxed()
             })
         },

@@ -12,7 +12,7 @@ use tokio::{
 use super::{Figure, Target};
 use crate::client::{Answer, PATIENCE, head, read_answer};
 
-/// How often an assault is repeated, so that an honest review falls into it.
+/// How often an attack is repeated, so that an honest review falls into it.
 const ROUNDS: usize = 3;
 
 /// CPU time that reviews may cost whose clients have disconnected, in seconds.
