@@ -20,8 +20,9 @@ use axum::{
 };
 
 use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
 
-use crate::{metrics, shutdown::Shutdown};
+use crate::metrics;
 
 /// Connections to the admin port at once: a few probes and a scraper.
 pub const MAX_CONNECTIONS: usize = 64;
@@ -47,14 +48,14 @@ impl Fact {
 #[derive(Clone, Debug)]
 pub struct Readiness {
     facts: Vec<Fact>,
-    shutdown: Shutdown,
+    ending: CancellationToken,
 }
 
 impl Readiness {
-    /// Ready as long as there is no fact to wait for and `shutdown` has not begun.
+    /// Ready as long as there is no fact to wait for and `ending` is not cancelled.
     #[must_use]
-    pub fn new(shutdown: Shutdown) -> Self {
-        Self { facts: Vec::new(), shutdown }
+    pub fn new(ending: CancellationToken) -> Self {
+        Self { facts: Vec::new(), ending }
     }
 
     /// Adds something to wait for; `what` is the line that `/readyz` shows until it holds.
@@ -66,7 +67,7 @@ impl Readiness {
 
     /// Why the process is not ready: empty when it is.
     fn missing(&self) -> Vec<&'static str> {
-        let ending = self.shutdown.ending().is_cancelled().then_some("the process is ending");
+        let ending = self.ending.is_cancelled().then_some("the process is ending");
         let waiting = self.facts.iter().filter(|fact| !fact.holds.load(Ordering::Acquire)).map(|fact| fact.what);
         ending.into_iter().chain(waiting).collect()
     }

@@ -1,3 +1,126 @@
-//! Who may use a credential spec: remembered approvals over the access reviews of [`gmsa_cluster::authorizer`].
+//! Who may use a credential spec: a cache of allowed access reviews, in front of another [`Authorizer`]. Equal reviews at the
+//! same time are one call.
+//!
+//! Invariants: only "allowed" is remembered, for at most the time that was set, counted from when the question was
+//! asked: what is revoked after that is noticed in time. A denial or a failure is never remembered. The number of
+//! remembered answers is bounded.
 
-pub mod remembered;
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use gmsa_cluster::authorizer::{Authorization, Authorizer};
+use gmsa_core::{
+    admission::{Source, Subject, UseFact},
+    credspec::SpecName,
+};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::coalesce::Coalescer;
+
+/// The most answers that are remembered; over it, the oldest goes.
+pub const MAX_REMEMBERED: usize = 4096;
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Question {
+    subject: Subject,
+    spec: SpecName,
+}
+
+/// An [`Authorizer`] that asks another one, unless it remembers the answer or an equal question is in flight.
+pub struct Remembered {
+    inner: Arc<dyn Authorizer>,
+    allowed: Arc<Allowed>,
+    asking: Coalescer<Question, UseFact>,
+}
+
+impl Remembered {
+    /// Asks `inner` and remembers what it allows for `ttl`; zero remembers nothing. The server passes the flag
+    /// `--authorization-cache-ttl`, whose default of 10 s is `authorization_cache_ttl` in `config/args.rs`.
+    pub fn new(inner: Arc<dyn Authorizer>, ttl: Duration) -> Self {
+        let allowed = Allowed { ttl, answers: Mutex::default() };
+        Self { inner, allowed: Arc::new(allowed), asking: Coalescer::default() }
+    }
+}
+
+impl Authorizer for Remembered {
+    fn may_use<'a>(
+        &'a self,
+        subject: &'a Subject,
+        spec: &'a SpecName,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Authorization> {
+        let question = Question { subject: subject.clone(), spec: spec.clone() };
+        let call = |question: Question, deadline| {
+            let (inner, allowed) = (Arc::clone(&self.inner), Arc::clone(&self.allowed));
+            async move {
+                let asked = Instant::now();
+                let answer = inner.may_use(&question.subject, &question.spec, deadline).await;
+                // Before the call ends: a caller must find either the call or its answer.
+                if answer.fact == UseFact::Allowed {
+                    allowed.remember(question, asked);
+                }
+                answer
+            }
+        };
+        self.asking.ask(question, deadline, |question| self.allowed.remembered(question), call)
+    }
+}
+
+/// Which questions were answered with "allowed", and how long that is valid.
+struct Allowed {
+    ttl: Duration,
+    answers: Mutex<Answers>,
+}
+
+#[derive(Default)]
+struct Answers {
+    until: HashMap<Question, Instant>,
+    /// What is in `until`, and what was, in the order in which it came; it expires in about the same order.
+    order: VecDeque<(Instant, Question)>,
+}
+
+impl Allowed {
+    fn remembered(&self, question: &Question) -> Option<Authorization> {
+        let answers = self.answers.lock();
+        let counts = answers.until.get(question).is_some_and(|until| Instant::now() < *until);
+        counts.then_some(Authorization { fact: UseFact::Allowed, source: Source::Remembered })
+    }
+
+    fn remember(&self, question: Question, asked: Instant) {
+        let (now, until) = (Instant::now(), asked + self.ttl);
+        if until <= now {
+            return;
+        }
+        let mut answers = self.answers.lock();
+        answers.drop_expired(now);
+        if answers.order.len() >= MAX_REMEMBERED {
+            answers.drop_oldest();
+        }
+        answers.until.insert(question.clone(), until);
+        answers.order.push_back((until, question));
+    }
+}
+
+impl Answers {
+    fn drop_expired(&mut self, now: Instant) {
+        while self.order.front().is_some_and(|(until, _)| *until <= now) {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some((until, question)) = self.order.pop_front()
+            && self.until.get(&question) == Some(&until)
+        {
+            self.until.remove(&question);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,43 +5,41 @@
 //! a call that began more than [`JOIN_WITHIN`] before, since the state that it reports may have changed. No task is started:
 //! the callers that wait drive the call.
 
-use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, hash::Hash, sync::Arc, time::Duration};
 
-use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
+use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared, ready};
+use gmsa_cluster::apiserver::CallError;
+use gmsa_core::admission::{Failure, Known, Source};
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 /// How old a call may be when another caller joins it.
 pub const JOIN_WITHIN: Duration = Duration::from_secs(1);
 
 /// The calls in flight, by what they ask.
-pub struct Coalescer<K, V> {
-    calls: Arc<Mutex<Calls<K, V>>>,
+pub struct Coalescer<K, F> {
+    calls: Arc<Mutex<Calls<K, F>>>,
 }
 
-struct Calls<K, V> {
-    under_way: HashMap<K, Call<V>>,
+struct Calls<K, F> {
+    under_way: HashMap<K, Call<F>>,
     last_number: u64,
 }
 
-struct Call<V> {
+struct Call<F> {
     number: u64,
     began: Instant,
     deadline: Instant,
     /// The callers hold the call itself: it ends when the last of them has gone.
-    answer: WeakShared<BoxFuture<'static, V>>,
+    answer: WeakShared<BoxFuture<'static, Known<F>>>,
 }
 
 /// What a caller waits for.
-type Waiting<V> = Shared<BoxFuture<'static, V>>;
+type Waiting<F> = Shared<BoxFuture<'static, Known<F>>>;
 
-impl<K: Eq + Hash, V: Clone> Calls<K, V> {
+impl<K: Eq + Hash, F: Clone> Calls<K, F> {
     /// A call that a caller with this `deadline` may join.
-    fn find(&self, key: &K, deadline: Instant) -> Option<Waiting<V>> {
+    fn find(&self, key: &K, deadline: Instant) -> Option<Waiting<F>> {
         let call = self.under_way.get(key)?;
         let fits = call.began.elapsed() <= JOIN_WITHIN && deadline <= call.deadline;
         // Only now: the last handle of a call must not be dropped under the lock.
@@ -49,80 +47,84 @@ impl<K: Eq + Hash, V: Clone> Calls<K, V> {
     }
 }
 
-/// An answer, and whether another caller had asked for it before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer<V> {
-    /// The result of the call.
-    pub value: V,
-    /// Whether the call was in flight already.
-    pub joined: bool,
-}
-
-impl<K, V> Default for Coalescer<K, V> {
+impl<K, F> Default for Coalescer<K, F> {
     fn default() -> Self {
         Self { calls: Arc::new(Mutex::new(Calls { under_way: HashMap::new(), last_number: 0 })) }
     }
 }
 
-impl<K, V> Coalescer<K, V>
+impl<K, F> Coalescer<K, F>
 where
     K: Clone + Eq + Hash + Send + 'static,
-    V: Clone + Send + Sync + 'static,
+    F: Clone + From<Failure> + Send + Sync + 'static,
 {
-    /// Waits for the answer to `key` until `deadline`; `None` where there is none by then.
+    /// Waits for the answer to `key` until `deadline`; where there is none by then, that is a failure.
     ///
-    /// Where an equal call is in flight and has as much time, the caller joins it. Otherwise `known` is asked, which must not
-    /// wait, and cannot miss the answer of a call that has just ended. Otherwise `call` is made with the deadline of the last
-    /// caller that may join it, and must end by then.
-    pub async fn ask<F>(
-        &self,
+    /// What `known` gives, which must not wait, is the answer. Otherwise, where an equal call is in flight and has as much
+    /// time, the caller joins it. Otherwise `known` is asked again: the answer of a call that has just ended is not missed.
+    /// Otherwise `call` is made with the deadline of the last caller that may join it, and must end by then.
+    pub fn ask<'a, W>(
+        &'a self,
         key: K,
         deadline: Instant,
-        known: impl FnOnce() -> Option<V>,
-        call: impl FnOnce(Instant) -> F,
-    ) -> Option<Answer<V>>
+        known: impl Fn(&K) -> Option<Known<F>> + Send + 'a,
+        call: impl FnOnce(K, Instant) -> W + Send + 'a,
+    ) -> BoxFuture<'a, Known<F>>
     where
-        F: Future<Output = V> + Send + 'static,
+        W: Future<Output = Known<F>> + Send + 'static,
     {
-        let (answer, joined) = {
-            // One lock: between looking for a call and making one, no other caller may make it.
-            let mut calls = self.lock();
-            if let Some(answer) = calls.find(&key, deadline) {
-                (answer, true)
-            } else if let Some(value) = known() {
-                return Some(Answer { value, joined: false });
-            } else {
-                (self.begin(&mut calls, key, deadline + JOIN_WITHIN, call), false)
+        if let Some(known) = known(&key) {
+            return ready(known).boxed();
+        }
+        let asked = Instant::now();
+        let answer = async move {
+            let (answer, joined) = {
+                // One lock: between looking for a call and making one, no other caller may make it.
+                let mut calls = self.calls.lock();
+                if let Some(answer) = calls.find(&key, deadline) {
+                    (answer, true)
+                } else if let Some(known) = known(&key) {
+                    return known;
+                } else {
+                    (self.begin(&mut calls, key, deadline + JOIN_WITHIN, call), false)
+                }
+            };
+            match timeout_at(deadline, answer).await {
+                Ok(answer) if joined => Known { source: Source::Joined, ..answer },
+                Ok(answer) => answer,
+                Err(_) => {
+                    let failure = Failure::from(CallError::TimedOut(deadline - asked));
+                    Known { fact: failure.into(), source: Source::Api }
+                }
             }
         };
-        let value = timeout_at(deadline, answer).await.ok()?;
-        Some(Answer { value, joined })
+        answer.boxed()
     }
 
     /// From now on no caller joins the call for `key`: what it asks about has changed. Callers that wait get its answer.
     pub fn forget(&self, key: &K) {
-        self.lock().under_way.remove(key);
+        self.calls.lock().under_way.remove(key);
     }
 
     /// From now on no caller joins a call that is in flight now.
     pub fn forget_all(&self) {
-        self.lock().under_way.clear();
+        self.calls.lock().under_way.clear();
     }
 
-    fn begin<F>(
+    fn begin<W>(
         &self,
-        calls: &mut Calls<K, V>,
+        calls: &mut Calls<K, F>,
         key: K,
         deadline: Instant,
-        call: impl FnOnce(Instant) -> F,
-    ) -> Waiting<V>
+        call: impl FnOnce(K, Instant) -> W,
+    ) -> Waiting<F>
     where
-        F: Future<Output = V> + Send + 'static,
+        W: Future<Output = Known<F>> + Send + 'static,
     {
         calls.last_number += 1;
         let number = calls.last_number;
         let end = End { calls: Arc::clone(&self.calls), key: key.clone(), number };
-        let call = call(deadline);
+        let call = call(key.clone(), deadline);
         let answer = async move {
             let _end = end;
             call.await
@@ -133,27 +135,18 @@ where
         }
         answer
     }
-
-    fn lock(&self) -> MutexGuard<'_, Calls<K, V>> {
-        lock(&self.calls)
-    }
-}
-
-/// Nothing that is done under the lock can leave the map half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes a call from the map when it ends, also when it is dropped.
-struct End<K: Eq + Hash, V> {
-    calls: Arc<Mutex<Calls<K, V>>>,
+struct End<K: Eq + Hash, F> {
+    calls: Arc<Mutex<Calls<K, F>>>,
     key: K,
     number: u64,
 }
 
-impl<K: Eq + Hash, V> Drop for End<K, V> {
+impl<K: Eq + Hash, F> Drop for End<K, F> {
     fn drop(&mut self) {
-        let mut calls = lock(&self.calls);
+        let mut calls = self.calls.lock();
         if calls.under_way.get(&self.key).is_some_and(|call| call.number == self.number) {
             calls.under_way.remove(&self.key);
         }

@@ -12,7 +12,7 @@ use std::{
 use crate::{
     telemetry::{Endpoint, Format, Levels},
     tls::{
-        configurations::ConfigurationName,
+        ObjectName,
         files::Files,
         self_managed::{self, IssuancePolicy},
     },
@@ -23,9 +23,8 @@ use gmsa_core::admission::Enforcement;
 mod args;
 mod memory;
 
-pub use args::{Args, InspectArgs, IssueArgs, ServiceNames};
-use args::{CertificateArgs, CertsCommand, Command, ServeArgs};
-pub use memory::ReviewMemory;
+use args::CertificateArgs;
+pub use args::{Args, CertsCommand, Command, InspectArgs, IssueArgs, ServeArgs, ServiceNames, TestArgs};
 
 /// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit. `kube::core::Duration` reads it
 /// too, but panics where the number is too large, and this one comes in a request's query.
@@ -52,8 +51,11 @@ pub struct Limits {
     pub connections: usize,
     /// Reviews in flight. Over it, a review is answered with 503.
     pub reviews: usize,
-    /// The memory that reviews may take. Over it, a review is answered with 503.
-    pub review_memory: ReviewMemory,
+    /// The memory that small reviews may take together, in bytes: bodies, what reading them costs, and answers. Over it, a
+    /// review is answered with 503.
+    pub small_review_memory: usize,
+    /// The same for the others.
+    pub large_review_memory: usize,
 }
 
 impl Default for Limits {
@@ -68,22 +70,13 @@ impl Default for Limits {
 /// admitted.
 pub const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Where credential specs and permissions come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// The cluster that the in-cluster credentials, or else `KUBECONFIG`, lead to.
-    Cluster,
-    /// YAML files under a folder.
-    Standalone(PathBuf),
-}
-
 /// Where the serving certificate comes from.
 #[derive(Clone, Debug)]
 pub enum Certificate {
     Files {
         files: Files,
         /// The file whose CAs are written into these webhook configurations.
-        publish: Option<(PathBuf, Vec<ConfigurationName>)>,
+        publish: Option<(PathBuf, Vec<ObjectName>)>,
     },
     SelfManaged(Box<self_managed::Settings>),
     /// Created at start, for standalone use.
@@ -93,34 +86,26 @@ pub enum Certificate {
 /// What holds for one run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where credential specs and permissions come from.
-    pub backend: Backend,
-    /// Where the serving certificate comes from.
+    /// The folder of YAML files that credential specs and permissions come from; `None` where they come from the cluster that the
+    /// in-cluster credentials, or else `KUBECONFIG`, lead to.
+    pub standalone: Option<PathBuf>,
     pub certificate: Certificate,
     /// How often certificate files are read, besides after each change.
     pub tls_reload_interval: Duration,
     pub foreign_ca_grace: Duration,
     /// The CAs of the clients that may call, and the names that they must have; `None` where every client may.
     pub clients: Option<(PathBuf, Vec<String>)>,
-    /// The webhook's address.
     pub listen: SocketAddr,
-    /// The address of the probes.
     pub admin_listen: SocketAddr,
-    /// Whether pods get random host names.
     pub random_hostname: bool,
     /// Whether credential specs that cannot work are refused rather than warned of.
     pub strict_credential_specs: bool,
-    /// Whether pods that ask for what they cannot have are denied, or admitted with a warning.
     pub enforcement: Enforcement,
     /// How long an allowed `use` is remembered.
     pub authorization_cache_ttl: Duration,
-    /// Which events are logged.
     pub log_levels: Levels,
-    /// The shape of a log line.
     pub log_format: Format,
-    /// The collector that gets a trace of each review, if any does.
     pub otlp_endpoint: Option<Endpoint>,
-    /// The bounds of what is served at the same time.
     pub limits: Limits,
     /// How long to serve after readiness is withdrawn: endpoints and API servers must have learned of it.
     pub shutdown_delay: Duration,
@@ -143,45 +128,12 @@ pub enum ConfigError {
     NothingToPublish,
 }
 
-/// The command to run.
-#[derive(Debug)]
-pub enum Run {
-    /// Serve.
-    Serve(Box<Config>),
-    /// Send pods to the API server, as a dry run.
-    Test {
-        /// The namespace of the pods.
-        namespace: String,
-        /// What the webhook does about pods that break the rules.
-        enforcement: Enforcement,
-    },
-    /// Bring the CRD up to date.
-    UpgradeCrd,
-    /// Inspect a serving certificate.
-    Inspect(InspectArgs),
-    /// Issue a serving certificate.
-    Issue(IssueArgs),
-}
-
-impl Args {
+impl ServeArgs {
     /// From what was typed to what holds.
     ///
     /// # Errors
     /// Where settings are missing or do not go together.
-    pub fn resolve(self) -> Result<Run, ConfigError> {
-        match self.command {
-            Some(Command::Serve(args)) => Ok(Run::Serve(Box::new(args.resolve()?))),
-            Some(Command::Test(args)) => Ok(Run::Test { namespace: args.namespace, enforcement: args.enforcement }),
-            Some(Command::UpgradeCrd) => Ok(Run::UpgradeCrd),
-            Some(Command::Certs(CertsCommand::Inspect(args))) => Ok(Run::Inspect(args)),
-            Some(Command::Certs(CertsCommand::Issue(args))) => Ok(Run::Issue(args)),
-            None => Ok(Run::Serve(Box::new(self.serve.resolve()?))),
-        }
-    }
-}
-
-impl ServeArgs {
-    fn resolve(self) -> Result<Config, ConfigError> {
+    pub fn resolve(self) -> Result<Config, ConfigError> {
         let args = self;
         let standalone = args.standalone.is_some();
         let limits = Limits::of_memory(memory::limit().unwrap_or(memory::DEFAULT));
@@ -198,7 +150,7 @@ impl ServeArgs {
             ("BURST", args.burst.is_some_and(|burst| !burst.is_empty())),
         ];
         Ok(Config {
-            backend: args.standalone.map_or(Backend::Cluster, Backend::Standalone),
+            standalone: args.standalone,
             certificate,
             tls_reload_interval: reload,
             foreign_ca_grace,

@@ -1,20 +1,24 @@
-//! The GMSA admission webhook for Kubernetes: the server. This page is the map of its modules.
+//! The GMSA admission webhook for Kubernetes: the server. This page is the map of its modules; the program, which reads the
+//! settings, starts the parts and ends them, is in `bin/gmsa-webhook/`.
 //!
 //! The way of one review, step by step:
 //!
 //! ```text
-//!  kube-apiserver ──TLS──► server::listener ► server::routes ► admission::review (parse, bounded)
-//!                                               │  gmsa_core::admission::Plan::new(.., &Review).needs()
+//!  kube-apiserver ──TLS──► server::listener ► server::routes ► server::job: Review::parse (bounded)
+//!                                               ▼
+//!                          server::reviewer: Plan::new(.., &Review).needs()
 //!                                               ▼
 //!                          resolver + authorizer, all needs at once, under the review's deadline
 //!                                               │  Facts
 //!                                               ▼
 //!                          Plan::decide(&Facts) -> Decision   (synchronous, total, no I/O)
+//!                                               │  again with live contents, where cached ones led to a denial
 //!                                               ▼
-//!                          admission::answer ► metrics, one log line ► bytes
+//!                          metrics, one log line ► server::job: Review::answer(&Decision) ► bytes
 //! ```
 //!
-//! `serve --standalone` and `kubectl gmsa check` take the same way; they read YAML files instead of asking a cluster.
+//! `Review`, `Plan`, `Facts` and `Decision` are those of `gmsa_core::admission`. `serve --standalone` takes the same way, with
+//! facts from YAML files; `kubectl gmsa check` makes the same plans.
 //!
 //! | module | what it decides |
 //! |---|---|
@@ -25,13 +29,12 @@
 //! | `coalesce` | which equal questions become one call to the API server |
 //! | [`tls`] | which certificate is served, what is appended to a `caBundle`, which clients may connect |
 //! | [`admin`] | what `/livez`, `/readyz` and `/metrics` answer |
-//! | [`shutdown`] | what happens between SIGTERM and the end of the process |
 //! | [`telemetry`] | which lines are logged, in which form, and which spans are exported |
 //! | [`metrics`] | which metrics there are, and which values their labels have |
 //! | [`command`] | what the commands `certs`, `test` and `upgrade-crd` do |
 //!
-//! Dependencies point one way: [`server`] uses the modules below it in this table, none of them uses [`server`]. The decision
-//! itself is in `gmsa_core`; the API client, the live reads and access reviews, and what reads manifests are in `gmsa_cluster`.
+//! No module uses [`server`], and the program alone connects it with the modules that ask a cluster. The decision itself is in
+//! `gmsa_core`; the API client, the live reads and access reviews, and what reads manifests are in `gmsa_cluster`.
 
 pub mod admin;
 pub mod authorizer;
@@ -41,6 +44,5 @@ pub mod config;
 pub mod metrics;
 pub mod resolver;
 pub mod server;
-pub mod shutdown;
 pub mod telemetry;
 pub mod tls;

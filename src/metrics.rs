@@ -1,7 +1,7 @@
 //! What the process counts and measures, as Prometheus reads it.
 //!
 //! Invariants: metrics are registered into a registry once, by [`Metrics::new`], and every label takes its value
-//! from an enum or a static word, so their number is bounded. This module depends on no other one of the server.
+//! from a fixed set, so their number is bounded. This module depends on no other one of the server.
 //!
 //! A new metric is:
 //! - a line in `metrics!`: field, type, name, help;
@@ -14,7 +14,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gmsa_core::admission::{Source, Webhook, operation::Operation};
+use gmsa_core::admission::{Known, SpecFact, UseFact, Webhook, operation::Operation};
 use prometheus_client::{
     encoding::{EncodeMetric, MetricEncoder, text},
     metrics::{
@@ -34,7 +34,7 @@ mod process;
 use labels::{
     AccessLabels, CodeLabel, Labels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
 };
-pub use labels::{AccessOutcome, CertificateStep, LookupOutcome, ReloadOutcome, ReviewOutcome, WatchState, path};
+pub use labels::{CertificateStep, ReloadOutcome, ReviewOutcome, WatchState, path};
 
 /// Every metric's name begins with it, but for those of the process.
 const PREFIX: &str = "gmsa_webhook";
@@ -143,35 +143,32 @@ impl Metrics {
         Counted::new(&self.connections)
     }
 
-    /// A request was refused with this HTTP status code.
     pub fn request_refused(&self, code: u16) {
         self.refused.get_or_create(&CodeLabel { code }).inc();
     }
 
-    /// A TLS handshake failed.
     pub fn handshake_failed(&self) {
         self.handshake_failures.inc();
     }
 
-    /// A credential spec was looked up.
-    pub fn spec_lookup(&self, source: Source, outcome: LookupOutcome) {
-        self.lookups.get_or_create(&LookupLabels { source: source.as_str(), outcome }).inc();
+    pub fn spec_lookup(&self, known: &Known<SpecFact>) {
+        let (source, outcome) = (known.source.as_str(), known.fact.outcome());
+        self.lookups.get_or_create(&LookupLabels { source, outcome }).inc();
     }
 
     /// The verb `use` was checked.
-    pub fn access_review(&self, source: Source, outcome: AccessOutcome) {
-        self.access_reviews.get_or_create(&AccessLabels { source: source.as_str(), outcome }).inc();
+    pub fn access_review(&self, known: &Known<UseFact>) {
+        let (source, outcome) = (known.source.as_str(), known.fact.outcome());
+        self.access_reviews.get_or_create(&AccessLabels { source, outcome }).inc();
     }
 
-    /// The number of credential specs in memory.
     pub fn specs_known(&self, number: usize) {
         self.specs.set(i64::try_from(number).unwrap_or(i64::MAX));
     }
 
-    /// The watch is in this state.
     pub fn watch_state(&self, current: WatchState) {
         for state in WatchState::ALL {
-            self.watch_state.get_or_create(&StateLabel { state: *state }).set(i64::from(*state == current));
+            self.watch_state.get_or_create(&StateLabel { state }).set(i64::from(state == current));
         }
     }
 
@@ -195,7 +192,6 @@ impl Metrics {
         }
     }
 
-    /// This replica has done this to the certificates, `count` times.
     pub fn certificate_step(&self, step: CertificateStep, count: u64) {
         self.certificate_steps.get_or_create(&StepLabel { step }).inc_by(count);
     }

@@ -58,7 +58,7 @@ impl Bound {
         let log_limits = ["TLS handshake failed", "request refused"].map(|message| Arc::new(LogLimit::new(message)));
         let [handshakes, requests] = log_limits.clone();
         let listener = Listener::bind(address, Some(tls), limits.connections, limits::IDLE_TIMEOUT)?
-            .observed_by(reviewer.metrics().clone(), handshakes);
+            .observed_by(reviewer.metrics.clone(), handshakes);
         Ok(Self { listener, router: routes::router(reviewer, &limits, requests), log_limits })
     }
 

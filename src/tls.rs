@@ -30,7 +30,7 @@ mod summary;
 pub use ca_bundle::CaBundle;
 pub use certificates::CertificatesError;
 pub use key_pair::{KeyPair, KeyPairError};
-pub use object::ObjectError;
+pub use object::{ObjectError, ObjectName};
 pub use publication::{CaPolicy, Publication, Published};
 pub use served::{Served, ServingStatus};
 pub use summary::{Summary, Timestamp};

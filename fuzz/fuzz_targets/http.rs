@@ -12,6 +12,7 @@ use std::{
 };
 
 use gmsa_cluster::standalone::Standalone;
+use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     config::Limits,
     metrics::Metrics,
@@ -25,7 +26,14 @@ static SERVER: LazyLock<(Runtime, SocketAddr)> = LazyLock::new(|| {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let Standalone { specs, rbac } =
         Standalone::load(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples"))).unwrap();
-    let reviewer = Reviewer::new(Arc::new(specs), Arc::new(rbac), true, Metrics::new("fuzz").0);
+    let reviewer = Reviewer {
+        resolver: Arc::new(specs),
+        authorizer: Arc::new(rbac),
+        random_hostname: true,
+        strict_credential_specs: false,
+        enforcement: Enforcement::Enforce,
+        metrics: Metrics::new("fuzz").0,
+    };
     let limits = Limits::default();
     let router = routes::router(reviewer, &limits, Arc::new(LogLimit::new("request refused")));
     let address = runtime.block_on(async {

@@ -12,9 +12,34 @@ use super::*;
 
 const SOON: Duration = Duration::from_secs(10);
 
+/// What a call says: its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fact {
+    Call(usize),
+    Failed(Failure),
+}
+
+impl From<Failure> for Fact {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+fn made(number: usize) -> Known<Fact> {
+    Known { fact: Fact::Call(number), source: Source::Api }
+}
+
+fn joined(number: usize) -> Known<Fact> {
+    Known { source: Source::Joined, ..made(number) }
+}
+
+fn too_late(cause: &str) -> Known<Fact> {
+    Known { fact: Fact::Failed(Failure { timed_out: true, cause: cause.to_owned() }), source: Source::Api }
+}
+
 /// Counts calls and lets them end one by one.
 struct Scene {
-    coalescer: Arc<Coalescer<&'static str, usize>>,
+    coalescer: Arc<Coalescer<&'static str, Fact>>,
     calls: Arc<AtomicUsize>,
     turns: Arc<Semaphore>,
 }
@@ -24,17 +49,16 @@ impl Scene {
         Self { coalescer: Arc::default(), calls: Arc::default(), turns: Arc::new(Semaphore::new(0)) }
     }
 
-    /// Asks; the answer is the call's number.
-    fn ask(&self, time: Duration) -> impl Future<Output = Option<Answer<usize>>> + Send + 'static {
+    fn ask(&self, time: Duration) -> impl Future<Output = Known<Fact>> + Send + 'static {
         let Self { coalescer, calls, turns } = self;
         let (coalescer, calls, turns) = (Arc::clone(coalescer), Arc::clone(calls), Arc::clone(turns));
         async move {
-            let call = |_| async move {
+            let call = |_, _| async move {
                 let number = calls.fetch_add(1, Ordering::SeqCst) + 1;
                 turns.acquire().await.unwrap().forget();
-                number
+                made(number)
             };
-            coalescer.ask("question", Instant::now() + time, || None, call).await
+            coalescer.ask("question", Instant::now() + time, |_| None, call).await
         }
     }
 
@@ -61,16 +85,16 @@ async fn two_hundred_at_once_are_one_call() {
     scene.turns.add_permits(1);
     let answers = asking.join_all().await;
     assert_eq!(scene.calls(), 1);
-    assert_eq!(answers.iter().filter(|answer| **answer == Some(Answer { value: 1, joined: true })).count(), 199);
-    assert_eq!(answers.iter().filter(|answer| **answer == Some(Answer { value: 1, joined: false })).count(), 1);
+    assert_eq!(answers.iter().filter(|answer| **answer == joined(1)).count(), 199);
+    assert_eq!(answers.iter().filter(|answer| **answer == made(1)).count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_finished_call_is_not_joined() {
     let scene = Scene::new();
     scene.turns.add_permits(2);
-    assert_eq!(scene.ask(SOON).await, Some(Answer { value: 1, joined: false }));
-    assert_eq!(scene.ask(SOON).await, Some(Answer { value: 2, joined: false }));
+    assert_eq!(scene.ask(SOON).await, made(1));
+    assert_eq!(scene.ask(SOON).await, made(2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,7 +107,7 @@ async fn who_joined_gets_the_answer_although_who_began_is_gone() {
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     scene.turns.add_permits(1);
-    assert_eq!(second.await.unwrap(), Some(Answer { value: 1, joined: true }));
+    assert_eq!(second.await.unwrap(), joined(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,9 +117,9 @@ async fn everybody_waits_until_their_own_deadline() {
     settle().await;
     let second = tokio::spawn(scene.ask(Duration::from_millis(900)));
     settle().await;
-    assert_eq!(first.await.unwrap(), None);
+    assert_eq!(first.await.unwrap(), too_late("no answer from the API server within 0.1 s"));
     scene.turns.add_permits(1);
-    assert_eq!(second.await.unwrap(), Some(Answer { value: 1, joined: true }));
+    assert_eq!(second.await.unwrap(), joined(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,8 +131,8 @@ async fn who_may_wait_longer_than_the_call_does_not_join_it() {
     settle().await;
     assert_eq!(scene.calls(), 2);
     scene.turns.add_permits(2);
-    assert_eq!(second.await.unwrap(), Some(Answer { value: 2, joined: false }));
-    assert_eq!(first.await.unwrap(), Some(Answer { value: 1, joined: false }));
+    assert_eq!(second.await.unwrap(), made(2));
+    assert_eq!(first.await.unwrap(), made(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,9 +149,9 @@ async fn an_old_call_is_not_joined() {
     settle().await;
     assert_eq!(scene.calls(), 2);
     scene.turns.add_permits(2);
-    assert!(!first.await.unwrap().unwrap().joined);
-    assert!(second.await.unwrap().unwrap().joined);
-    assert!(!third.await.unwrap().unwrap().joined);
+    assert_eq!(first.await.unwrap(), made(1));
+    assert_eq!(second.await.unwrap(), joined(1));
+    assert_eq!(third.await.unwrap(), made(2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,27 +164,34 @@ async fn a_forgotten_call_answers_only_those_who_wait() {
     settle().await;
     assert_eq!(scene.calls(), 2);
     scene.turns.add_permits(2);
-    assert_eq!(first.await.unwrap(), Some(Answer { value: 1, joined: false }));
-    assert_eq!(second.await.unwrap(), Some(Answer { value: 2, joined: false }));
+    assert_eq!(first.await.unwrap(), made(1));
+    assert_eq!(second.await.unwrap(), made(2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_without_callers_ends_and_leaves_nothing() {
-    let coalescer: Coalescer<&str, ()> = Coalescer::default();
+    let coalescer: Coalescer<&str, Fact> = Coalescer::default();
     let alive = watch::Sender::new(());
     let seen = alive.subscribe();
-    let call = |_| async move {
+    let call = |_, _| async move {
         sleep(SOON).await;
         drop(seen);
+        made(1)
     };
-    assert_eq!(coalescer.ask("question", Instant::now() + Duration::from_secs(1), || None, call).await, None);
+    let answer = coalescer.ask("question", Instant::now() + Duration::from_secs(1), |_| None, call).await;
+    assert_eq!(answer, too_late("no answer from the API server within 1.0 s"));
     assert_eq!(alive.receiver_count(), 0);
-    assert!(coalescer.lock().under_way.is_empty());
+    assert!(coalescer.calls.lock().under_way.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_known_by_now_is_not_asked() {
-    let coalescer: Coalescer<&str, u8> = Coalescer::default();
-    let answer = coalescer.ask("question", Instant::now() + SOON, || Some(7), |_| async { 8 }).await;
-    assert_eq!(answer, Some(Answer { value: 7, joined: false }));
+    let coalescer: Coalescer<&str, Fact> = Coalescer::default();
+    // Known at once, or only when the caller has the lock.
+    for looks in [1, 2] {
+        let looked = AtomicUsize::new(0);
+        let known = |_: &_| (looked.fetch_add(1, Ordering::SeqCst) + 1 == looks).then(|| made(7));
+        let answer = coalescer.ask("question", Instant::now() + SOON, known, |_, _| async { made(8) }).await;
+        assert_eq!((answer, looked.load(Ordering::SeqCst)), (made(7), looks));
+    }
 }

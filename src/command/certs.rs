@@ -6,20 +6,20 @@ use std::{
     io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
+    process::ExitCode,
     time::SystemTime,
 };
 
 use anyhow::{Context as _, bail};
 use gmsa_cluster::apiserver::ApiServer;
 
-use super::Outcome;
 use crate::{
     config::{InspectArgs, IssueArgs, ServiceNames},
     tls::{
-        configurations, files,
+        ObjectName, configurations, files,
         inspect::{self, Input},
         issue::Ca,
-        self_managed::{self, CA_CERT, SecretName, TLS_CERT, TLS_KEY},
+        self_managed::{self, CA_CERT, TLS_CERT, TLS_KEY},
     },
 };
 
@@ -27,7 +27,7 @@ use crate::{
 ///
 /// # Errors
 /// Where it, or a webhook configuration, cannot be read.
-pub async fn inspect(args: InspectArgs, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
+pub async fn inspect(args: InspectArgs, now: SystemTime) -> anyhow::Result<(String, ExitCode)> {
     let InspectArgs { tls_cert, tls_key, ca, secret, webhook_configuration } = args;
     let file = |path: Option<PathBuf>| path.as_deref().map(files::read).transpose();
     let (cert, key, ca) = (file(tls_cert)?.unwrap_or_default(), file(tls_key)?, file(ca)?);
@@ -44,11 +44,11 @@ pub async fn inspect(args: InspectArgs, now: SystemTime) -> anyhow::Result<(Stri
     }
     let inspection = inspect::inspect(&input, now);
     let passed = inspection.checks.iter().all(|check| check.result.is_ok());
-    let outcome = if passed { Outcome::Clean } else { Outcome::Findings };
-    Ok((inspection.to_string(), outcome))
+    let code = if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    Ok((inspection.to_string(), code))
 }
 
-async fn from_secret(api: &ApiServer, name: &SecretName) -> anyhow::Result<Input> {
+async fn from_secret(api: &ApiServer, name: &ObjectName) -> anyhow::Result<Input> {
     let secret = self_managed::get(api, name).await?.with_context(|| format!("the Secret {name} does not exist"))?;
     let mut data = secret.data.unwrap_or_default();
     let mut value = |key| data.remove(key).map(|value| value.0);
@@ -61,7 +61,7 @@ async fn from_secret(api: &ApiServer, name: &SecretName) -> anyhow::Result<Input
 ///
 /// # Errors
 /// Where the CA in the folder cannot be used, a name is not valid in a certificate, or the folder cannot be written.
-pub fn issue(args: &IssueArgs, now: SystemTime) -> anyhow::Result<(String, Outcome)> {
+pub fn issue(args: &IssueArgs, now: SystemTime) -> anyhow::Result<(String, ExitCode)> {
     let IssueArgs { folder, service, name, ca_lifetime, leaf_lifetime } = args;
     let names: Vec<String> = service.iter().flat_map(|ServiceNames(names)| names).chain(name).cloned().collect();
     let [ca_cert, ca_key, tls_cert, tls_key] = ["ca.crt", "ca.key", "tls.crt", "tls.key"].map(|name| folder.join(name));
@@ -92,7 +92,7 @@ pub fn issue(args: &IssueArgs, now: SystemTime) -> anyhow::Result<(String, Outco
         tls_cert.display(),
         tls_key.display(),
     );
-    Ok((report, Outcome::Clean))
+    Ok((report, ExitCode::SUCCESS))
 }
 
 /// Writes a new file and renames it, so that a reader gets all of the old file or all of the new one.

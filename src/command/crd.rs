@@ -3,7 +3,7 @@
 //! Invariants: the CRD is patched in place by server-side apply, even if another tool created it, and never deleted, so
 //! no credential spec is lost. A CRD of a later release is not changed.
 
-use std::time::Duration;
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use gmsa_cluster::{
@@ -14,8 +14,6 @@ use http::{Request, header::CONTENT_TYPE};
 use kube::core::PartialObjectMeta;
 use tokio::time::Instant;
 
-use super::Outcome;
-
 /// How long each of the two calls may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -23,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// Where the API server cannot be called, or refuses the patch.
-pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, Outcome)> {
+pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
     let get = Request::get(PATH).body(Vec::new())?;
     let found = match api.call(get, Instant::now() + PATIENCE).await {
         Ok(found) => {
@@ -44,8 +42,8 @@ pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, Outcome)> {
     Ok(report(&format!("the CRD is at revision {to} now; it was at revision {from}")))
 }
 
-fn report(line: &str) -> (String, Outcome) {
-    (format!("{line}\n"), Outcome::Clean)
+fn report(line: &str) -> (String, ExitCode) {
+    (format!("{line}\n"), ExitCode::SUCCESS)
 }
 
 async fn apply(api: &ApiServer) -> anyhow::Result<()> {

@@ -3,10 +3,10 @@
 //! Pods that name a credential spec which does not exist must be refused with the webhook's own message, for each kind of
 //! slot; a pod without GMSA must pass. If denials are not enforced, the message is a warning instead of a refusal.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
-use gmsa_cluster::apiserver::ApiServer;
+use gmsa_cluster::apiserver::{ApiServer, CallKind};
 use gmsa_core::admission::Enforcement;
 use http::{
     Request,
@@ -14,8 +14,6 @@ use http::{
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
-
-use super::Outcome;
 
 /// A credential spec that does not exist.
 const SPEC: &str = "gmsa-webhook-test-does-not-exist";
@@ -30,9 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(35);
 ///
 /// # Errors
 /// Where the API server cannot be called, or this account may not create pods.
-pub async fn run(api: &ApiServer, namespace: &str, enforcement: Enforcement) -> anyhow::Result<(String, Outcome)> {
+pub async fn run(api: &ApiServer, namespace: &str, enforcement: Enforcement) -> anyhow::Result<(String, ExitCode)> {
     let mut report = String::new();
-    let mut outcome = Outcome::Clean;
+    let mut code = ExitCode::SUCCESS;
     for (what, pod, refused) in pods() {
         let warns = enforcement == Enforcement::Warn;
         let fault = match (create(api, namespace, &pod).await?, refused) {
@@ -40,58 +38,46 @@ pub async fn run(api: &ApiServer, namespace: &str, enforcement: Enforcement) -> 
             (Answer::Admitted { warned: true }, true) if warns => None,
             (Answer::Refused(404, message), true) if message.ends_with(REFUSAL) && !warns => None,
             (Answer::Admitted { .. }, true) => Some("was admitted: the API server did not ask the webhook".to_owned()),
-            (Answer::Refused(code, message), _) => Some(format!("was refused with {code}: {message}")),
+            (Answer::Refused(status, message), _) => Some(format!("was refused with {status}: {message}")),
         };
         match fault {
             None => writeln!(report, "pass  {what}")?,
             Some(fault) => {
-                outcome = Outcome::Findings;
+                code = ExitCode::FAILURE;
                 writeln!(report, "FAIL  {what} {fault}")?;
             }
         }
     }
-    Ok((report, outcome))
+    Ok((report, code))
 }
 
 /// The pods, and whether each must be refused.
 fn pods() -> [(&'static str, Value, bool); 4] {
-    let options = json!({"windowsOptions": {"gmsaCredentialSpecName": SPEC}});
-    let pod = |slot: &str| {
-        let mut container = json!({"name": "test", "image": "test.invalid/none"});
-        let mut init = json!({"name": "init", "image": "test.invalid/none"});
-        // What the restricted Pod Security Standard asks of a Windows pod.
-        let mut context = json!({"runAsNonRoot": true});
-        let holder = match slot {
-            "pod" => Some(&mut context),
-            "container" => Some(&mut container),
-            "init" => Some(&mut init),
-            _ => None,
-        };
-        if let Some(Value::Object(holder)) = holder {
-            if slot == "pod" {
-                holder.extend(options.as_object().cloned().unwrap_or_default());
-            } else {
-                holder.insert("securityContext".to_owned(), options.clone());
-            }
-        }
-        json!({
+    let pod = |holder: &str| {
+        let mut pod = json!({
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"generateName": "gmsa-webhook-test-"},
             "spec": {
                 "os": {"name": "windows"},
-                "securityContext": context,
+                // What the restricted Pod Security Standard asks of a Windows pod.
+                "securityContext": {"runAsNonRoot": true},
                 "automountServiceAccountToken": false,
-                "containers": [container],
-                "initContainers": [init]
+                "containers": [{"name": "test", "image": "test.invalid/none"}],
+                "initContainers": [{"name": "init", "image": "test.invalid/none"}]
             }
-        })
+        });
+        if let Some(holder) = pod.pointer_mut(holder) {
+            let context = &mut holder["securityContext"];
+            context["windowsOptions"] = json!({"gmsaCredentialSpecName": SPEC});
+        }
+        pod
     };
     [
-        ("a pod without GMSA", pod("none"), false),
-        ("a pod that names a credential spec", pod("pod"), true),
-        ("a container that names a credential spec", pod("container"), true),
-        ("an init container that names a credential spec", pod("init"), true),
+        ("a pod without GMSA", pod("/none"), false),
+        ("a pod that names a credential spec", pod("/spec"), true),
+        ("a container that names a credential spec", pod("/spec/containers/0"), true),
+        ("an init container that names a credential spec", pod("/spec/initContainers/0"), true),
     ]
 }
 
@@ -109,7 +95,7 @@ async fn create(api: &ApiServer, namespace: &str, pod: &Value) -> anyhow::Result
         .header(CONTENT_TYPE, "application/json")
         .body(serde_json::to_vec(pod)?)
         .context("the namespace does not make a URL")?;
-    let error = match api.exchange(request, Instant::now() + PATIENCE).await {
+    let error = match api.exchange(CallKind::Background, None, request, Instant::now() + PATIENCE).await {
         Ok(answer) => {
             let mut warnings = answer.headers().get_all(WARNING).iter().filter_map(|warning| warning.to_str().ok());
             return Ok(Answer::Admitted { warned: warnings.any(|warning| warning.contains(REFUSAL)) });

@@ -7,10 +7,7 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
 use super::go_duration;
 use crate::{
     telemetry::{Endpoint, Format, Levels},
-    tls::{
-        configurations::ConfigurationName,
-        self_managed::{self, SecretName},
-    },
+    tls::{ObjectName, self_managed},
 };
 use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 
@@ -19,13 +16,21 @@ use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 #[command(name = "gmsa-webhook", version, args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
-    pub(super) command: Option<Command>,
+    command: Option<Command>,
     #[command(flatten)]
-    pub(super) serve: ServeArgs,
+    serve: ServeArgs,
+}
+
+impl Args {
+    /// The command to run.
+    #[must_use]
+    pub fn command(self) -> Command {
+        self.command.unwrap_or_else(|| Command::Serve(Box::new(self.serve)))
+    }
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub enum Command {
     /// Serve the webhook (also what happens without a subcommand).
     Serve(Box<ServeArgs>),
     /// Find out by dry runs whether the API server asks the webhook; nothing is created. Exits with 1 where it does not.
@@ -38,7 +43,7 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum CertsCommand {
+pub enum CertsCommand {
     /// Show a serving certificate, and check its key, CA and dates, and whether webhook configurations accept it. Exits with
     /// 1 where a check fails.
     Inspect(InspectArgs),
@@ -61,12 +66,12 @@ pub struct InspectArgs {
     pub ca: Option<PathBuf>,
 
     /// The Secret that holds all three.
-    #[arg(long, value_name = "NAMESPACE/NAME")]
-    pub secret: Option<SecretName>,
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = ObjectName::secret)]
+    pub secret: Option<ObjectName>,
 
     /// Webhook configuration that should accept it: mutating/NAME or validating/NAME; may be given several times.
-    #[arg(long, value_name = "KIND/NAME")]
-    pub webhook_configuration: Vec<ConfigurationName>,
+    #[arg(long, value_name = "KIND/NAME", value_parser = ObjectName::configuration)]
+    pub webhook_configuration: Vec<ObjectName>,
 }
 
 #[derive(Clone, Debug, ClapArgs)]
@@ -94,19 +99,19 @@ pub struct IssueArgs {
 
 /// What `test` takes.
 #[derive(Debug, ClapArgs)]
-pub(super) struct TestArgs {
+pub struct TestArgs {
     /// Namespace of the pods that are sent; the account needs the right to create pods there.
     #[arg(long, value_name = "NAME", value_parser = dns_name)]
-    pub(super) namespace: String,
+    pub namespace: String,
 
     /// What the webhook does about pods that break the rules.
     #[arg(long, value_name = "Enforce|Warn", default_value = "Enforce", value_parser = enforcement)]
-    pub(super) enforcement: Enforcement,
+    pub enforcement: Enforcement,
 }
 
 /// What `serve` takes.
 #[derive(Debug, ClapArgs)]
-pub(super) struct ServeArgs {
+pub struct ServeArgs {
     /// Answer from the YAML files under DIR (credential specs, roles, role bindings) instead of a cluster.
     #[arg(long, value_name = "DIR")]
     pub(super) standalone: Option<PathBuf>,
@@ -192,16 +197,16 @@ pub(super) struct CertificateArgs {
     pub(super) tls_key: Option<PathBuf>,
 
     /// Secret in which the replicas create and renew a CA and a serving certificate; it must exist, and may be empty.
-    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["tls_cert", "standalone"], requires = "self_managed_service")]
-    pub(super) self_managed_secret: Option<SecretName>,
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["tls_cert", "standalone"], requires = "self_managed_service", value_parser = ObjectName::secret)]
+    pub(super) self_managed_secret: Option<ObjectName>,
 
     /// Service whose names the self-managed certificate is for.
     #[arg(long, value_name = "NAME.NAMESPACE", value_parser = service_names, requires = "self_managed_secret")]
     pub(super) self_managed_service: Option<ServiceNames>,
 
     /// Webhook configuration whose caBundle gets the CA: mutating/NAME or validating/NAME; may be given several times.
-    #[arg(long, value_name = "KIND/NAME")]
-    pub(super) webhook_configuration: Vec<ConfigurationName>,
+    #[arg(long, value_name = "KIND/NAME", value_parser = ObjectName::configuration)]
+    pub(super) webhook_configuration: Vec<ObjectName>,
 
     /// PEM file with the CA of --tls-cert, which is written into the webhook configurations.
     #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "webhook_configuration"])]

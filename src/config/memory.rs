@@ -15,15 +15,6 @@ const USEFUL: std::ops::RangeInclusive<usize> = 64 * MIB..=1024 * MIB;
 /// What an idle connection costs, in bytes, with what the kernel holds for it.
 const PER_CONNECTION: usize = 16 * 1024;
 
-/// The memory that reviews may take together, in bytes: bodies, what reading them costs, and answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReviewMemory {
-    /// For small reviews alone.
-    pub small: usize,
-    /// For the others.
-    pub large: usize,
-}
-
 impl Limits {
     /// The bounds of a process that may use this many bytes. A quarter is for connections, an eighth for small reviews, a
     /// quarter for large ones; the rest is for the program, the credential specs in memory and what the allocator holds.
@@ -31,8 +22,8 @@ impl Limits {
     pub fn of_memory(bytes: usize) -> Self {
         let bytes = bytes.clamp(*USEFUL.start(), *USEFUL.end());
         let connections = bytes / 4 / PER_CONNECTION;
-        let review_memory = ReviewMemory { small: bytes / 8, large: bytes / 4 };
-        Self { connections, reviews: connections / 2, review_memory }
+        let (small_review_memory, large_review_memory) = (bytes / 8, bytes / 4);
+        Self { connections, reviews: connections / 2, small_review_memory, large_review_memory }
     }
 }
 
@@ -74,11 +65,8 @@ mod tests {
     #[test]
     fn every_bound_follows_from_the_memory_limit() {
         let limits = |mib: usize| Limits::of_memory(mib * MIB);
-        let expected = Limits {
-            connections: 2048,
-            reviews: 1024,
-            review_memory: ReviewMemory { small: 16 * MIB, large: 32 * MIB },
-        };
+        let expected =
+            Limits { connections: 2048, reviews: 1024, small_review_memory: 16 * MIB, large_review_memory: 32 * MIB };
         assert_eq!(limits(128), expected);
         assert_eq!(Limits::default(), expected);
         assert_eq!(limits(256).connections, 4096);

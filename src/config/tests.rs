@@ -7,8 +7,8 @@ use clap::Parser as _;
 use super::*;
 
 fn resolve(args: &[&str]) -> Result<Config, ConfigError> {
-    match Args::try_parse_from([&["gmsa-webhook"], args].concat()).unwrap().resolve()? {
-        Run::Serve(config) => Ok(*config),
+    match Args::try_parse_from([&["gmsa-webhook"], args].concat()).unwrap().command() {
+        Command::Serve(args) => args.resolve(),
         other => panic!("not to be served: {other:?}"),
     }
 }

@@ -1,24 +1,15 @@
-//! The values that labels take: enums, so that a scrape can never grow with what clients send.
+//! The values that labels take: enums and the words of the core, so that a scrape can never grow with what clients send.
 
-use gmsa_core::admission::{AllowReason, Denial, Source, Webhook, operation::Operation};
+use gmsa_core::admission::{AllowReason, Denial, Source, SpecFact, UseFact, Webhook, operation::Operation};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 macro_rules! label {
     ($(#[$about:meta])* $name:ident { $($(#[$variant_about:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[$variant_about])* $variant,)+
-        }
-
-        impl $name {
-            /// Every value, in order.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// The value in a scrape.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
+        gmsa_core::word_enum! {
+            $(#[$about])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            pub enum $name {
+                $($(#[$variant_about])* $variant = $word,)+
             }
         }
 
@@ -54,7 +45,6 @@ pub(super) fn operation(operation: Operation) -> &'static str {
 label! {
     /// How a review ended.
     ReviewOutcome {
-        /// Allowed.
         Allowed = "allowed",
         /// Denied for what the request is.
         Denied = "denied",
@@ -66,37 +56,10 @@ label! {
 }
 
 label! {
-    /// What a look-up of a credential spec found.
-    LookupOutcome {
-        /// Contents.
-        Found = "found",
-        /// No such credential spec.
-        Missing = "missing",
-        /// A credential spec without usable contents.
-        Unusable = "unusable",
-        /// Nothing: it failed.
-        Failed = "failed",
-    }
-}
-
-label! {
-    /// What a check of the verb `use` said.
-    AccessOutcome {
-        /// Yes.
-        Allowed = "allowed",
-        /// No.
-        Denied = "denied",
-        /// Nothing: it failed.
-        Failed = "failed",
-    }
-}
-
-label! {
     /// What the watch of credential specs is doing.
     WatchState {
         /// Reading the first list.
         Starting = "starting",
-        /// Up to date.
         Synced = "synced",
         /// Not to be trusted at the moment: look-ups go to the API server.
         Stale = "stale",
@@ -108,7 +71,6 @@ label! {
 label! {
     /// How an attempt to take a changed certificate into service ended.
     ReloadOutcome {
-        /// It is served.
         Served = "served",
         /// It was refused; the one before stays.
         Refused = "refused",
@@ -128,7 +90,6 @@ label! {
         Rotated = "rotated",
         /// Wrote a webhook configuration.
         BundleWritten = "bundle-written",
-        /// Nothing: it failed.
         Failed = "failed",
     }
 }
@@ -149,15 +110,8 @@ macro_rules! labels {
         impl Labels for $name {
             fn every_value() -> Vec<Self> {
                 $(let $label: Vec<$type> = $values.to_vec();)+
-                let first = || Some(Self { $($label: *$label.first()?),+ });
-                let Some(first) = first() else { return Vec::new() };
-                let mut sets = Vec::new();
-                $(sets.extend($label.into_iter().map(|value| {
-                    let mut set = first;
-                    set.$label = value;
-                    set
-                }));)+
-                sets
+                let most = [$($label.len()),+].into_iter().max().unwrap_or_default();
+                (0..most).filter_map(|at| Some(Self { $($label: *$label.iter().cycle().nth(at)?),+ })).collect()
             }
         }
     )+};
@@ -169,19 +123,18 @@ const WEBHOOKS: [Webhook; 4] = [
     Webhook::ValidateWorkload,
     Webhook::ValidateCredspec { strict: false },
 ];
-const OPERATIONS: [Operation; 4] = [Operation::Create, Operation::Update, Operation::Delete, Operation::Connect];
 
 labels! {
     ReviewLabels {
         path: &'static str = WEBHOOKS.map(path),
-        operation: &'static str = OPERATIONS.map(operation),
+        operation: &'static str = Operation::ALL.map(operation),
         outcome: ReviewOutcome = ReviewOutcome::ALL,
-        reason: &'static str = [AllowReason::REASONS, Denial::REASONS].concat()
+        reason: &'static str = [&AllowReason::ALL.map(AllowReason::as_str)[..], Denial::REASONS].concat()
     }
     PathLabel { path: &'static str = WEBHOOKS.map(path) }
     CodeLabel { code: u16 = [400] }
-    LookupLabels { source: &'static str = Source::WORDS, outcome: LookupOutcome = LookupOutcome::ALL }
-    AccessLabels { source: &'static str = Source::WORDS, outcome: AccessOutcome = AccessOutcome::ALL }
+    LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
+    AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }
     StateLabel { state: WatchState = WatchState::ALL }
     ReloadLabel { outcome: ReloadOutcome = ReloadOutcome::ALL }
     StepLabel { step: CertificateStep = CertificateStep::ALL }

@@ -5,25 +5,22 @@
 //! the live object, or that memory cannot answer, reads the object once, and callers that ask at the same time share that
 //! read. What a read returns enters memory only by the rules of `Store`.
 
-use std::{
-    convert::Infallible,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
-    time::Duration,
-};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use futures::future::{BoxFuture, FutureExt as _};
+use futures::future::BoxFuture;
 use gmsa_cluster::{
-    apiserver::{ApiServer, CallError, CallKind},
+    apiserver::{ApiServer, CallKind},
     resolver::{
         Freshness, Resolved, Resolver,
-        live::{Live, Read},
+        live::{self, Read},
     },
 };
 use gmsa_core::{
     admission::{Source, SpecFact},
     credspec::SpecName,
 };
-use tokio::{sync::SetOnce, time::Instant};
+use parking_lot::{RwLock, RwLockReadGuard};
+use tokio::time::Instant;
 
 use crate::{coalesce::Coalescer, metrics::Metrics};
 
@@ -44,64 +41,38 @@ pub struct Cache {
 
 /// What readers and the watch share.
 struct Memory {
-    live: Live,
+    api: Arc<ApiServer>,
     store: RwLock<Store>,
-    reads: Coalescer<SpecName, Resolved>,
-    /// Set once the cache can answer.
-    ready: SetOnce<()>,
+    reads: Coalescer<SpecName, SpecFact>,
     metrics: Metrics,
 }
 
 impl Cache {
     /// A cache that is still empty, and the watch that fills it, which never ends: the caller drives it. Until then,
     /// and whenever memory cannot be trusted, credential specs are read from the API server.
-    pub fn new(api: Arc<ApiServer>, metrics: Metrics) -> (Self, impl Future<Output = Infallible> + Send + 'static) {
-        let memory = Arc::new(Memory {
-            live: Live::new(Arc::clone(&api)),
-            store: RwLock::default(),
-            reads: Coalescer::default(),
-            ready: SetOnce::new(),
-            metrics,
-        });
-        let watch = watch::Watch::new(api, Arc::clone(&memory));
+    ///
+    /// `ready` is called when the cache can answer, because it is up to date or credential specs are known to be read from the
+    /// API server instead, and may be called again.
+    pub fn new(
+        api: Arc<ApiServer>,
+        metrics: Metrics,
+        ready: impl Fn() + Send + Sync + 'static,
+    ) -> (Self, impl Future<Output = Infallible> + Send + 'static) {
+        let memory = Arc::new(Memory { api, store: RwLock::default(), reads: Coalescer::default(), metrics });
+        let watch = watch::Watch::new(Arc::clone(&memory), ready);
         (Self { memory }, watch.run())
-    }
-
-    /// Waits until the cache can answer: it is up to date, or credential specs are known to be read from the API server
-    /// instead.
-    pub async fn ready(&self) {
-        self.memory.ready.wait().await;
-    }
-
-    /// Whether the cache can answer. It stays so.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
-        self.memory.ready.initialized()
-    }
-
-    async fn read(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
-        let asked = Instant::now();
-        let known = || if freshness == Freshness::Any { self.memory.known(name) } else { None };
-        let (memory, wanted) = (Arc::clone(&self.memory), name.clone());
-        let call = |deadline| async move { memory.read(&wanted, deadline).await };
-        match self.memory.reads.ask(name.clone(), deadline, known, call).await {
-            Some(answer) if answer.joined => Resolved { source: Source::Joined, ..answer.value },
-            Some(answer) => answer.value,
-            None => {
-                let failure = CallError::TimedOut(deadline - asked).into();
-                Resolved { fact: SpecFact::Failed(failure), source: Source::Api }
-            }
-        }
     }
 }
 
 impl Resolver for Cache {
     fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
-        let known = if freshness == Freshness::Any { self.memory.known(name) } else { None };
-        match known {
-            Some(resolved) => std::future::ready(resolved).boxed(),
-            None => self.read(name, freshness, deadline).boxed(),
-        }
+        let memory = &self.memory;
+        let known = move |name: &SpecName| if freshness == Freshness::Any { memory.known(name) } else { None };
+        let call = |name, deadline| {
+            let memory = Arc::clone(memory);
+            async move { memory.read(&name, deadline).await }
+        };
+        memory.reads.ask(name.clone(), deadline, known, call)
     }
 }
 
@@ -118,7 +89,7 @@ impl Memory {
             (store.before_read(name), store.is_known(name))
         };
         let kind = if is_known { CallKind::KnownSpec } else { CallKind::UnknownSpec };
-        let read = self.live.read(name, kind, deadline).await;
+        let read = live::read(&self.api, name, kind, deadline).await;
         if let Ok(read) = &read {
             self.change(|store| store.after_read(name, before, read));
         }
@@ -126,17 +97,11 @@ impl Memory {
     }
 
     fn store(&self) -> RwLockReadGuard<'_, Store> {
-        // No change leaves the store half changed.
-        self.store.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set_ready(&self) {
-        // It may have been ready before.
-        let _ = self.ready.set(());
+        self.store.read()
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Store) -> T) -> T {
-        let mut store = self.store.write().unwrap_or_else(PoisonError::into_inner);
+        let mut store = self.store.write();
         let result = change(&mut store);
         self.metrics.specs_known(store.len());
         result

@@ -6,15 +6,12 @@
 //! review that is read holds its place until it is answered: one that shrinks is never refused, and one that grows is
 //! refused only where its share is full already, so a share is exceeded by one answer at most.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::limits::MAX_BODY;
-use crate::config::ReviewMemory;
 
 /// The longest body or answer that is counted in the share of small reviews, in bytes. A pod's review has 3 to 30 KiB.
 pub const SMALL: usize = 64 * 1024;
@@ -108,24 +105,21 @@ impl State {
 }
 
 impl Bodies {
-    pub(super) fn new(memory: ReviewMemory) -> Self {
+    /// With room for this many bytes of small reviews and of large ones.
+    pub(super) fn new(small: usize, large: usize) -> Self {
         let share = |size| Share { size, ..Share::default() };
-        let state = State { small: share(memory.small), large: share(memory.large), next: 0 };
+        let state = State { small: share(small), large: share(large), next: 0 };
         Self(Arc::new(Mutex::new(state)))
     }
 
     /// Begins a body. `announced` is its length, where the client announces one.
     pub(super) fn begin(&self, announced: Option<usize>) -> Result<Arriving, Full> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let number = state.next;
         state.next += 1;
         state.small.take(cost_of_body(0))?;
         state.small.insert(number, Vec::new());
         Ok(Arriving { bodies: self.clone(), number, announced })
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -140,7 +134,7 @@ pub(super) struct Arriving {
 impl Arriving {
     /// Adds bytes that have arrived.
     pub(super) fn add(&mut self, bytes: &[u8]) -> Result<(), Full> {
-        let mut state = self.bodies.state();
+        let mut state = self.bodies.0.lock();
         let mut body = state.remove(self.number).ok_or(Full)?;
         let length = body.len() + bytes.len();
         if body.len() <= SMALL && length > SMALL {
@@ -157,7 +151,7 @@ impl Arriving {
 
     /// All bytes have arrived.
     pub(super) fn complete(self) -> Result<Complete, Full> {
-        let mut state = self.bodies.state();
+        let mut state = self.bodies.0.lock();
         let body = state.remove(self.number).ok_or(Full)?;
         let (length, cost) = (body.len(), cost_of_body(body.len()));
         state.share(length).taken += cost;
@@ -168,67 +162,51 @@ impl Arriving {
 
 impl Drop for Arriving {
     fn drop(&mut self) {
-        self.bodies.state().remove(self.number);
+        self.bodies.0.lock().remove(self.number);
     }
 }
 
-/// A review's whole body. Nothing takes its place.
+/// A review's whole body, or its answer. Nothing takes its place.
 #[derive(Debug)]
 pub(super) struct Complete {
     body: Vec<u8>,
     taken: Taken,
 }
 
-impl Complete {
-    pub(super) fn bytes(&self) -> &[u8] {
+impl AsRef<[u8]> for Complete {
+    fn as_ref(&self) -> &[u8] {
         &self.body
     }
+}
 
+impl Complete {
     /// Drops the body. What was read from it, of `kept` bytes, has its place until there is an answer.
-    pub(super) fn read(self, kept: usize) -> Result<Parsed, Full> {
+    pub(super) fn read(self, kept: usize) -> Result<Taken, Full> {
         let Self { body, mut taken } = self;
         drop(body);
         taken.change(0, COST_PER_REVIEW + COST_OF_ANSWER + kept)?;
-        Ok(Parsed(taken))
-    }
-}
-
-/// The place of a review that is read and not yet answered.
-#[derive(Debug)]
-pub(super) struct Parsed(Taken);
-
-impl Parsed {
-    /// Gives the answer the place of the review, until it is written.
-    pub(super) fn answer(self, answer: Vec<u8>) -> Result<Bytes, Full> {
-        let Self(mut taken) = self;
-        taken.change(answer.len(), COST_PER_REVIEW + answer.len())?;
-        Ok(Bytes::from_owner(CountedAnswer { text: answer, _taken: taken }))
-    }
-}
-
-struct CountedAnswer {
-    text: Vec<u8>,
-    _taken: Taken,
-}
-
-impl AsRef<[u8]> for CountedAnswer {
-    fn as_ref(&self) -> &[u8] {
-        &self.text
+        Ok(taken)
     }
 }
 
 /// Memory that is counted until this is dropped.
 #[derive(Debug)]
-struct Taken {
+pub(super) struct Taken {
     bodies: Bodies,
     length: usize,
     cost: usize,
 }
 
 impl Taken {
+    /// Gives the place of a review that is read to its answer, until that is written.
+    pub(super) fn answer(mut self, answer: Vec<u8>) -> Result<Bytes, Full> {
+        self.change(answer.len(), COST_PER_REVIEW + answer.len())?;
+        Ok(Bytes::from_owner(Complete { body: answer, taken: self }))
+    }
+
     /// Counts `cost` from now on, in the large share where `length` is no small one. Never fails where that is not more.
     fn change(&mut self, length: usize, cost: usize) -> Result<(), Full> {
-        let mut state = self.bodies.state();
+        let mut state = self.bodies.0.lock();
         state.share(self.length).taken -= self.cost;
         if cost > self.cost {
             let length = length.max(self.length);
@@ -247,7 +225,7 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.bodies.state().share(self.length).taken -= self.cost;
+        self.bodies.0.lock().share(self.length).taken -= self.cost;
     }
 }
 

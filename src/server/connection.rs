@@ -53,8 +53,8 @@ use super::{
 /// sent while the connection was being closed, so a connection in use is better closed by the answer to its next request.
 const LAST_CALL: Duration = Duration::from_millis(500);
 
-/// Serves requests until the client closes, the connection is idle for `idle`, or `closing` is cancelled and the request in
-/// flight is answered.
+/// Serves requests until the client closes, the connection is idle for `idle`, or `closing` is cancelled: then a request in flight
+/// is answered, and an idle connection has [`LAST_CALL`] left. `seat` is the connection's among those that the listener counts.
 pub(super) async fn serve<S>(mut stream: S, router: Router, seat: Arc<Seat>, idle: Duration, closing: CancellationToken)
 where
     S: AsyncBufRead + AsyncWrite + Unpin + Send + 'static,
@@ -84,8 +84,8 @@ async fn request_comes<S: AsyncBufRead + Unpin>(stream: &mut S, idle: Duration, 
     }
 }
 
-/// Reads a request and writes the answer. Returns the stream and the bytes that were read after the request; `None` where
-/// the connection is closed.
+/// Reads a request and writes the answer; several, one after the other, where the client sends them without waiting (HTTP
+/// pipelining). Returns the stream and the bytes that were read after the last request; `None` where the connection is closed.
 async fn exchange<S>(
     stream: S,
     early: Bytes,
@@ -106,6 +106,7 @@ where
             let mut response = response.await;
             let mut is_last = closing.is_cancelled() || !progress.body_read.load(Relaxed);
             if let Ok(response) = &mut response {
+                // `Bound::leaving` asks for it while the replica ends.
                 is_last |= response.headers().contains_key(header::CONNECTION);
                 if is_last {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -128,7 +129,7 @@ where
     });
     let not_read = async {
         progress.answered.notified().await;
-        // A next request may be worked on when the time is over: what counts is whether there is something to read.
+        // A pipelined request may be worked on when the time is over: what counts is whether there is something to read.
         while timeout(WRITE_TIMEOUT, progress.answered.notified()).await.is_ok() || !progress.unflushed.load(Relaxed) {}
     };
     let result = tokio::select! {
@@ -171,34 +172,32 @@ async fn close<S: AsyncBufRead + AsyncWrite + Unpin>(mut stream: S) {
     let _ = timeout(LINGER_TIMEOUT, drained).await;
 }
 
-/// How far an exchange is. Only the connection's own task looks at it.
+/// How far an exchange is. Only the connection's own task looks at it, so `Relaxed` is enough; hyper's service shares it.
 struct Progress {
     seat: Arc<Seat>,
     /// The body of the request was read to its end.
     body_read: AtomicBool,
-    /// The router is working on a request.
-    deciding: AtomicBool,
     /// There is an answer, which hyper writes.
     answered: Notify,
-    /// The last answer lets another request come on the connection.
+    /// The newest request is answered, and its answer lets another one come on the connection.
     keeps: AtomicBool,
-    /// Bytes were given to the stream since it was flushed.
+    /// The stream holds bytes that are not flushed yet.
     unflushed: AtomicBool,
 }
 
 impl Progress {
     fn new(seat: Arc<Seat>) -> Self {
         let no = || AtomicBool::new(false);
-        Self { seat, body_read: no(), deciding: no(), answered: Notify::new(), keeps: no(), unflushed: no() }
+        Self { seat, body_read: no(), answered: Notify::new(), keeps: no(), unflushed: no() }
     }
 
     fn begin(self: &Arc<Self>, request: Request<Incoming>) -> Request<TrackedBody> {
-        self.deciding.store(true, Relaxed);
+        self.keeps.store(false, Relaxed);
         self.body_read.store(false, Relaxed);
         if request.body().is_end_stream() {
             self.read_whole_body();
         } else {
-            // A request before this one may have occupied the place.
+            // A pipelined request before this one may have marked the seat as busy.
             self.seat.mark_idle_if_busy();
         }
         request.map(|body| TrackedBody { body, progress: Arc::clone(self) })
@@ -210,9 +209,8 @@ impl Progress {
     }
 
     fn answer(&self, is_last: bool) {
-        self.deciding.store(false, Relaxed);
         self.keeps.store(!is_last, Relaxed);
-        // While an earlier answer is not read yet, the time for that one continues.
+        // While the answer to an earlier pipelined request is not read yet, the time for that one continues.
         if !self.unflushed.load(Relaxed) {
             self.answered.notify_one();
         }
@@ -222,7 +220,7 @@ impl Progress {
     /// exchange. It passes on all that it has of an answer before it waits, and these routers' answers are in memory as a
     /// whole.
     fn is_done(&self) -> bool {
-        self.keeps.load(Relaxed) && !self.deciding.load(Relaxed) && !self.unflushed.load(Relaxed)
+        self.keeps.load(Relaxed) && !self.unflushed.load(Relaxed)
     }
 }
 

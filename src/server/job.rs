@@ -42,11 +42,11 @@ impl Job {
     /// Decides the review and writes the answer.
     pub(super) async fn run(self) -> Result<Bytes, Refusal> {
         let Self { reviewer, webhook, body, started, deadline, _place, _in_flight } = self;
-        let is_large = body.bytes().len() > LARGE_BODY;
+        let is_large = body.as_ref().len() > LARGE_BODY;
         step(is_large, deadline).await?;
-        let review = Review::parse(body.bytes(), webhook)?;
+        let review = Review::parse(body.as_ref(), webhook)?;
         // A credential spec is decided about without a wait: it keeps the place of its body.
-        let kept = if review.credential_spec.is_some() { body.bytes().len() } else { review.bytes_kept() };
+        let kept = if review.credential_spec.is_some() { body.as_ref().len() } else { review.bytes_kept() };
         let read = body.read(kept)?;
         step(is_large, deadline).await?;
         let decision = reviewer.decide(webhook, &review, started, deadline).await;

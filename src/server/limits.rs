@@ -4,9 +4,8 @@
 //! Invariants: each bound is a constant, a setting, or follows from the memory limit of the process
 //! ([`Limits`](crate::config::Limits)); none grows with what a client sends.
 
-use std::{pin::pin, task::Poll, time::Duration};
+use std::time::Duration;
 
-use futures::poll;
 use tokio::time::{Instant, timeout_at};
 
 use crate::config::go_duration;
@@ -58,34 +57,28 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most that the API server lets a webhook call take.
 const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a decision may take: what the API server's `?timeout=` leaves after a margin in which the answer travels.
-///
-/// # Errors
-/// Where the query has a `timeout` that is not a Go duration (`10s`, `1m30s`, `500ms`).
-pub fn time_allowed(query: Option<&str>) -> Result<Duration, InvalidTimeout> {
+/// What a `timeout` that the API server does not send is answered with.
+pub const INVALID_TIMEOUT: &str =
+    "the query parameter timeout must be a duration above 0 with units, such as 10s, 1m30s or 500ms";
+
+/// How long a decision may take: what the API server's `?timeout=` leaves after a margin in which the answer travels. `None`
+/// where the query has a `timeout` that is not a Go duration (`10s`, `1m30s`, `500ms`) above 0.
+#[must_use]
+pub fn time_allowed(query: Option<&str>) -> Option<Duration> {
     let given = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("timeout="));
     let timeout = match given {
         None => DEFAULT_TIMEOUT,
-        Some(text) => go_duration(text).filter(|timeout| !timeout.is_zero()).ok_or(InvalidTimeout)?.min(MAX_TIMEOUT),
+        Some(text) => go_duration(text).filter(|timeout| !timeout.is_zero())?.min(MAX_TIMEOUT),
     };
     let margin = (timeout / 10).min(Duration::from_millis(500));
-    Ok(timeout.saturating_sub(margin))
+    Some(timeout.saturating_sub(margin))
 }
 
-/// Waits until `deadline`; `None` where the future is not ready by then. One that is ready at once, as nearly all are, needs
-/// no timer.
+/// Waits until `deadline`; `None` where the future is not ready by then. One that is ready at once is in time, whatever the
+/// deadline: [`timeout_at`] asks the future first.
 pub async fn before<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
-    let mut future = pin!(future);
-    match poll!(future.as_mut()) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => timeout_at(deadline, future).await.ok(),
-    }
+    timeout_at(deadline, future).await.ok()
 }
-
-/// The `timeout` in the query is not one that the API server sends.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the query parameter timeout must be a duration above 0 with units, such as 10s, 1m30s or 500ms")]
-pub struct InvalidTimeout;
 
 #[cfg(test)]
 mod tests {
@@ -94,20 +87,20 @@ mod tests {
     #[test]
     fn the_query_says_how_long_a_decision_may_take() {
         for (query, expected) in [
-            (None, Ok(9_500)),
-            (Some("a=b"), Ok(9_500)),
-            (Some("timeout=10s"), Ok(9_500)),
-            (Some("x=1&timeout=1s"), Ok(900)),
-            (Some("timeout=1m30s"), Ok(29_500)),
-            (Some("timeout=500ms"), Ok(450)),
-            (Some("timeout=1.5s"), Ok(1_350)),
-            (Some("timeout="), Err(InvalidTimeout)),
-            (Some("timeout=10"), Err(InvalidTimeout)),
-            (Some("timeout=0s"), Err(InvalidTimeout)),
-            (Some("timeout=-1s"), Err(InvalidTimeout)),
-            (Some("timeout=s"), Err(InvalidTimeout)),
-            (Some("timeout=1.2.3s"), Err(InvalidTimeout)),
-            (Some("timeout=99999999999999999999999h"), Err(InvalidTimeout)),
+            (None, Some(9_500)),
+            (Some("a=b"), Some(9_500)),
+            (Some("timeout=10s"), Some(9_500)),
+            (Some("x=1&timeout=1s"), Some(900)),
+            (Some("timeout=1m30s"), Some(29_500)),
+            (Some("timeout=500ms"), Some(450)),
+            (Some("timeout=1.5s"), Some(1_350)),
+            (Some("timeout="), None),
+            (Some("timeout=10"), None),
+            (Some("timeout=0s"), None),
+            (Some("timeout=-1s"), None),
+            (Some("timeout=s"), None),
+            (Some("timeout=1.2.3s"), None),
+            (Some("timeout=99999999999999999999999h"), None),
         ] {
             assert_eq!(time_allowed(query), expected.map(Duration::from_millis), "{query:?}");
         }

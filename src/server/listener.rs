@@ -12,6 +12,7 @@ use std::{
 };
 
 use axum::Router;
+use rustix::io::Errno;
 use rustls::ServerConfig;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
@@ -218,17 +219,12 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// The process, or the system, has run out of file descriptors or memory. Any other error of accepting is one of a single
 /// connection, which has ended.
 fn is_shortage(error: &io::Error) -> bool {
-    const ENOMEM: i32 = 12;
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-    const ENOBUFS: i32 = 105;
-    matches!(error.raw_os_error(), Some(ENOMEM | ENFILE | EMFILE | ENOBUFS))
+    matches!(Errno::from_io_error(error), Some(Errno::NOMEM | Errno::NFILE | Errno::MFILE | Errno::NOBUFS))
 }
 
 /// No IPv6 in the kernel, or none on any interface.
 fn is_no_ipv6(error: &io::Error) -> bool {
-    const EAFNOSUPPORT: i32 = 97;
-    error.raw_os_error() == Some(EAFNOSUPPORT) || error.kind() == io::ErrorKind::AddrNotAvailable
+    Errno::from_io_error(error) == Some(Errno::AFNOSUPPORT) || error.kind() == io::ErrorKind::AddrNotAvailable
 }
 
 #[cfg(test)]

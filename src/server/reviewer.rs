@@ -1,17 +1,15 @@
-//! The steps of one review: needs, facts, decision, log line. It knows neither HTTP nor a cluster.
+//! The steps of one review: needs, facts, decision; then the metrics, the log line and the span of it. It knows neither HTTP
+//! requests nor a cluster.
 
 use std::{sync::Arc, time::Duration};
 
 use futures::future::{join, join_all};
 use gmsa_cluster::{
-    authorizer::{self, Authorizer},
+    authorizer::{Authorization, Authorizer},
     resolver::{Freshness, Resolved, Resolver},
 };
 use gmsa_core::{
-    admission::{
-        Decision, Enforcement, Facts, Failure, Needs, Plan, Review, Source, SpecFact, Subject, UseFact, Verdict,
-        Webhook,
-    },
+    admission::{Decision, Enforcement, Facts, Failure, Known, Needs, Plan, Review, Source, Subject, Verdict, Webhook},
     credspec::SpecName,
 };
 use tokio::time::Instant;
@@ -23,52 +21,24 @@ use crate::{
     telemetry::{cut, cut_message, otlp},
 };
 
-/// Decides reviews with the help of a resolver and an authorizer.
+/// Decides reviews.
 #[derive(Clone)]
 pub struct Reviewer {
-    resolver: Arc<dyn Resolver>,
-    authorizer: Arc<dyn Authorizer>,
-    random_hostname: bool,
-    strict_credential_specs: bool,
-    enforcement: Enforcement,
-    metrics: Metrics,
+    /// Finds credential specs.
+    pub resolver: Arc<dyn Resolver>,
+    /// Answers who may use them.
+    pub authorizer: Arc<dyn Authorizer>,
+    /// Whether pods that use GMSA and have no host name are given one.
+    pub random_hostname: bool,
+    /// Whether credential specs that cannot work are refused rather than warned of.
+    pub strict_credential_specs: bool,
+    /// Whether pods that ask for what they cannot have are denied, or admitted with a warning.
+    pub enforcement: Enforcement,
+    /// Counts the reviews, and what the resolver and the authorizer answer.
+    pub metrics: Metrics,
 }
 
 impl Reviewer {
-    /// `resolver` finds credential specs and `authorizer` answers who may use them; `metrics` count both, and the reviews.
-    /// With `random_hostname`, pods that use GMSA and have no host name are given one. Denials are enforced, and credential
-    /// specs that cannot work are only warned of, until [`Self::enforcement`] and [`Self::strict_credential_specs`] set
-    /// otherwise.
-    pub fn new(
-        resolver: Arc<dyn Resolver>,
-        authorizer: Arc<dyn Authorizer>,
-        random_hostname: bool,
-        metrics: Metrics,
-    ) -> Self {
-        let enforcement = Enforcement::default();
-        Self { resolver, authorizer, random_hostname, strict_credential_specs: false, enforcement, metrics }
-    }
-
-    /// Sets whether credential specs that cannot work are refused rather than warned of.
-    #[must_use]
-    pub fn strict_credential_specs(mut self, strict: bool) -> Self {
-        self.strict_credential_specs = strict;
-        self
-    }
-
-    /// Sets whether pods that ask for what they cannot have are denied, or admitted with a warning.
-    #[must_use]
-    pub fn enforcement(mut self, enforcement: Enforcement) -> Self {
-        self.enforcement = enforcement;
-        self
-    }
-
-    /// The metrics that reviews are counted in.
-    #[must_use]
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
     /// How `/validate-credspec` reviews.
     #[must_use]
     pub fn credspec_webhook(&self) -> Webhook {
@@ -81,7 +51,7 @@ impl Reviewer {
         Webhook::Mutate { random_hostname: self.random_hostname }
     }
 
-    /// Decides a review whose request began at `started`, before `deadline`. A question that has no answer by then ends as a
+    /// Decides a review whose request began at `started`, before `deadline`. A look-up that is not answered by then ends as a
     /// denial that says so; for workloads, as a warning.
     pub async fn decide(&self, webhook: Webhook, review: &Review, started: Instant, deadline: Instant) -> Decision {
         let plan = Plan::new(webhook, review).with_enforcement(self.enforcement);
@@ -90,7 +60,8 @@ impl Reviewer {
         // Each round replaces a cached fact by a live one, so there are at most as many as the pod has names.
         while let Some(name) = decision.recheck_live.take() {
             let Resolved { fact, source } = self.resolve(&name, Freshness::Live, deadline).await;
-            // A cached fact that comes back although a live one was asked for must not make this loop endless.
+            // A cached fact that comes back although a live one was asked for must not make this loop endless. It counts as
+            // live in metrics and audit annotations too.
             let source = if source == Source::Cache { Source::Api } else { source };
             facts.specs.retain(|(known, ..)| *known != name);
             facts.specs.push((name, fact, source));
@@ -103,17 +74,17 @@ impl Reviewer {
         decision
     }
 
-    /// Asks all questions at the same time.
+    /// Makes all look-ups at the same time.
     async fn gather(&self, needs: &Needs, deadline: Instant) -> Facts {
         let hostname = if needs.hostname { random_hostname() } else { None };
-        let specs = each(&needs.specs, |name| async move {
+        let specs = join_each(&needs.specs, |name| async move {
             let Resolved { fact, source } = self.resolve(name, Freshness::Any, deadline).await;
             (name.clone(), fact, source)
         });
         let uses = async {
             let Some(subject) = &needs.subject else { return Vec::new() };
-            each(&needs.uses, |name| async move {
-                let authorizer::Authorization { fact, source } = self.may_use(subject, name, deadline).await;
+            join_each(&needs.uses, |name| async move {
+                let Authorization { fact, source } = self.may_use(subject, name, deadline).await;
                 (name.clone(), fact, source)
             })
             .await
@@ -126,34 +97,23 @@ impl Reviewer {
         let resolved = before(deadline, self.resolver.resolve(name, freshness, deadline))
             .instrument(tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name))
             .await
-            .unwrap_or_else(|| Resolved { fact: SpecFact::Failed(too_late()), source: Source::Api });
-        let outcome = match resolved.fact {
-            SpecFact::Contents(_) => metrics::LookupOutcome::Found,
-            SpecFact::Missing => metrics::LookupOutcome::Missing,
-            SpecFact::Unusable => metrics::LookupOutcome::Unusable,
-            SpecFact::Failed(_) => metrics::LookupOutcome::Failed,
-        };
-        self.metrics.spec_lookup(resolved.source, outcome);
+            .unwrap_or_else(timed_out);
+        self.metrics.spec_lookup(&resolved);
         resolved
     }
 
-    async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> authorizer::Authorization {
+    async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> Authorization {
         let authorization = before(deadline, self.authorizer.may_use(subject, name, deadline))
             .instrument(tracing::info_span!(target: otlp::TARGET, "access review", spec = %name))
             .await
-            .unwrap_or_else(|| authorizer::Authorization { fact: UseFact::Failed(too_late()), source: Source::Api });
-        let outcome = match authorization.fact {
-            UseFact::Allowed => metrics::AccessOutcome::Allowed,
-            UseFact::Denied { .. } => metrics::AccessOutcome::Denied,
-            UseFact::Failed(_) => metrics::AccessOutcome::Failed,
-        };
-        self.metrics.access_review(authorization.source, outcome);
+            .unwrap_or_else(timed_out);
+        self.metrics.access_review(&authorization);
         authorization
     }
 }
 
-/// Asks about all names at the same time. Nearly every pod names one credential spec: that needs no list of futures.
-async fn each<'n, F: Future>(names: &'n [SpecName], ask: impl Fn(&'n SpecName) -> F) -> Vec<F::Output> {
+/// Looks all names up at the same time. Nearly every pod names one credential spec: that needs no list of futures.
+async fn join_each<'n, F: Future>(names: &'n [SpecName], ask: impl Fn(&'n SpecName) -> F) -> Vec<F::Output> {
     match names {
         [] => Vec::new(),
         [one] => vec![ask(one).await],
@@ -184,11 +144,12 @@ fn record_on_span(review: &Review, decision: &Decision) {
     span.record("outcome", outcome(decision).as_str()).record("reason", decision.reason);
 }
 
-fn too_late() -> Failure {
-    Failure { timed_out: true, cause: "the API server did not answer within the time limit of the review".to_owned() }
+fn timed_out<F: From<Failure>>() -> Known<F> {
+    let cause = "the API server did not answer within the time limit of the review".to_owned();
+    Known { fact: Failure { timed_out: true, cause }.into(), source: Source::Api }
 }
 
-/// A host name of 15 characters, the most that NetBIOS takes: a letter, then letters and digits; 77 random bits. `None`
+/// A host name of 15 characters, the limit of NetBIOS: a letter, then letters and digits; 77 random bits. `None`
 /// where the system has no randomness to give: the pod then keeps the host name that Kubernetes gives it.
 fn random_hostname() -> Option<String> {
     const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
@@ -200,7 +161,7 @@ fn random_hostname() -> Option<String> {
     let mut name = String::with_capacity(15);
     for byte in bytes {
         let choices = if name.is_empty() { 26 } else { 36 };
-        // Bytes from the last whole multiple of `choices` on are skipped: `%` would favour the first letters.
+        // Bytes from the last whole multiple of `choices` on are skipped: without that `%` favours the first letters.
         if usize::from(byte) < 256 / choices * choices {
             name.extend(ALPHABET.get(usize::from(byte) % choices).map(|letter| char::from(*letter)));
         }
@@ -211,14 +172,16 @@ fn random_hostname() -> Option<String> {
     None
 }
 
-/// One line per decision: at debug for a pod that is allowed without a change, otherwise at info. Never a pod's body or
-/// contents.
+/// One line per decision: at debug for what is allowed without a change, otherwise at info. Never a body or contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
     let path = metrics::path(webhook);
     let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
     let (uid, namespace, operation, reason) =
         (&*review.uid, cut(&review.namespace), review.operation.as_str(), decision.reason);
-    let specs = decision.specs.iter().map(SpecName::as_str).collect::<Vec<_>>().join(",");
+    let specs = match &review.credential_spec {
+        Some(spec) => cut(spec.name()).to_owned(),
+        None => decision.specs.iter().map(SpecName::as_str).collect::<Vec<_>>().join(","),
+    };
     match &decision.verdict {
         Verdict::Denied(denial) | Verdict::WouldDeny { denial, .. } => {
             let (code, text) = (denial.code(), denial.to_string());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    body::Body,
+    body::{Body, HttpBody as _},
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header},
     response::{IntoResponse, Response},
@@ -20,12 +20,11 @@ use tracing::{Instrument as _, Span, field::Empty};
 use super::{
     bodies::{Bodies, Complete, Full},
     job::Job,
-    limits::{BODY_TIMEOUT, LARGE_BODY, MAX_BODY, before, threads, time_allowed},
+    limits::{BODY_TIMEOUT, INVALID_TIMEOUT, LARGE_BODY, MAX_BODY, before, threads, time_allowed},
     reviewer::Reviewer,
 };
 use crate::{
     config::Limits,
-    metrics::Metrics,
     telemetry::{LogLimit, cut_message, otlp},
 };
 use gmsa_core::admission::{Webhook, review::ParseError};
@@ -39,7 +38,6 @@ struct Shared {
     reviews: Arc<Semaphore>,
     /// Large reviews that are read and decided.
     large: Arc<Semaphore>,
-    metrics: Metrics,
     log_limit: Arc<LogLimit>,
 }
 
@@ -47,10 +45,9 @@ struct Shared {
 pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> Router {
     let (mutate, validate_credspec) = (reviewer.mutating_webhook(), reviewer.credspec_webhook());
     let shared = Shared {
-        bodies: Bodies::new(limits.review_memory),
+        bodies: Bodies::new(limits.small_review_memory, limits.large_review_memory),
         reviews: Arc::new(Semaphore::new(limits.reviews)),
         large: Arc::new(Semaphore::new(threads())),
-        metrics: reviewer.metrics().clone(),
         reviewer,
         log_limit,
     };
@@ -87,14 +84,13 @@ impl Shared {
 
     async fn answer(self: Arc<Self>, webhook: Webhook, request: Request) -> Result<Response, Refusal> {
         let started = Instant::now();
-        let allowed = time_allowed(request.uri().query()).map_err(|error| Refusal::BadRequest(error.to_string()))?;
-        let deadline = started + allowed;
+        let allowed = time_allowed(request.uri().query());
+        let deadline = started + allowed.ok_or_else(|| Refusal::BadRequest(INVALID_TIMEOUT.to_owned()))?;
         expect_json(request.headers())?;
-        let announced = content_length(request.headers())?;
-        let body = self.read(request.into_body(), announced, deadline.min(started + BODY_TIMEOUT)).await?;
+        let body = self.read(request.into_body(), deadline.min(started + BODY_TIMEOUT)).await?;
         // A review takes its place when it is complete: clients that are slow to send one do not exclude others.
         let place = Arc::clone(&self.reviews).try_acquire_owned().map_err(|_| Refusal::Busy)?;
-        let is_large = body.bytes().len() > LARGE_BODY;
+        let is_large = body.as_ref().len() > LARGE_BODY;
         let job = Job {
             reviewer: self.reviewer.clone(),
             webhook,
@@ -102,7 +98,7 @@ impl Shared {
             started,
             deadline,
             _place: place,
-            _in_flight: self.metrics.review_in_flight(),
+            _in_flight: self.reviewer.metrics.review_in_flight(),
         };
         let answer = if is_large { job.run_apart(&self.large).await? } else { job.run().await? };
         let mut response = Response::new(Body::from(answer));
@@ -110,7 +106,12 @@ impl Shared {
         Ok(response)
     }
 
-    async fn read(&self, mut body: Body, announced: Option<usize>, deadline: Instant) -> Result<Complete, Refusal> {
+    async fn read(&self, mut body: Body, deadline: Instant) -> Result<Complete, Refusal> {
+        // The length that the client announces. One over the limit is refused before the body is read.
+        let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+        if announced > Some(MAX_BODY) {
+            return Err(Refusal::TooLarge);
+        }
         let read = async {
             let (mut arriving, mut length) = (self.bodies.begin(announced)?, 0);
             while let Some(frame) = body.frame().await {
@@ -133,7 +134,7 @@ impl Shared {
         if self.log_limit.admit() {
             tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
-        self.metrics.request_refused(status.as_u16());
+        self.reviewer.metrics.request_refused(status.as_u16());
         Span::current().record("outcome", "refused").record("code", i64::from(status.as_u16()));
         (status, format!("{message}\n")).into_response()
     }
@@ -143,15 +144,6 @@ fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {
     let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = given.split(';').next().unwrap_or_default().trim();
     if media_type.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(Refusal::NotJson) }
-}
-
-/// The length that the client announces. One over the limit is refused before the body is read.
-fn content_length(headers: &HeaderMap) -> Result<Option<usize>, Refusal> {
-    let Some(value) = headers.get(header::CONTENT_LENGTH) else { return Ok(None) };
-    match value.to_str().ok().and_then(|text| text.parse::<u64>().ok()).map(usize::try_from) {
-        Some(Ok(length)) if length <= MAX_BODY => Ok(Some(length)),
-        _ => Err(Refusal::TooLarge),
-    }
 }
 
 /// Why a request is not a review that could be decided.

@@ -5,11 +5,9 @@
 //! connection whose request is complete and not yet answered is never closed for another one. What a client sends does not
 //! count as activity until a request is complete: single bytes do not keep a seat.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// The seats of one listener.
@@ -38,7 +36,7 @@ impl Seats {
         let seat =
             Seat { seats: Arc::clone(self), close_requested: CancellationToken::new(), idle_key: Mutex::new(None) };
         seat.mark_idle();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.open += 1;
         if state.open > self.limit {
             close_longest_idle(&mut state);
@@ -49,11 +47,7 @@ impl Seats {
 
     /// Closes the connection that is idle longest: the process has run out of something else, for example of file descriptors.
     pub(super) fn make_room(&self) {
-        close_longest_idle(&mut self.state());
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        close_longest_idle(&mut self.state.lock());
     }
 }
 
@@ -76,8 +70,8 @@ pub(super) struct Seat {
 impl Seat {
     /// The connection is idle from now on.
     pub(super) fn mark_idle(&self) {
-        let mut idle_key = self.idle_key();
-        let mut state = self.seats.state();
+        let mut idle_key = self.idle_key.lock();
+        let mut state = self.seats.state.lock();
         if let Some(before) = idle_key.take() {
             state.idle.remove(&before);
         }
@@ -89,27 +83,23 @@ impl Seat {
 
     /// The connection is idle again, if it was not idle already.
     pub(super) fn mark_idle_if_busy(&self) {
-        if self.idle_key().is_none() {
+        if self.idle_key.lock().is_none() {
             self.mark_idle();
         }
     }
 
     /// A complete request is being answered: the connection is not idle.
     pub(super) fn mark_busy(&self) {
-        if let Some(key) = self.idle_key().take() {
-            self.seats.state().idle.remove(&key);
+        if let Some(key) = self.idle_key.lock().take() {
+            self.seats.state.lock().idle.remove(&key);
         }
-    }
-
-    fn idle_key(&self) -> MutexGuard<'_, Option<u64>> {
-        self.idle_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         self.mark_busy();
-        self.seats.state().open -= 1;
+        self.seats.state.lock().open -= 1;
     }
 }
 
@@ -155,7 +145,7 @@ mod tests {
             seat.mark_busy();
             seat.mark_idle();
         }
-        let state = seats.state();
+        let state = seats.state.lock();
         assert_eq!((state.open, state.idle.len()), (0, 0));
     }
 }

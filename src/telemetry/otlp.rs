@@ -9,7 +9,7 @@ use std::{
     future::Future,
     pin::Pin,
     str::FromStr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -29,6 +29,7 @@ use opentelemetry_sdk::{
     propagation::TraceContextPropagator,
     trace::{SdkTracer, SdkTracerProvider},
 };
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::{runtime::Handle, time::timeout};
 use tracing::Span;
@@ -162,7 +163,7 @@ struct ExportFailure(Mutex<Option<Instant>>);
 impl ExportFailure {
     /// Logs it, unless that was done a moment ago.
     fn log(&self, cause: &str) {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         if last.is_none_or(|last| last.elapsed() >= SILENCE) {
             *last = Some(Instant::now());
             tracing::warn!(cause, "cannot export traces: they are lost");

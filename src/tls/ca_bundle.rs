@@ -1,4 +1,5 @@
-//! The certificates in a `caBundle`.
+//! The certificates in a `caBundle`, and which are added and removed. `publication.rs` says when, and `configurations.rs`
+//! writes it.
 //!
 //! Pure. Invariants: only certificates that may be removed are removed; text that is not a certificate is no part of a
 //! bundle.

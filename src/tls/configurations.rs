@@ -3,59 +3,16 @@
 //! Invariants: only the `caBundle`s of a configuration are written, and only where it is still the version that was
 //! read. Needs `get` and `patch` on the configurations, by name.
 
-use std::{fmt, str::FromStr};
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
-use gmsa_core::credspec::is_dns_subdomain;
 use k8s_openapi::{api::admissionregistration::v1::WebhookClientConfig, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{
     CaBundle,
-    object::{self, ObjectError},
+    object::{self, ObjectError, ObjectName},
 };
-
-/// A webhook configuration, by kind and name: `mutating/NAME` or `validating/NAME`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigurationName {
-    /// `mutating` or `validating`.
-    kind: &'static str,
-    name: String,
-}
-
-impl ConfigurationName {
-    fn path(&self) -> String {
-        format!("/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations/{}", self.kind, self.name)
-    }
-
-    fn title(&self) -> String {
-        format!("the webhook configuration {self}")
-    }
-}
-
-impl fmt::Display for ConfigurationName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kind, self.name)
-    }
-}
-
-impl FromStr for ConfigurationName {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, &'static str> {
-        let kind = match text.split_once('/') {
-            // The name becomes a part of a URL.
-            Some((_, name)) if !is_dns_subdomain(name) => None,
-            Some(("mutating", name)) => Some(("mutating", name)),
-            Some(("validating", name)) => Some(("validating", name)),
-            _ => None,
-        };
-        let (kind, name) = kind.ok_or("expected mutating/NAME or validating/NAME")?;
-        Ok(Self { kind, name: name.to_owned() })
-    }
-}
 
 /// The part of a webhook configuration that is about certificates.
 #[derive(Clone, Debug, Deserialize)]
@@ -104,8 +61,8 @@ impl ConfiguredWebhook {
 ///
 /// # Errors
 /// Where the API server does not answer in time, or refuses.
-pub async fn read(api: &ApiServer, configuration: &ConfigurationName) -> Result<Option<Configuration>, ObjectError> {
-    object::get(api, &configuration.path(), configuration.title()).await
+pub async fn read(api: &ApiServer, configuration: &ObjectName) -> Result<Option<Configuration>, ObjectError> {
+    object::get(api, configuration).await
 }
 
 /// Writes the bundles of those webhooks for which `revised` has one, in the order of the webhooks in `found`.
@@ -114,7 +71,7 @@ pub async fn read(api: &ApiServer, configuration: &ConfigurationName) -> Result<
 /// Where the API server does not answer in time or refuses, or the configuration has changed since it was read.
 pub(super) async fn write(
     api: &ApiServer,
-    configuration: &ConfigurationName,
+    configuration: &ObjectName,
     found: &Configuration,
     revised: &[Option<CaBundle>],
 ) -> Result<Configuration, ObjectError> {
@@ -126,26 +83,12 @@ pub(super) async fn write(
         let field = format!("/webhooks/{index}/clientConfig/caBundle");
         patch.push(json!({"op": "add", "path": field, "value": STANDARD.encode(bundle.to_pem())}));
     }
-    object::patch(api, &configuration.path(), configuration.title(), &json!(patch)).await
+    object::patch(api, configuration, &json!(patch)).await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_configuration_is_named_by_kind_and_name() {
-        let configuration: ConfigurationName = "mutating/gmsa-webhook".parse().unwrap();
-        assert_eq!(
-            configuration.path(),
-            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/gmsa-webhook"
-        );
-        assert_eq!(configuration.to_string(), "mutating/gmsa-webhook");
-        for text in ["", "gmsa-webhook", "mutating/", "validating/a/b", "validating/A", "other/a", "mutating/a?b=c"] {
-            let expected = Err("expected mutating/NAME or validating/NAME");
-            assert_eq!(text.parse::<ConfigurationName>(), expected, "{text}");
-        }
-    }
 
     #[test]
     fn an_object_without_webhooks_or_bundles_is_read() {

@@ -17,9 +17,7 @@ use rustls::{
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
-    CaBundle, KeyPair, KeyPairError, Summary, Timestamp,
-    configurations::{Configuration, ConfigurationName},
-    crypto_provider,
+    CaBundle, KeyPair, KeyPairError, ObjectName, Summary, Timestamp, configurations::Configuration, crypto_provider,
 };
 
 /// A certificate with less than this part of its lifetime left expires soon.
@@ -37,7 +35,7 @@ pub struct Input {
     /// The CAs that should have signed it, as PEM.
     pub ca: Option<Vec<u8>>,
     /// Webhook configurations; `None` where one does not exist.
-    pub configurations: Vec<(ConfigurationName, Option<Configuration>)>,
+    pub configurations: Vec<(ObjectName, Option<Configuration>)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

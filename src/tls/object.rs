@@ -1,10 +1,11 @@
-//! Reads and writes single objects of the API server.
+//! Names, reads and writes single objects of the API server.
 //!
 //! Invariants: each call has a time limit; an error names the object and never quotes what is in it.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use gmsa_cluster::apiserver::{ApiServer, CallError};
+use gmsa_core::credspec::is_dns_subdomain;
 use http::{Request, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,6 +13,61 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A Secret, as `NAMESPACE/NAME`, or a webhook configuration, as `mutating/NAME` or `validating/NAME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectName {
+    /// What it is, in messages.
+    resource: &'static str,
+    /// The path of the collection that it is in.
+    pub(super) collection: String,
+    pub(super) name: String,
+    /// What was typed.
+    text: String,
+}
+
+impl ObjectName {
+    /// # Errors
+    /// Where a part of `NAMESPACE/NAME` is missing, or not fit for a URL.
+    pub fn secret(text: &str) -> Result<Self, &'static str> {
+        match text.split_once('/') {
+            Some((namespace, name)) if is_dns_subdomain(namespace) && is_dns_subdomain(name) => {
+                Ok(Self::new("Secret", format!("/api/v1/namespaces/{namespace}/secrets"), name, text))
+            }
+            _ => Err("expected NAMESPACE/NAME, both lower-case DNS names"),
+        }
+    }
+
+    /// # Errors
+    /// Where the kind is another than the two, or the name is not fit for a URL.
+    pub fn configuration(text: &str) -> Result<Self, &'static str> {
+        match text.split_once('/') {
+            Some((kind @ ("mutating" | "validating"), name)) if is_dns_subdomain(name) => {
+                let collection = format!("/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations");
+                Ok(Self::new("webhook configuration", collection, name, text))
+            }
+            _ => Err("expected mutating/NAME or validating/NAME"),
+        }
+    }
+
+    fn new(resource: &'static str, collection: String, name: &str, text: &str) -> Self {
+        Self { resource, collection, name: name.to_owned(), text: text.to_owned() }
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.collection, self.name)
+    }
+
+    pub(super) fn title(&self) -> String {
+        format!("the {} {self}", self.resource)
+    }
+}
+
+impl fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
 
 #[derive(Debug, Error)]
 pub enum ObjectError {
@@ -29,54 +85,68 @@ impl ObjectError {
     }
 }
 
-/// Reads the object at `path`; `None` where it does not exist.
-pub(super) async fn get<T: DeserializeOwned>(
-    api: &ApiServer,
-    path: &str,
-    object: String,
-) -> Result<Option<T>, ObjectError> {
-    match call(api, "get", object, Request::get(path).body(Vec::new())).await {
+/// Reads the object; `None` where it does not exist.
+pub(super) async fn get<T: DeserializeOwned>(api: &ApiServer, name: &ObjectName) -> Result<Option<T>, ObjectError> {
+    match call(api, "get", name, Request::get(name.path()).body(Vec::new())).await {
         Err(ObjectError::Call { source, .. }) if source.code() == Some(404) => Ok(None),
         result => result.map(Some),
     }
 }
 
-/// Replaces the object at `path`, and returns it as it is then.
+/// Replaces the object, and returns it as it is then.
 pub(super) async fn update<T: DeserializeOwned>(
     api: &ApiServer,
-    path: &str,
-    object: String,
+    name: &ObjectName,
     body: &Value,
 ) -> Result<T, ObjectError> {
-    let request = Request::put(written(path)).header(CONTENT_TYPE, "application/json");
-    call(api, "update", object, request.body(body.to_string().into_bytes())).await
+    let request = Request::put(written(name)).header(CONTENT_TYPE, "application/json");
+    call(api, "update", name, request.body(body.to_string().into_bytes())).await
 }
 
-/// Applies a JSON Patch to the object at `path`, and returns it as it is then.
+/// Applies a JSON Patch to the object, and returns it as it is then.
 pub(super) async fn patch<T: DeserializeOwned>(
     api: &ApiServer,
-    path: &str,
-    object: String,
+    name: &ObjectName,
     operations: &Value,
 ) -> Result<T, ObjectError> {
-    let request = Request::patch(written(path)).header(CONTENT_TYPE, "application/json-patch+json");
-    call(api, "patch", object, request.body(operations.to_string().into_bytes())).await
+    let request = Request::patch(written(name)).header(CONTENT_TYPE, "application/json-patch+json");
+    call(api, "patch", name, request.body(operations.to_string().into_bytes())).await
 }
 
-fn written(path: &str) -> String {
-    format!("{path}?fieldManager=gmsa-webhook")
+fn written(name: &ObjectName) -> String {
+    format!("{}?fieldManager=gmsa-webhook", name.path())
 }
 
 async fn call<T: DeserializeOwned>(
     api: &ApiServer,
     verb: &'static str,
-    object: String,
+    name: &ObjectName,
     request: http::Result<Request<Vec<u8>>>,
 ) -> Result<T, ObjectError> {
+    let unexpected = || ObjectError::Unexpected(name.title());
     // The paths consist of checked names: they always make a request.
-    let Ok(request) = request else { return Err(ObjectError::Unexpected(object)) };
+    let request = request.map_err(|_| unexpected())?;
     match api.call(request, Instant::now() + CALL_TIMEOUT).await {
-        Ok(answer) => serde_json::from_slice(&answer).map_err(|_| ObjectError::Unexpected(object)),
-        Err(source) => Err(ObjectError::Call { verb, object, source }),
+        Ok(answer) => serde_json::from_slice(&answer).map_err(|_| unexpected()),
+        Err(source) => Err(ObjectError::Call { verb, object: name.title(), source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_named_by_kind_and_name() {
+        let configuration = ObjectName::configuration("mutating/gmsa-webhook").unwrap();
+        assert_eq!(
+            configuration.path(),
+            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/gmsa-webhook"
+        );
+        assert_eq!(configuration.to_string(), "mutating/gmsa-webhook");
+        for text in ["", "gmsa-webhook", "mutating/", "validating/a/b", "validating/A", "other/a", "mutating/a?b=c"] {
+            let expected = Err("expected mutating/NAME or validating/NAME");
+            assert_eq!(ObjectName::configuration(text), expected, "{text}");
+        }
     }
 }

@@ -20,10 +20,10 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
     CaBundle, Clock,
-    configurations::{Configuration, ConfigurationName, read, write},
+    configurations::{Configuration, read, write},
     files::{load_cas, log_invalid_cas},
     key_pair::CLOCK_SKEW,
-    object::ObjectError,
+    object::{ObjectError, ObjectName},
     reload::Reload,
 };
 use crate::telemetry::LogOnce;
@@ -44,8 +44,8 @@ pub struct CaPolicy {
 
 pub struct Publication {
     api: Arc<ApiServer>,
-    targets: Vec<(ConfigurationName, LogOnce)>,
-    history: BundleHistory,
+    targets: Vec<(ObjectName, LogOnce)>,
+    pub(super) history: BundleHistory,
 }
 
 /// The result of one run over all configurations.
@@ -63,7 +63,7 @@ pub struct Published {
 
 impl Publication {
     #[must_use]
-    pub fn new(api: Arc<ApiServer>, configurations: Vec<ConfigurationName>, foreign_grace: Duration) -> Self {
+    pub fn new(api: Arc<ApiServer>, configurations: Vec<ObjectName>, foreign_grace: Duration) -> Self {
         let targets = configurations.into_iter().map(|configuration| (configuration, LogOnce::default())).collect();
         Self { api, targets, history: BundleHistory::new(foreign_grace) }
     }
@@ -115,12 +115,6 @@ impl Publication {
         }
         published
     }
-
-    /// For how long a CA has been in every `caBundle`; `None` where it is not.
-    #[must_use]
-    pub fn published_for(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
-        self.history.published_for(ca, now)
-    }
 }
 
 #[derive(Debug, Error)]
@@ -134,7 +128,7 @@ enum ReconcileError {
 /// Reads one configuration and writes it where it differs. Returns it, and whether it was written.
 async fn reconcile(
     api: &ApiServer,
-    configuration: &ConfigurationName,
+    configuration: &ObjectName,
     history: &mut BundleHistory,
     policy: &CaPolicy,
     now: SystemTime,
@@ -159,7 +153,7 @@ async fn reconcile(
 
 /// Since when CAs have been in the `caBundle`s.
 #[derive(Debug)]
-struct BundleHistory {
+pub(super) struct BundleHistory {
     foreign_grace: Duration,
     /// When each foreign CA was seen first.
     foreign: HashMap<CertificateDer<'static>, SystemTime>,
@@ -196,7 +190,8 @@ impl BundleHistory {
         }
     }
 
-    fn published_for(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
+    /// For how long a CA has been in every `caBundle`; `None` where it is not.
+    pub(super) fn published_for(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
         self.published.get(ca).map(|since| elapsed(*since, now))
     }
 }

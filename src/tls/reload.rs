@@ -17,11 +17,7 @@ use notify::{
     Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
     event::{AccessKind, AccessMode},
 };
-use tokio::{
-    sync::Notify,
-    task::spawn_blocking,
-    time::{sleep, timeout},
-};
+use tokio::{sync::Notify, task::spawn_blocking, time::timeout};
 
 use crate::telemetry::LogOnce;
 
@@ -35,7 +31,8 @@ pub struct Reload<L> {
     folders: Vec<PathBuf>,
     interval: Duration,
     load: L,
-    watch: Option<FolderWatch>,
+    /// What notes a change since the last load. Without a watcher, only the time passes.
+    watch: Option<(Arc<Notify>, Option<RecommendedWatcher>)>,
     watch_problem: LogOnce,
 }
 
@@ -50,8 +47,14 @@ impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
     /// Loads at once the first time, and then each time a folder has changed or the interval is over.
     pub async fn next(&mut self) -> T {
         loop {
-            if let Some(watch) = self.watch.take() {
-                watch.changed(self.interval).await;
+            if let Some((changed, _watcher)) = self.watch.take()
+                && timeout(self.interval, changed.notified()).await.is_ok()
+            {
+                for _ in 0..MAX_WAITS {
+                    if timeout(QUIET, changed.notified()).await.is_err() {
+                        break;
+                    }
+                }
             }
             self.watch = Some(self.watch());
             match spawn_blocking(self.load.clone()).await {
@@ -61,7 +64,7 @@ impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
         }
     }
 
-    fn watch(&mut self) -> FolderWatch {
+    fn watch(&mut self) -> (Arc<Notify>, Option<RecommendedWatcher>) {
         let changed = Arc::new(Notify::new());
         let (folders, interval) = (&self.folders, self.interval);
         let watcher = self.watch_problem.check(watcher(folders, &changed), |reason| {
@@ -72,28 +75,7 @@ impl<T: Send + 'static, L: Fn() -> T + Clone + Send + 'static> Reload<L> {
                 "cannot watch folders for changes: the files are read on a timer only"
             );
         });
-        FolderWatch { changed, _watcher: watcher }
-    }
-}
-
-/// A watch that was started. Without a watcher, only the time passes.
-struct FolderWatch {
-    changed: Arc<Notify>,
-    _watcher: Option<RecommendedWatcher>,
-}
-
-impl FolderWatch {
-    async fn changed(self, interval: Duration) {
-        tokio::select! {
-            () = self.changed.notified() => {
-                for _ in 0..MAX_WAITS {
-                    if timeout(QUIET, self.changed.notified()).await.is_err() {
-                        break;
-                    }
-                }
-            }
-            () = sleep(interval) => {}
-        }
+        (changed, watcher)
     }
 }
 

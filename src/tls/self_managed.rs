@@ -25,7 +25,7 @@ use rustls::pki_types::CertificateDer;
 use thiserror::Error;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::{Clock, Publication, Served, configurations::ConfigurationName, issue::IssueError, object::ObjectError};
+use super::{Clock, ObjectError, ObjectName, Publication, Served, issue::IssueError};
 use crate::{
     metrics::{CertificateStep, Metrics},
     telemetry::{LogOnce, chain},
@@ -35,7 +35,7 @@ pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
 use contents::{Certificates, SecretContents, read};
 pub use plan::IssuancePolicy;
 use plan::{Change, Observed, apply, next_change};
-pub use secret::{ROTATE_ANNOTATION, SecretName, get};
+pub use secret::{ROTATE_ANNOTATION, get};
 
 /// How many rounds may follow each other without a pause.
 const ROUNDS: usize = 8;
@@ -45,9 +45,9 @@ const CONFLICT_PAUSE: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The Secret. It must exist; it may be empty.
-    pub secret: SecretName,
+    pub secret: ObjectName,
     /// The webhook configurations whose `caBundle`s carry the CAs.
-    pub configurations: Vec<ConfigurationName>,
+    pub configurations: Vec<ObjectName>,
     pub issuance: IssuancePolicy,
     /// How long foreign CAs stay in the `caBundle`s: until the pods that serve with them are gone.
     pub foreign_grace: Duration,
@@ -81,7 +81,7 @@ pub struct SelfManaged {
 #[derive(Debug, Error)]
 enum RoundError {
     #[error("the Secret {0} does not exist: install it again, empty; the webhook does not create it")]
-    NoSecret(SecretName),
+    NoSecret(ObjectName),
     #[error(transparent)]
     Secret(#[from] ObjectError),
     #[error("cannot create a certificate")]
@@ -101,7 +101,7 @@ impl SelfManaged {
     ) -> Self {
         for step in CertificateStep::ALL {
             // A counter that is shown before it rises lets an alert see the first time.
-            metrics.certificate_step(*step, 0);
+            metrics.certificate_step(step, 0);
         }
         let publication = Publication::new(Arc::clone(&api), settings.configurations.clone(), settings.foreign_grace);
         let (ready, problem) = (Box::new(ready), LogOnce::default());
@@ -191,7 +191,8 @@ impl SelfManaged {
             observed.present = published.present.as_ref();
             // A configuration that cannot be read may have any caBundle.
             let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
-            observed.next_published_for = next.and_then(|next| self.publication.published_for(next.ca.cert_der(), now));
+            observed.next_published_for =
+                next.and_then(|next| self.publication.history.published_for(next.ca.cert_der(), now));
         }
         let Some(change) = next_change(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
         let damage = if let SecretContents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
@@ -214,7 +215,7 @@ impl SelfManaged {
     fn serve(&mut self, certificates: &Certificates, now: SystemTime) {
         let pair = &certificates.leaf.pair;
         let issuer = certificates.cas.signing.ca.cert_der();
-        let published_for = self.publication.published_for(issuer, now);
+        let published_for = self.publication.history.published_for(issuer, now);
         let trusted = published_for.is_some_and(|time| time >= self.settings.issuance.bundle_standing);
         let expired = self.served.current().is_none_or(|current| current.not_after <= now);
         let current = self.served.serves(pair);

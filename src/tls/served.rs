@@ -3,12 +3,10 @@
 //! Invariants: only a validated [`KeyPair`] is served; once there is one, there always is one, also when
 //! its source fails; a pair that is refused is counted and logged once while it lasts.
 
-use std::{
-    error::Error,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{error::Error, sync::Arc};
 
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use rustls::{
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
@@ -46,7 +44,7 @@ impl Served {
     /// Every handshake from now on gets this certificate. Open connections stay as they are.
     pub fn publish(&self, pair: KeyPair) {
         self.0.pair.store(Some(Arc::new(pair)));
-        let mut status = self.lock();
+        let mut status = self.0.status.lock();
         status.published += 1;
         status.refusal.resolve();
     }
@@ -54,13 +52,13 @@ impl Served {
     /// Publishes a pair if it is new, or refuses it: then the current one stays.
     pub fn offer(&self, offered: Result<KeyPair, impl Error>) {
         match offered {
-            Ok(pair) if self.serves(&pair) => _ = self.lock().refusal.resolve(),
+            Ok(pair) if self.serves(&pair) => _ = self.0.status.lock().refusal.resolve(),
             Ok(pair) => {
                 tracing::info!(certificate = %pair.summary(), "serving a new certificate");
                 self.publish(pair);
             }
             Err(error) => {
-                let mut status = self.lock();
+                let mut status = self.0.status.lock();
                 let is_new = status.refusal.fail(&error, |reason| {
                     let current = self.current().map_or_else(|| "none".to_owned(), |current| current.to_string());
                     tracing::error!(reason, current, "cannot serve the new certificate; the current one stays in use");
@@ -77,7 +75,7 @@ impl Served {
 
     #[must_use]
     pub fn status(&self) -> ServingStatus {
-        self.lock().clone()
+        self.0.status.lock().clone()
     }
 
     /// Brings the metrics of the serving certificate up to date.
@@ -94,10 +92,6 @@ impl Served {
 
     pub(super) fn resolver(&self) -> Arc<dyn ResolvesServerCert> {
         self.0.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ServingStatus> {
-        self.0.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -143,7 +143,7 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
         "\
 warning[contents-outdated] Deployment shop/web
   1 of its pods carry other contents than their credential spec has now: {}
-  so: they keep their contents until they are replaced
+  so: a pod keeps its contents until it is replaced
   fix: kubectl gmsa outdated --restart, or: kubectl rollout restart deployment/web --namespace shop
 
 1 warning in 1 object

@@ -62,7 +62,7 @@ fn every_file_states_the_version_of_the_package() {
     // The pages name images and archives of this version.
     for file in ["README.md", "docs/install.md", "docs/migrate.md", "docs/quickstart.md"] {
         let text = fs::read_to_string(root().join(file)).unwrap();
-        for name in ["gmsa-webhook:", "kubectl-gmsa-"] {
+        for name in ["gmsa-webhook:", "kubectl-gmsa-", "--version "] {
             let stated = text.split(name).skip(1).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
             for rest in stated {
                 assert!(rest.starts_with(version), "{file}: {name}{}", rest.lines().next().unwrap_or_default());

@@ -75,8 +75,14 @@ impl Setup {
 
     /// Serves with these TLS settings; `ca` is what a client should trust.
     pub fn serve(self, tls: Arc<ServerConfig>, ca: String) -> Server {
-        let reviewer = Reviewer::new(self.resolver, self.authorizer, self.random_hostname, Metrics::new("test").0)
-            .enforcement(self.enforcement);
+        let reviewer = Reviewer {
+            resolver: self.resolver,
+            authorizer: self.authorizer,
+            random_hostname: self.random_hostname,
+            strict_credential_specs: false,
+            enforcement: self.enforcement,
+            metrics: Metrics::new("test").0,
+        };
         let bound = Bound::bind("127.0.0.1:0".parse().unwrap(), tls, self.limits, reviewer).unwrap();
         let address = bound.address();
         let (ending, closing) = (CancellationToken::new(), CancellationToken::new());

@@ -7,6 +7,8 @@
     reason = "a test that cannot go on must fail"
 )]
 
+// Tests start in the order of their names. Those of certificates wait longest, so it is good that they are the first.
+mod certificates;
 mod cluster;
 mod contract;
 mod house;
@@ -15,4 +17,3 @@ mod https;
 mod serve;
 #[path = "../support/mod.rs"]
 mod support;
-mod tls;

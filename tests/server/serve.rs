@@ -192,6 +192,14 @@ fn silent_connections_to_the_admin_port_keep_no_probe_out() {
     assert_eq!(first.read(&mut [0]).unwrap(), 0);
 }
 
+/// Posts a review by the logged command instead of its example, and returns the answer.
+fn answered(curl: &str, review: &Value) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("review.json");
+    fs::write(&file, review.to_string()).unwrap();
+    serde_json::from_str(&curl::run(&curl.replace("examples/review-mutate.json", file.to_str().unwrap()))).unwrap()
+}
+
 #[test]
 fn what_clients_send_cannot_fill_the_log() {
     let mut serving = Serving::start(&["--standalone", "examples"]);
@@ -215,11 +223,7 @@ fn what_clients_send_cannot_fill_the_log() {
             }}}},
         }
     });
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("review.json");
-    fs::write(&file, review.to_string()).unwrap();
-    let answer = curl::run(&curl.replace("examples/review-mutate.json", file.to_str().unwrap()));
-    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let answer = answered(&curl, &review);
     assert_eq!(answer["response"]["status"]["code"], 422, "{answer}");
     serving.signal("TERM");
     let (_, lines) = serving.last_words();
@@ -230,6 +234,27 @@ fn what_clients_send_cannot_fill_the_log() {
     assert_eq!(denied["namespace"], "x".repeat(253));
     let longest = lines.iter().map(|line| line.to_string().len()).max().unwrap();
     assert!(longest < 2048, "{longest}");
+}
+
+#[test]
+fn the_log_names_a_credential_spec_that_is_refused() {
+    let mut serving = Serving::start(&["--standalone", "examples", "--strict-credential-specs"]);
+    let curl = serving.curl().replace("/mutate", "/validate-credspec");
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u-1",
+            "kind": {"group": "windows.k8s.io", "version": "v1", "kind": "GMSACredentialSpec"},
+            "operation": "CREATE",
+            "object": {"metadata": {"name": "webapp1"}},
+        }
+    });
+    let answer = answered(&curl, &review);
+    assert_eq!(answer["response"]["status"]["code"], 422, "{answer}");
+    let denied = serving.until("denied");
+    assert_eq!(denied["path"], "validate-credspec");
+    assert_eq!(denied["specs"], "webapp1");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use gmsa_core::{
         Webhook,
     },
     credspec::{
-        Contents,
+        Contents, MAX_CONTENTS_BYTES,
         compare::{Difference, compare},
         generate::{Domain, Draft},
         lint, text,
@@ -151,7 +151,7 @@ pub fn contents(credspec: &[u8]) {
     let again: Map<String, Value> = serde_json::from_str(contents.text()).unwrap();
     assert_eq!(Contents::of(&again), contents);
     // A patch carries it with the escapes of JSON alone, which are Go's too for such a text.
-    assert_eq!(serde_json::to_string(contents.text()).unwrap(), text::string(contents.text()));
+    assert_eq!(serde_json::to_string(contents.text()).unwrap(), text::print(contents.text()));
     assert!(
         !contents.text().contains(|c: char| matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\x1f'))
     );
@@ -163,7 +163,10 @@ pub fn contents(credspec: &[u8]) {
     }
     // White space and the order of keys are all that pretty printing changes. Not of what was read first: Go prints a large
     // float64 as an integer, which is compared as one.
-    compare(&serde_json::to_string_pretty(&again).unwrap(), &contents).unwrap();
+    let pretty = serde_json::to_string_pretty(&again).unwrap();
+    if pretty.len() <= MAX_CONTENTS_BYTES {
+        compare(&pretty, &contents).unwrap();
+    }
 }
 
 /// Any JSON: the linter finds a bounded number of things in it, none longer than a screen, and what was read from a

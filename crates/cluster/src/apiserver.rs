@@ -4,13 +4,14 @@
 //! their [`CallKind`] allows, and waiting for a turn counts against the deadline; a call is retried once, and only after a
 //! transient failure; messages contain what the API server says in a `Status`, cut to a bound, and never another body.
 
-use std::{error::Error as _, fmt, time::Duration};
+use std::{error::Error as _, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, header::RETRY_AFTER};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::core::Status;
 use tokio::time::{Instant, sleep, timeout_at};
+use tower::BoxError;
 
 use gmsa_core::admission::Failure;
 
@@ -19,9 +20,8 @@ mod client;
 mod turns;
 
 use backoff::jittered;
-pub use client::ClientError;
 pub use turns::CallKind;
-use turns::{QueueFull, Turns};
+use turns::Turns;
 
 /// The largest answer that is read, in bytes: etcd refuses objects far below it, and lists are read in pages.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
@@ -47,18 +47,18 @@ pub enum ConnectError {
     NoCredentials { in_cluster: kube::config::InClusterError, kubeconfig: kube::config::KubeconfigError },
     /// The credentials do not make a client.
     #[error("the credentials for the cluster cannot be used")]
-    Unusable(#[source] Box<ClientError>),
+    Unusable(#[source] BoxError),
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// No turn by the deadline: other calls were in flight.
-    #[error("{} other calls to the API server were under way for {}", .0.limit(), Seconds(*.1))]
+    #[error("{} other calls to the API server were under way for {:.1} s", .0.limit(), .1.as_secs_f64())]
     NoTurn(CallKind, Duration),
     /// The queue is full, so the call is not made.
     #[error("too many other calls to the API server are waiting, of which {} are made at once: try again", .0.limit())]
     QueueFull(CallKind),
-    #[error("no answer from the API server within {}", Seconds(*.0))]
+    #[error("no answer from the API server within {:.1} s", .0.as_secs_f64())]
     TimedOut(Duration),
     /// The API server refused, or a proxy before it did.
     #[error("the API server answered {}", refusal(*.code, .status.as_deref()))]
@@ -141,7 +141,7 @@ impl ApiServer {
     /// Where the credentials cannot be used.
     pub fn new(config: kube::Config) -> Result<Self, ConnectError> {
         Ok(Self {
-            client: client::connect(config).map_err(|error| ConnectError::Unusable(Box::new(error)))?,
+            client: client::connect(config).map_err(ConnectError::Unusable)?,
             access_reviews: Turns::new(CallKind::AccessReview),
             known_specs: Turns::new(CallKind::KnownSpec),
             unknown_specs: Turns::new(CallKind::UnknownSpec),
@@ -154,36 +154,21 @@ impl ApiServer {
         &self.client
     }
 
-    /// Calls without a review, and returns the body of the answer. On an error of the connection, on 429 and on
-    /// 5xx it retries once, after the time that the API server asks for; if that is after the deadline, it fails
-    /// at once.
+    /// Calls without a review, and returns the body of the answer: [`Self::exchange`] without its head.
     ///
     /// # Errors
     /// Where there is no answer with a 2xx code by the deadline.
     pub async fn call(&self, request: Request<Vec<u8>>, deadline: Instant) -> Result<Bytes, CallError> {
-        self.call_for(CallKind::Background, None, request, deadline).await
+        self.exchange(CallKind::Background, None, request, deadline).await.map(Response::into_body)
     }
 
-    /// Calls like [`Self::call`], and gives the head of the answer too.
+    /// Calls within the limits of `kind`, and of the share of `namespace` where one is named. On an error of the
+    /// connection, on 429 and on 5xx it retries once, after the time that the API server asks for; if that is after
+    /// the deadline, it fails at once.
     ///
     /// # Errors
     /// Where there is no answer with a 2xx code by the deadline.
-    pub async fn exchange(&self, request: Request<Vec<u8>>, deadline: Instant) -> Result<Response<Bytes>, CallError> {
-        self.exchange_for(CallKind::Background, None, request, deadline).await
-    }
-
-    /// Calls like [`Self::call`], within the limits of `kind`, and of the share of `namespace` where one is named.
-    pub(crate) async fn call_for(
-        &self,
-        kind: CallKind,
-        namespace: Option<&str>,
-        request: Request<Vec<u8>>,
-        deadline: Instant,
-    ) -> Result<Bytes, CallError> {
-        self.exchange_for(kind, namespace, request, deadline).await.map(Response::into_body)
-    }
-
-    async fn exchange_for(
+    pub async fn exchange(
         &self,
         kind: CallKind,
         namespace: Option<&str>,
@@ -194,7 +179,7 @@ impl ApiServer {
         let attempt = |request| async {
             let turn = timeout_at(deadline, self.turns(kind).turn(namespace)).await;
             let turn = turn.map_err(|_| CallError::NoTurn(kind, deadline - asked))?;
-            let turn = turn.map_err(|QueueFull| CallError::QueueFull(kind))?;
+            let turn = turn.ok_or(CallError::QueueFull(kind))?;
             let answer = timeout_at(deadline, self.send(request)).await;
             drop(turn);
             answer.unwrap_or_else(|_| Err(CallError::TimedOut(deadline - asked)))
@@ -245,15 +230,6 @@ fn refusal(code: StatusCode, status: Option<&Status>) -> String {
     match status.map(|status| status.message.as_str()).filter(|message| !message.is_empty()) {
         Some(message) => format!("{}: {}", code.as_u16(), bounded(message)),
         None => code.to_string(),
-    }
-}
-
-/// A duration in a message: `9.5 s`.
-struct Seconds(Duration);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.1} s", self.0.as_secs_f64())
     }
 }
 

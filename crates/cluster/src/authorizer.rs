@@ -2,13 +2,11 @@
 //!
 //! Invariants: an answer comes by the deadline; a check that could not be made is never an approval.
 
-use std::sync::Arc;
-
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use gmsa_core::{
-    admission::{Source, Subject, UseFact},
+    admission::{Known, Subject, UseFact},
     credspec::SpecName,
 };
 
@@ -16,11 +14,7 @@ pub mod access_review;
 pub mod rbac;
 
 /// Whether a subject may use a credential spec, and from where this is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Authorization {
-    pub fact: UseFact,
-    pub source: Source,
-}
+pub type Authorization = Known<UseFact>;
 
 /// Answers whether a service account holds the verb `use` on a credential spec, in its own namespace.
 pub trait Authorizer: Send + Sync + 'static {
@@ -31,15 +25,4 @@ pub trait Authorizer: Send + Sync + 'static {
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization>;
-}
-
-impl<T: Authorizer + ?Sized> Authorizer for Arc<T> {
-    fn may_use<'a>(
-        &'a self,
-        subject: &'a Subject,
-        spec: &'a SpecName,
-        deadline: Instant,
-    ) -> BoxFuture<'a, Authorization> {
-        (**self).may_use(subject, spec, deadline)
-    }
 }

@@ -7,7 +7,7 @@
 
 use std::{fmt, sync::Arc};
 
-use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location, rules};
+use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location, Position, rules};
 use serde_json::Value;
 
 mod encoding;
@@ -74,10 +74,6 @@ impl Error {
     pub fn unless_none(problems: Diagnostics) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
-
-    pub fn problems(&self) -> &[Diagnostic] {
-        self.problems.as_slice()
-    }
 }
 
 impl fmt::Display for Error {
@@ -99,40 +95,27 @@ impl std::error::Error for Error {}
 /// One Kubernetes object of a manifest; an item of a `List` is an object of its own.
 #[derive(Clone, Debug)]
 pub struct Document {
-    location: Location,
-    api_version: String,
-    kind: String,
-    value: Value,
+    /// The file and the line of the document.
+    pub location: Location,
+    /// Such as `windows.k8s.io/v1`.
+    pub api_version: String,
+    pub kind: String,
+    /// The whole object, a JSON object.
+    pub value: Value,
     lines: yaml::Lines,
 }
 
 impl Document {
-    /// The file and the line of the document.
-    pub fn location(&self) -> &Location {
-        &self.location
-    }
-
-    pub fn file(&self) -> &Arc<str> {
-        &self.location.file
-    }
-
-    /// Such as `windows.k8s.io/v1`.
-    pub fn api_version(&self) -> &str {
-        &self.api_version
+    /// An object of a list that the API server gave, which does not say its kind; `name` stands for its file in messages.
+    pub fn of_api(name: &str, api_version: &str, kind: &str, value: Value) -> Self {
+        let position = Some(Position { document: 1, line: 1 });
+        let location = Location { file: Arc::from(name), position };
+        Self { location, api_version: api_version.to_owned(), kind: kind.to_owned(), value, lines: yaml::Lines::ONE }
     }
 
     /// The group of its `apiVersion`; empty for the core group.
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
-    }
-
-    pub fn kind(&self) -> &str {
-        &self.kind
-    }
-
-    /// The whole object, a JSON object.
-    pub fn value(&self) -> &Value {
-        &self.value
     }
 
     /// The whole object as a [`Field`], from which its fields are read.

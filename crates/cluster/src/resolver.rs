@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use gmsa_core::{
-    admission::{Source, SpecFact},
+    admission::{Known, SpecFact},
     credspec::SpecName,
 };
 
@@ -24,11 +24,7 @@ pub enum Freshness {
 }
 
 /// What is known about a credential spec, and from where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolved {
-    pub fact: SpecFact,
-    pub source: Source,
-}
+pub type Resolved = Known<SpecFact>;
 
 pub trait Resolver: Send + Sync + 'static {
     /// Finds a credential spec. Never takes longer than until `deadline`; a time-out is [`SpecFact::Failed`].

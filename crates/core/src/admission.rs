@@ -23,7 +23,8 @@
 //! | `plan` | which of them decides, and what becomes of its denial |
 //! | `answer` | the decision as an AdmissionReview |
 
-/// A method that gives a static word for each variant, and the list of these words, from one table.
+/// Like `word_enum!`, for an enum whose variants hold values: a method that gives a word for each variant, and the list of these
+/// words, from one table.
 macro_rules! words {
     ($(#[$about:meta])* $method:ident, $all:ident { $($pattern:pat => $word:literal,)+ }) => {
         /// Every word that there is.
@@ -61,7 +62,7 @@ pub mod workload;
 pub use allow_reason::AllowReason;
 pub use decision::{Decision, Verdict};
 pub use denial::Denial;
-pub use facts::{Facts, Needs, Source, SpecFact, UseFact};
+pub use facts::{Facts, Known, Needs, Source, SpecFact, UseFact};
 pub use failure::Failure;
 pub use patch::Patch;
 pub use plan::Plan;

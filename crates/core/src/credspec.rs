@@ -125,7 +125,7 @@ pub struct Contents(Box<str>);
 
 impl Contents {
     pub fn of(credspec: &Map<String, Value>) -> Self {
-        Self(text::object(credspec).into())
+        Self(text::print(credspec).into())
     }
 
     /// The text that a pod carries in `gmsaCredentialSpec`.

@@ -48,16 +48,16 @@ impl<T, F: FnOnce(&str) -> Option<T>> Visitor<'_> for StringVisitor<F> {
 
 /// Cuts a text that is longer than `most` bytes. What is left of it is still longer than `most`, so that a cut text is never
 /// taken for a whole one.
-pub(crate) fn cut(text: &str, most: usize) -> &str {
+fn cut(text: &str, most: usize) -> &str {
     let end = (most + 1..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
     text.get(..end).unwrap_or(text)
 }
 
-/// A text of any length, cut to little more than [`MAX_TEXT`] bytes.
+/// A text of any length, cut to little more than `MOST` bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Text(Box<str>);
+pub(crate) struct Text<const MOST: usize = MAX_TEXT>(Box<str>);
 
-impl Deref for Text {
+impl<const MOST: usize> Deref for Text<MOST> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -71,9 +71,9 @@ impl From<Text> for String {
     }
 }
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de, const MOST: usize> Deserialize<'de> for Text<MOST> {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        string(input, "a string", |text| Some(Self(cut(text, MAX_TEXT).into())))
+        string(input, "a string", |text| Some(Self(cut(text, MOST).into())))
     }
 }
 
@@ -148,6 +148,40 @@ impl<'de, A, F: FnMut(&mut A, T), T: Deserialize<'de>> Visitor<'de> for ListVisi
 
     fn visit_str<E: Error>(self, _: &str) -> Result<A, E> {
         Err(E::custom("expected a sequence"))
+    }
+}
+
+/// Reads an object entry by entry.
+pub(crate) fn fold_entries<'de, D: Deserializer<'de>, T: Deserialize<'de>, A>(
+    input: D,
+    start: A,
+    add: impl FnMut(&mut A, Text, T),
+) -> Result<A, D::Error> {
+    input.deserialize_any(EntriesVisitor { so_far: start, add, values: PhantomData })
+}
+
+struct EntriesVisitor<A, F, T> {
+    so_far: A,
+    add: F,
+    values: PhantomData<T>,
+}
+
+impl<'de, A, F: FnMut(&mut A, Text, T), T: Deserialize<'de>> Visitor<'de> for EntriesVisitor<A, F, T> {
+    type Value = A;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(mut self, mut entries: M) -> Result<A, M::Error> {
+        while let Some((key, value)) = entries.next_entry()? {
+            (self.add)(&mut self.so_far, key, value);
+        }
+        Ok(self.so_far)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<A, E> {
+        Err(E::custom("expected an object"))
     }
 }
 

@@ -1,16 +1,40 @@
 //! What a credential spec is, and what the webhook decides about a review: the pure core.
 //!
 //! Invariants: nothing in here does I/O, reads a clock, draws random numbers or knows a runtime; the crate's
-//! dependencies and its `clippy.toml` keep it so. Random host names and the time come in as values.
+//! dependencies and its `clippy.toml` help to keep it so. Random host names and the time come in as values.
 //!
 //! | module | what it decides or holds |
 //! |---|---|
 //! | `json` | how JSON from outside is read, within bounds |
-//! | `quote` | how a text from outside is put into a message |
+//! | [`quote`] | how an untrusted text is put into a message |
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
 //! | [`account`] | an account of the directory, and what is wrong with it |
 //! | [`admission`] | a review: parsed, decided, answered |
+
+/// An enum with a word for each variant, on the wire or in output, from one table.
+#[macro_export]
+macro_rules! word_enum {
+    ($(#[$about:meta])* pub enum $name:ident {
+        $($(#[$variant_about:meta])* $variant:ident = $word:literal,)+
+    }) => {
+        $(#[$about])*
+        pub enum $name {
+            $($(#[$variant_about])* $variant,)+
+        }
+
+        impl $name {
+            /// Every variant, in order.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            /// The word for the variant.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+    };
+}
 
 pub mod account;
 pub mod admission;

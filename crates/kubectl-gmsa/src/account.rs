@@ -69,9 +69,8 @@ pub fn run(command: &Command, connection: &Connection) -> anyhow::Result<Outcome
                 .extend(account::lint::against(&read, &spec).into_iter().map(|found| found.at(Location::file(file))));
         }
     }
-    let mut report = Report::new(accounts.len());
-    report.extend(unreadable);
-    report.extend(findings);
+    let mut report = Report { documents: accounts.len(), ..Report::default() };
+    report.findings.extend(unreadable.into_iter().chain(findings));
     report.print(options.output)
 }
 
@@ -87,7 +86,7 @@ fn credential_spec(asked: &Path, connection: &Connection) -> anyhow::Result<Valu
         let (Some(spec), None) = (specs.pop(), specs.pop()) else {
             bail!("expected one credential spec in {}", asked.display())
         };
-        return Ok(spec.value().clone());
+        return Ok(spec.value.clone());
     }
     let Some(Ok(name)) = asked.to_str().map(spec_name) else {
         bail!("there is no file {}, and a credential spec cannot have this name", asked.display())

@@ -9,7 +9,7 @@ use super::{
     Outcome,
     connect::{Connection, block_on},
     credspec::is_credential_spec,
-    grant::ServiceAccount,
+    grant::service_account,
     input, print,
     who_can::{by, problems_of, roles_and_bindings, table},
 };
@@ -19,8 +19,8 @@ use gmsa_core::{admission::Subject, credspec::SpecName, diagnostic::printable::o
 #[derive(Debug, Args)]
 pub struct Options {
     /// The service account
-    #[arg(value_name = "NAMESPACE:NAME", value_parser = ServiceAccount::parse)]
-    serviceaccount: ServiceAccount,
+    #[arg(value_name = "NAMESPACE:NAME", value_parser = service_account)]
+    serviceaccount: Subject,
     /// Read credential specs, roles and bindings from a file, a folder, or - for standard input, instead of the cluster
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         Some(path) => {
             let found = input::manifests(std::slice::from_ref(path));
             let specs = found.documents.iter().filter(|document| is_credential_spec(document));
-            (specs.filter_map(|document| spec_name(document.value())).collect(), found)
+            (specs.filter_map(|document| spec_name(&document.value)).collect(), found)
         }
         None => block_on(async {
             let cluster = connection.cluster().await?;
@@ -42,10 +42,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     };
     let (rbac, refused) = Rbac::from_documents(&documents);
     problems.extend(refused);
-    let ServiceAccount { namespace, name } = &options.serviceaccount;
-    let subject = Subject { namespace: namespace.as_str().into(), service_account: name.as_str().into() };
     let grant = |name: &SpecName| {
-        let grant = rbac.grant(&subject, name)?;
+        let grant = rbac.grant(&options.serviceaccount, name)?;
         Some([name.to_string(), one_line(&by(grant.binding)).into_owned()])
     };
     let rows: BTreeSet<[String; 2]> = names.iter().filter_map(grant).collect();

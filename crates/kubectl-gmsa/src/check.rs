@@ -21,9 +21,9 @@ use super::{
     print,
 };
 use gmsa_cluster::{
-    authorizer::{Authorizer, access_review::AccessReviews, rbac::Rbac},
+    authorizer::rbac::Rbac,
     manifests::{Document, Manifests},
-    resolver::{Resolver, live::Live, manifests::CredentialSpecs},
+    resolver::manifests::CredentialSpecs,
 };
 use gmsa_core::diagnostic::{Diagnostic, Severity};
 
@@ -58,12 +58,22 @@ pub struct Options {
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let Manifests { documents, problems, foreign } = input::manifests(&options.files);
-    let mut report = Report::new(documents.len());
-    report.extend(problems);
-    report.extend(foreign);
+    let mut report = Report { documents: documents.len(), findings: problems, ..Report::default() };
+    report.findings.extend(foreign);
     let patched = block_on(async {
         let (mut finder, mut surroundings, namespace) = sources(options, connection, &documents, &mut report).await?;
-        Ok(check(&documents, &mut finder, &mut surroundings, &namespace, &mut report).await)
+        // The objects that would be stored differently, by position.
+        let mut patched = HashMap::new();
+        for (place, document) in documents.iter().enumerate() {
+            if credspec::is_credential_spec(document) {
+                report.findings.extend(credspec::findings(document));
+            } else if let Some(pod) = CheckedPod::of(document, &namespace)
+                && let Some(stored) = pods::check(&pod, &mut finder, &mut surroundings, &mut report).await
+            {
+                patched.insert(place, stored);
+            }
+        }
+        Ok(patched)
     })?;
     if !options.patched {
         return report.print(options.output);
@@ -83,15 +93,14 @@ async fn sources(
 ) -> anyhow::Result<(FactFinder, Surroundings, String)> {
     if options.live {
         let cluster = Arc::new(connection.cluster().await?);
-        let resolver: Arc<dyn Resolver> = Arc::new(Live::new(Arc::clone(&cluster.api)));
-        let authorizer: Arc<dyn Authorizer> = Arc::new(AccessReviews::new(Arc::clone(&cluster.api)));
+        let finder = FactFinder::new(cluster.api.clone(), cluster.api.clone());
         let namespace = cluster.namespace.clone();
-        return Ok((FactFinder::new(resolver, authorizer), Surroundings::of_cluster(cluster), namespace));
+        return Ok((finder, Surroundings::of_cluster(cluster), namespace));
     }
     let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
     let documents = match &state {
         Some(found) => {
-            report.extend(found.problems.clone());
+            report.findings.extend(found.problems.clone());
             &found.documents
         }
         None => documents,
@@ -100,7 +109,7 @@ async fn sources(
     let (rbac, refused_rbac) = Rbac::from_documents(documents);
     // The linter reports more about a credential spec among the manifests.
     let specs_problems = if state.is_some() { refused_specs } else { only_duplicates(refused_specs, documents) };
-    report.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
+    report.findings.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
     let namespace = connection.offline_namespace().to_owned();
     let surroundings = Surroundings::of_files(documents, &namespace);
     Ok((FactFinder::new(Arc::new(specs), Arc::new(rbac)), surroundings, namespace))
@@ -112,7 +121,7 @@ fn only_duplicates(problems: Vec<Diagnostic>, documents: &[Document]) -> Vec<Dia
         .iter()
         .filter(|document| credspec::is_credential_spec(document))
         .filter(|document| credspec::findings(document).any(|finding| finding.severity == Severity::Error))
-        .map(|document| (document.file(), document.location().position.map(|position| position.document)))
+        .map(|document| (&document.location.file, document.location.position.map(|position| position.document)))
         .collect();
     let place = |problem: &Diagnostic| {
         let location = problem.location.as_ref()?;
@@ -132,27 +141,6 @@ fn refused(problem: Diagnostic) -> Diagnostic {
     }
 }
 
-/// Checks each document; returns the objects that would be stored differently, by position.
-async fn check(
-    documents: &[Document],
-    finder: &mut FactFinder,
-    surroundings: &mut Surroundings,
-    namespace: &str,
-    report: &mut Report,
-) -> HashMap<usize, Value> {
-    let mut patched = HashMap::new();
-    for (place, document) in documents.iter().enumerate() {
-        if credspec::is_credential_spec(document) {
-            report.extend(credspec::findings(document));
-        } else if let Some(pod) = CheckedPod::of(document, namespace)
-            && let Some(stored) = pods::check(&pod, finder, surroundings, report).await
-        {
-            patched.insert(place, stored);
-        }
-    }
-    patched
-}
-
 /// All documents as they would be stored, as one YAML stream.
 fn stream(documents: &[Document], patched: &HashMap<usize, Value>) -> anyhow::Result<Vec<u8>> {
     let mut out = Vec::new();
@@ -160,7 +148,7 @@ fn stream(documents: &[Document], patched: &HashMap<usize, Value>) -> anyhow::Re
         if place > 0 {
             out.extend_from_slice(b"---\n");
         }
-        let stored = patched.get(&place).unwrap_or_else(|| document.value());
+        let stored = patched.get(&place).unwrap_or(&document.value);
         out.extend_from_slice(serde_saphyr::to_string(stored)?.as_bytes());
     }
     Ok(out)

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 
 use super::progress;
-use gmsa_cluster::apiserver::{ApiServer, CallError};
+use gmsa_cluster::apiserver::{ApiServer, CallError, CallKind};
 
 /// How long one call to the API server may take.
 pub(super) const CALL: Duration = Duration::from_secs(15);
@@ -129,7 +129,8 @@ impl Cluster {
 
     /// Creates an object, and returns the warnings of the answer.
     pub(super) async fn post_for_warnings(&self, path: &str, object: &impl Serialize) -> anyhow::Result<Vec<String>> {
-        let answer = self.api.exchange(creation(path, object)?, Instant::now() + CALL).await?;
+        let request = creation(path, object)?;
+        let answer = self.api.exchange(CallKind::Background, None, request, Instant::now() + CALL).await?;
         let warnings = answer.headers().get_all(WARNING).iter();
         Ok(warnings.filter_map(|warning| warning.to_str().ok()).map(str::to_owned).collect())
     }

@@ -18,7 +18,7 @@ use super::{
 use gmsa_cluster::manifests::{Document, Manifests};
 use gmsa_core::credspec::{
     GROUP, KIND,
-    ccg_plugin::{InputParts, KnownPlugin},
+    ccg_plugin::{KnownPlugin, aws_input, azure_input, rancher_input},
     generate::{Domain, Draft, Plugin},
     lint,
 };
@@ -105,16 +105,14 @@ struct PluginOptions {
 }
 
 impl PluginOptions {
-    /// The parts that were given, each with the plugin that takes them.
-    fn parts(&self) -> impl Iterator<Item = (KnownPlugin, InputParts)> {
-        let azure = self.azure_object_id.clone().zip(self.azure_secret_uri.clone());
-        let rancher = self.rancher_namespace.clone().zip(self.rancher_secret.clone());
+    /// The inputs whose parts were given, each with the plugin that takes it.
+    fn inputs(&self) -> impl Iterator<Item = (KnownPlugin, String)> {
+        let azure = self.azure_object_id.as_ref().zip(self.azure_secret_uri.as_ref());
+        let rancher = self.rancher_namespace.as_ref().zip(self.rancher_secret.as_ref());
         [
-            azure.map(|(object_id, secret_uri)| (KnownPlugin::Azure, InputParts::Azure { object_id, secret_uri })),
-            self.aws_credential_arn
-                .clone()
-                .map(|credential_arn| (KnownPlugin::Aws, InputParts::Aws { credential_arn })),
-            rancher.map(|(namespace, secret)| (KnownPlugin::Rancher, InputParts::Rancher { namespace, secret })),
+            azure.map(|(object_id, secret_uri)| (KnownPlugin::Azure, azure_input(object_id, secret_uri))),
+            self.aws_credential_arn.as_ref().map(|arn| (KnownPlugin::Aws, aws_input(arn))),
+            rancher.map(|(namespace, secret)| (KnownPlugin::Rancher, rancher_input(namespace, secret))),
         ]
         .into_iter()
         .flatten()
@@ -122,7 +120,7 @@ impl PluginOptions {
 
     fn plugin(&self) -> anyhow::Result<Option<Plugin>> {
         let Some(typed) = &self.plugin else {
-            return match self.parts().next() {
+            return match self.inputs().next() {
                 Some((known, _)) => bail!("missing: --plugin {}", known.as_str()),
                 None => Ok(None),
             };
@@ -130,11 +128,11 @@ impl PluginOptions {
         let known = KnownPlugin::ALL
             .into_iter()
             .find(|known| known.as_str().eq_ignore_ascii_case(typed) || known.guid().eq_ignore_ascii_case(typed));
-        if let Some((other, _)) = self.parts().find(|(of, _)| Some(*of) != known) {
+        if let Some((other, _)) = self.inputs().find(|(of, _)| Some(*of) != known) {
             bail!("--plugin {typed} takes no --{}-… options", other.as_str());
         }
-        let parts = self.parts().next().map(|(_, parts)| parts.to_input());
-        let Some(input) = self.plugin_input.clone().or(parts) else {
+        let made = self.inputs().next().map(|(_, input)| input);
+        let Some(input) = self.plugin_input.clone().or(made) else {
             bail!("missing: {}", known.map_or("--plugin-input", missing_parts));
         };
         Ok(Some(Plugin { guid: known.map_or(typed.clone(), |known| known.guid().to_owned()), input }))
@@ -264,24 +262,21 @@ fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
 fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
     let Manifests { documents, problems, .. } = input::manifests(&options.files);
     let specs: Vec<&Document> = documents.iter().filter(|document| is_credential_spec(document)).collect();
-    let mut report = Report::new(specs.len());
-    report.extend(problems);
-    for document in specs {
-        report.extend(findings(document));
-    }
+    let mut report = Report { documents: specs.len(), findings: problems, ..Report::default() };
+    report.findings.extend(specs.into_iter().flat_map(findings));
     report.print(options.output)
 }
 
 /// Whether a manifest is a credential spec, of any version.
 pub(super) fn is_credential_spec(document: &Document) -> bool {
-    document.group() == GROUP && document.kind() == KIND
+    document.group() == GROUP && document.kind == KIND
 }
 
 /// What is wrong with a credential spec.
 pub(super) fn findings(document: &Document) -> impl Iterator<Item = Diagnostic> {
-    let name = document.value().pointer("/metadata/name").and_then(serde_json::Value::as_str).unwrap_or_default();
-    lint::object(document.value()).into_iter().map(move |found| {
-        let Location { file, position } = document.location().clone();
+    let name = document.value.pointer("/metadata/name").and_then(serde_json::Value::as_str).unwrap_or_default();
+    lint::object(&document.value).into_iter().map(move |found| {
+        let Location { file, position } = document.location.clone();
         let line = document.line_of(&pointer(&found.field));
         let position = position.map(|position| Position { line, ..position });
         Diagnostic { object: format!("{KIND} {name}"), ..found }.at(Location { file, position })

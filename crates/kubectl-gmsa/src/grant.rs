@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use clap::Args;
 use http::{Request, header::CONTENT_TYPE};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
@@ -23,6 +23,7 @@ use gmsa_core::{
 };
 
 const RBAC: &str = "rbac.authorization.k8s.io";
+const GRANTS_MORE: &str = "grants something else: edit or delete it with kubectl";
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -30,12 +31,12 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_parser = spec_name)]
     credspec: SpecName,
     /// The service account
-    #[arg(long, value_name = "NAMESPACE:NAME", value_parser = ServiceAccount::parse)]
-    serviceaccount: ServiceAccount,
-    /// Revoke the permission: only the RoleBinding is deleted, because other bindings may use the ClusterRole
+    #[arg(long, value_name = "NAMESPACE:NAME", value_parser = service_account)]
+    serviceaccount: Subject,
+    /// Revoke the permission: with --apply the RoleBinding is deleted, otherwise it is printed, for kubectl delete. The ClusterRole stays, because other bindings may use it
     #[arg(long)]
     revoke: bool,
-    /// Apply it to the cluster instead of printing it; with --revoke, delete it there
+    /// Apply the objects to the cluster instead of printing them; with --revoke, delete the RoleBinding there
     #[arg(long)]
     apply: bool,
     #[command(flatten)]
@@ -46,26 +47,15 @@ pub(super) fn spec_name(text: &str) -> Result<SpecName, String> {
     SpecName::parse(text).ok_or_else(|| "expected a lower-case DNS name".to_owned())
 }
 
-/// A service account, as it is typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceAccount {
-    /// Its namespace: a DNS label.
-    pub namespace: String,
-    /// Its name: a DNS subdomain.
-    pub name: String,
-}
-
-impl ServiceAccount {
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let (namespace, name) = text.split_once(':').ok_or("expected NAMESPACE:NAME")?;
-        if namespace.contains('.') || !is_dns_subdomain(namespace) {
-            return Err(format!("{namespace:?} is not the name of a namespace"));
-        }
-        if !is_dns_subdomain(name) {
-            return Err(format!("{name:?} is not the name of a service account"));
-        }
-        Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+pub(super) fn service_account(text: &str) -> Result<Subject, String> {
+    let (namespace, name) = text.split_once(':').ok_or("expected NAMESPACE:NAME")?;
+    if namespace.contains('.') || !is_dns_subdomain(namespace) {
+        return Err(format!("{namespace:?} is not the name of a namespace"));
     }
+    if !is_dns_subdomain(name) {
+        return Err(format!("{name:?} is not the name of a service account"));
+    }
+    Ok(Subject { namespace: namespace.into(), service_account: name.into() })
 }
 
 /// The objects that grant one credential spec to one service account.
@@ -75,8 +65,8 @@ pub(super) struct GrantObjects<'a> {
     pub service_account: &'a str,
 }
 
+/// Both names follow from the grant, so that granting twice changes nothing.
 impl GrantObjects<'_> {
-    /// This name and the binding's follow from the grant, so that granting twice changes nothing.
     fn role(&self) -> String {
         format!("gmsa-use-{}", self.spec)
     }
@@ -95,24 +85,31 @@ impl GrantObjects<'_> {
 
     /// Whether the document is the RoleBinding of this grant's name.
     fn is_binding(&self, document: &Document) -> bool {
-        let field = |pointer: &str| document.value().pointer(pointer).and_then(Value::as_str);
-        document.kind() == "RoleBinding"
+        let field = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
+        document.kind == "RoleBinding"
             && field("/metadata/namespace") == Some(self.namespace)
             && field("/metadata/name") == Some(&self.binding())
     }
 
-    /// Whether a RoleBinding of this grant's name gives this permission to this service account and nothing else. The names of two
+    /// Whether the RoleBinding of this grant's name gives nothing but this permission to this service account. The names of two
     /// grants can be the same: `a-b` for `c`, and `a` for `b-c`.
-    fn is_the_grant(&self, binding: &Document) -> bool {
-        let subjects = binding.value().pointer("/subjects").and_then(Value::as_array);
-        let is_the_subject = |subject: &Value| {
+    fn is_own_binding(&self, binding: &Value) -> bool {
+        let role = binding.get("roleRef").map(|role| (role["kind"].as_str(), role["name"].as_str()));
+        let is_own = |subject: &Value| {
             let field = |name: &str| subject.get(name).and_then(Value::as_str);
             field("kind") == Some("ServiceAccount")
                 && field("name") == Some(self.service_account)
                 && field("namespace") == Some(self.namespace)
         };
-        binding.value().pointer("/roleRef/name").and_then(Value::as_str) == Some(&self.role())
-            && matches!(subjects.map(Vec::as_slice), Some([subject]) if is_the_subject(subject))
+        role == Some((Some("ClusterRole"), Some(&self.role()))) && all(binding, "subjects", is_own)
+    }
+
+    /// Whether the ClusterRole of this grant's name allows nothing but the use of the credential spec.
+    fn is_own_role(&self, role: &Value) -> bool {
+        let own = json!({
+            "apiGroups": [GROUP], "resources": [PLURAL], "resourceNames": [self.spec.as_str()], "verbs": [USE_VERB],
+        });
+        all(role, "rules", |rule| *rule == own) && role.get("aggregationRule").is_none()
     }
 
     /// The manifests of both objects.
@@ -158,12 +155,14 @@ subjects:
     }
 }
 
+/// Whether all items of a list are like this. A list that is missing has none.
+fn all(object: &Value, list: &str, is_own: impl Fn(&Value) -> bool) -> bool {
+    object.get(list).and_then(Value::as_array).into_iter().flatten().all(is_own)
+}
+
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let grant = GrantObjects {
-        spec: &options.credspec,
-        namespace: &options.serviceaccount.namespace,
-        service_account: &options.serviceaccount.name,
-    };
+    let Subject { namespace, service_account } = &options.serviceaccount;
+    let grant = GrantObjects { spec: &options.credspec, namespace, service_account };
     if options.dry_run.is_off() && !options.apply {
         let yaml = if options.revoke { grant.binding_yaml() } else { grant.yaml() };
         return print(yaml.as_bytes());
@@ -178,7 +177,16 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })
 }
 
+/// Applies both objects. Their lists are replaced as a whole, so an object that grants something else is left alone.
 async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+    let role: Option<Value> = cluster.find(&grant.role_path()).await.context("cannot read the ClusterRole")?;
+    if !role.is_none_or(|role| grant.is_own_role(&role)) {
+        bail!("clusterrole/{} {GRANTS_MORE}", grant.role());
+    }
+    let binding: Option<Value> = cluster.find(&grant.binding_path()).await.context("cannot read the RoleBinding")?;
+    if !binding.is_none_or(|binding| grant.is_own_binding(&binding)) {
+        bail!("rolebinding/{} in {} {GRANTS_MORE}", grant.binding(), grant.namespace);
+    }
     apply(cluster, &grant.role_path(), grant.role_yaml(), dry_run).await.context("cannot apply the ClusterRole")?;
     apply(cluster, &grant.binding_path(), grant.binding_yaml(), dry_run)
         .await
@@ -199,7 +207,7 @@ async fn apply(cluster: &Cluster, path: &str, yaml: String, dry_run: &DryRun) ->
     Ok(())
 }
 
-/// Deletes the binding, and says where another one still gives the permission.
+/// Deletes the binding, and says where another one still gives the permission. A binding that grants something else stays.
 async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     let (binding, suffix) = (grant.binding(), dry_run.suffix());
     // RBAC is evaluated here and not by an access review: the API server's authorizer notices a deletion a moment later.
@@ -207,8 +215,8 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
         roles_and_bindings(cluster).await.context("cannot tell what else gives the permission")?;
     let (own, others): (Vec<Document>, Vec<Document>) =
         documents.into_iter().partition(|document| grant.is_binding(document));
-    if !own.iter().all(|document| grant.is_the_grant(document)) {
-        bail!("rolebinding/{binding} in {} grants something else: edit or delete it with kubectl", grant.namespace);
+    if !own.iter().all(|document| grant.is_own_binding(&document.value)) {
+        bail!("rolebinding/{binding} in {} {GRANTS_MORE}", grant.namespace);
     }
     let request = Request::delete(format!("{}?{}", grant.binding_path(), dry_run.parameter())).body(Vec::new())?;
     let deleted = cluster.api.call(request, Instant::now() + CALL).await.map_err(anyhow::Error::from);
@@ -255,15 +263,15 @@ mod tests {
 
     #[test]
     fn service_accounts_are_typed_with_their_namespace() {
-        let parsed = ServiceAccount::parse("shop:web.v1").unwrap();
-        assert_eq!(parsed, ServiceAccount { namespace: "shop".to_owned(), name: "web.v1".to_owned() });
+        let parsed = service_account("shop:web.v1").unwrap();
+        assert_eq!(parsed, Subject { namespace: "shop".into(), service_account: "web.v1".into() });
         for (text, error) in [
             ("web", "expected NAMESPACE:NAME"),
             ("a.b:web", "\"a.b\" is not the name of a namespace"),
             ("shop:", "\"\" is not the name of a service account"),
             ("shop:a/b", "\"a/b\" is not the name of a service account"),
         ] {
-            assert_eq!(ServiceAccount::parse(text).unwrap_err(), error);
+            assert_eq!(service_account(text).unwrap_err(), error);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 mod account;
 mod can;
@@ -70,7 +70,11 @@ enum Command {
     /// Show the version of this program, and of the webhook in the cluster where it can be reached
     Version(version::Options),
     /// Print a completion script for a shell
-    Completion(CompletionOptions),
+    Completion {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Print the manual page
     #[command(hide = true)]
     Man,
@@ -80,13 +84,6 @@ enum Command {
     /// Print the page of all rules as Markdown
     #[command(hide = true)]
     Rules,
-}
-
-#[derive(Debug, Args)]
-struct CompletionOptions {
-    /// The shell
-    #[arg(value_enum)]
-    shell: clap_complete::Shell,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,10 +142,10 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Doctor(options) => doctor::run(&options, &connection),
         Command::Verify(options) => verify::run(&options, &connection),
         Command::Version(options) => version::run(&options, &connection),
-        Command::Completion(options) => {
+        Command::Completion { shell } => {
             let mut script = Vec::new();
             // The name of the program: kubectl completes a plugin by a program of its own.
-            clap_complete::generate(options.shell, &mut Cli::command(), "kubectl-gmsa", &mut script);
+            clap_complete::generate(shell, &mut Cli::command(), "kubectl-gmsa", &mut script);
             print(&script)
         }
         Command::Man => {

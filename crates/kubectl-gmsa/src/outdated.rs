@@ -1,7 +1,8 @@
 //! `outdated`: the workloads whose pods carry contents that their credential spec no longer has, and how they get the new ones.
 //!
-//! Invariants: nothing is changed without `--restart` and a confirmation; a restart changes one annotation of the pod template, as
-//! `kubectl rollout restart` does; pods that no controller replaces are reported and left alone.
+//! Invariants: nothing is changed without `--restart` and a confirmation, or `--yes`; a restart changes one annotation of the pod
+//! template, as `kubectl rollout restart` does; only Deployments, StatefulSets and DaemonSets are restarted, and pods of anything
+//! else are reported.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -47,13 +48,13 @@ pub struct Options {
     output: Format,
 }
 
-/// What creates and replaces pods.
+/// What controls pods: a workload, or nothing but the pod itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Owner {
+struct Workload {
     namespace: String,
     kind: String,
     name: String,
-    /// The resource below `/apis/apps/v1` whose template is changed by a restart.
+    /// The plural name of the resource in `apps/v1`; `None` where a restart is not possible.
     resource: Option<&'static str>,
 }
 
@@ -63,13 +64,14 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     if let Some(namespace) = namespace.filter(|namespace| !is_dns_label(namespace)) {
         bail!("{namespace:?} is not the name of a namespace");
     }
-    let Found { count, owners, unmatched } =
+    let Found { count, workloads, unmatched } =
         block_on(async { outdated(&connection.cluster().await?, namespace).await })?;
-    let mut report = Report::new(count);
-    report.extend(owners.iter().map(|(owner, pods)| finding(owner, pods)));
-    report.extend(unmatched.iter().map(|pod| without_credential_spec(pod)));
+    let mut report = Report { documents: count, ..Report::default() };
+    report.findings.extend(workloads.iter().map(|(workload, pods)| finding(workload, pods)));
+    report.findings.extend(unmatched.iter().map(|pod| without_credential_spec(pod)));
     let outcome = report.print(options.output)?;
-    let (restartable, others): (Vec<&Owner>, Vec<&Owner>) = owners.keys().partition(|owner| owner.resource.is_some());
+    let (restartable, others): (Vec<&Workload>, Vec<&Workload>) =
+        workloads.keys().partition(|workload| workload.resource.is_some());
     if !options.restart || restartable.is_empty() {
         return Ok(outcome);
     }
@@ -77,22 +79,22 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         print(b"nothing was restarted\n")?;
         return Ok(outcome);
     }
-    let all = block_on(async {
+    let all_replaced = block_on(async {
         let cluster = connection.cluster().await?;
-        let mut all = others.is_empty() && unmatched.is_empty();
-        for owner in restartable {
-            all &= restart(&cluster, owner, &options.dry_run).await?;
+        let mut all_replaced = others.is_empty() && unmatched.is_empty();
+        for workload in restartable {
+            all_replaced &= restart(&cluster, workload, &options.dry_run).await?;
         }
-        Ok(all)
+        Ok(all_replaced)
     })?;
-    Ok(if all && options.dry_run.is_off() { Outcome::Clean } else { Outcome::Findings })
+    Ok(if all_replaced && options.dry_run.is_off() { Outcome::Clean } else { Outcome::Findings })
 }
 
 struct Found {
-    /// How many pods use GMSA.
+    /// How many pods use GMSA, of those that have not ended.
     count: usize,
-    /// The names of those that are outdated, by what owns them.
-    owners: BTreeMap<Owner, Vec<String>>,
+    /// The names of those that are outdated, by workload.
+    workloads: BTreeMap<Workload, Vec<String>>,
     /// Those whose contents cannot be compared, as `NAMESPACE/NAME`. They are never restarted: new pods would be refused.
     unmatched: Vec<String>,
 }
@@ -102,7 +104,7 @@ async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<
     let contents = contents_by_name(specs);
     let path = namespace.map_or("/api/v1/pods".to_owned(), |name| format!("/api/v1/namespaces/{name}/pods"));
     let pods: Vec<Box<RawValue>> = cluster.list(&path).await?;
-    let mut found = Found { count: 0, owners: BTreeMap::new(), unmatched: Vec::new() };
+    let mut found = Found { count: 0, workloads: BTreeMap::new(), unmatched: Vec::new() };
     let mut replica_sets = HashMap::new();
     for json in &pods {
         let pod = ClusterPod::read(json).context("a pod cannot be parsed")?;
@@ -116,12 +118,13 @@ async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<
         found.count += usize::from(state != ContentsState::NoGmsa);
         match state {
             ContentsState::Outdated => {
-                let owner = owner(cluster, metadata, &mut replica_sets).await?;
-                found.owners.entry(owner).or_default().push(name.to_owned());
+                let workload = workload(cluster, metadata, &mut replica_sets).await?;
+                found.workloads.entry(workload).or_default().push(name.to_owned());
             }
             ContentsState::Unmatched => {
                 found.unmatched.push(format!("{}/{name}", metadata.namespace.as_deref().unwrap_or_default()));
             }
+            // A pod without contents is not outdated: `doctor` reports it, because the webhook did not review it.
             ContentsState::NoGmsa | ContentsState::UpToDate | ContentsState::WithoutContents => {}
         }
     }
@@ -129,15 +132,15 @@ async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<
 }
 
 /// The workload of a pod: the Deployment rather than its `ReplicaSet`.
-async fn owner(
+async fn workload(
     cluster: &Cluster,
     pod: &ObjectMeta,
     replica_sets: &mut HashMap<String, Option<OwnerReference>>,
-) -> anyhow::Result<Owner> {
+) -> anyhow::Result<Workload> {
     let namespace = pod.namespace.clone().unwrap_or_default();
     let Some(mut owner) = controller(pod).cloned() else {
         let name = pod.name.clone().unwrap_or_default();
-        return Ok(Owner { namespace, kind: "Pod".to_owned(), name, resource: None });
+        return Ok(Workload { namespace, kind: "Pod".to_owned(), name, resource: None });
     };
     if owner.kind == "ReplicaSet" && owner.api_version == "apps/v1" {
         let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/{}", owner.name);
@@ -145,8 +148,8 @@ async fn owner(
             let found: Option<ReplicaSet> = cluster.find(&path).await?;
             replica_sets.insert(path.clone(), found.and_then(|found| controller(&found.metadata).cloned()));
         }
-        if let Some(Some(above)) = replica_sets.get(&path) {
-            owner = above.clone();
+        if let Some(Some(parent)) = replica_sets.get(&path) {
+            owner = parent.clone();
         }
     }
     let resource = match (owner.api_version.as_str(), owner.kind.as_str()) {
@@ -155,16 +158,16 @@ async fn owner(
         ("apps/v1", "DaemonSet") => Some("daemonsets"),
         _ => None,
     };
-    Ok(Owner { namespace, kind: owner.kind, name: owner.name, resource })
+    Ok(Workload { namespace, kind: owner.kind, name: owner.name, resource })
 }
 
 fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
 }
 
-fn finding(owner: &Owner, pods: &[String]) -> Diagnostic {
-    let Owner { namespace, kind, name, .. } = owner;
-    let message = match owner.kind.as_str() {
+fn finding(workload: &Workload, pods: &[String]) -> Diagnostic {
+    let Workload { namespace, kind, name, .. } = workload;
+    let message = match kind.as_str() {
         "Pod" => "carries other contents than its credential spec has now".to_owned(),
         _ => format!(
             "{} of its pods carry other contents than their credential spec has now: {}",
@@ -174,10 +177,10 @@ fn finding(owner: &Owner, pods: &[String]) -> Diagnostic {
     };
     Diagnostic {
         object: format!("{kind} {namespace}/{name}"),
-        consequence: Some("they keep their contents until they are replaced"),
+        consequence: Some("a pod keeps its contents until it is replaced"),
         ..Diagnostic::new(&rules::CONTENTS_OUTDATED, message)
     }
-    .with_fix(fix(owner, pods))
+    .with_fix(fix(workload, pods))
 }
 
 /// A pod, as `NAMESPACE/NAME`, whose contents cannot be compared.
@@ -187,18 +190,18 @@ fn without_credential_spec(pod: &str) -> Diagnostic {
         .with_fix(FIX_UNMATCHED)
 }
 
-fn fix(owner: &Owner, pods: &[String]) -> String {
-    let Owner { namespace, kind, name, .. } = owner;
+fn fix(workload: &Workload, pods: &[String]) -> String {
+    let Workload { namespace, kind, name, .. } = workload;
     // An invalid name is not put into a shell command.
     if !is_dns_label(namespace) || !is_dns_subdomain(name) || !pods.iter().all(|pod| is_dns_subdomain(pod)) {
-        return "replace them".to_owned();
+        return "delete the pods, so that they are created again".to_owned();
     }
     let delete = format!("kubectl delete pod --namespace {namespace} {}", pods.join(" "));
     match kind.as_str() {
-        "Deployment" | "StatefulSet" | "DaemonSet" if owner.resource.is_some() => {
+        "Deployment" | "StatefulSet" | "DaemonSet" if workload.resource.is_some() => {
             format!(
                 "kubectl gmsa outdated --restart, or: kubectl rollout restart {} --namespace {namespace}",
-                target(owner)
+                target(workload)
             )
         }
         "ReplicaSet" | "ReplicationController" => format!("{delete}: it creates new ones"),
@@ -211,8 +214,8 @@ fn fix(owner: &Owner, pods: &[String]) -> String {
 }
 
 /// The workload, as `kubectl` takes it.
-fn target(owner: &Owner) -> String {
-    format!("{}/{}", owner.kind.to_ascii_lowercase(), owner.name)
+fn target(workload: &Workload) -> String {
+    format!("{}/{}", workload.kind.to_ascii_lowercase(), workload.name)
 }
 
 fn confirmed(count: usize) -> anyhow::Result<bool> {
@@ -226,15 +229,16 @@ fn confirmed(count: usize) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Restarts a workload and reports it; returns whether its pods are replaced now.
-async fn restart(cluster: &Cluster, owner: &Owner, dry_run: &DryRun) -> anyhow::Result<bool> {
-    let Owner { namespace, name, .. } = owner;
-    let resource = owner.resource.unwrap_or_default();
+/// Restarts a workload, or tries to in a dry run, and reports it; returns whether that replaces its pods.
+async fn restart(cluster: &Cluster, workload: &Workload, dry_run: &DryRun) -> anyhow::Result<bool> {
+    let Workload { namespace, name, .. } = workload;
+    let resource = workload.resource.unwrap_or_default();
     let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
-    let target = target(owner);
-    let workload: Value = cluster.get(&path).await?;
-    if workload.pointer("/spec/paused") == Some(&Value::Bool(true)) {
-        say(&format!("{target} in {namespace} is paused, so it is not restarted: kubectl rollout resume {target}"))?;
+    let target = target(workload);
+    let object: Value = cluster.get(&path).await?;
+    if object.pointer("/spec/paused") == Some(&Value::Bool(true)) {
+        let resume = format!("kubectl rollout resume {target} --namespace {namespace}");
+        say(&format!("{target} in {namespace} is paused, so it is not restarted: {resume}"))?;
         return Ok(false);
     }
     let change = json!({"spec": {"template": {"metadata": {"annotations": {
@@ -247,7 +251,7 @@ async fn restart(cluster: &Cluster, owner: &Owner, dry_run: &DryRun) -> anyhow::
     let patched = cluster.api.call(request, Instant::now() + CALL).await;
     patched.with_context(|| format!("cannot restart {target} in {namespace}"))?;
     say(&format!("{target} restarted in {namespace}{}", dry_run.suffix()))?;
-    let on_delete = workload.pointer("/spec/updateStrategy/type").is_some_and(|strategy| strategy == "OnDelete");
+    let on_delete = object.pointer("/spec/updateStrategy/type").is_some_and(|strategy| strategy == "OnDelete");
     if on_delete {
         say(&format!("{target} replaces a pod only when it is deleted (updateStrategy OnDelete): delete its pods"))?;
     }

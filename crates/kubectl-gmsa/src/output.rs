@@ -48,28 +48,12 @@ pub struct Place {
 #[derive(Debug, Default)]
 pub struct Report {
     /// How many objects were read.
-    documents: usize,
-    places: Vec<Place>,
-    findings: Diagnostics,
+    pub documents: usize,
+    pub places: Vec<Place>,
+    pub findings: Diagnostics,
 }
 
 impl Report {
-    pub fn new(documents: usize) -> Self {
-        Self { documents, ..Self::default() }
-    }
-
-    pub fn add(&mut self, finding: Diagnostic) {
-        self.findings.push(finding);
-    }
-
-    pub fn extend(&mut self, findings: impl IntoIterator<Item = Diagnostic>) {
-        self.findings.extend(findings);
-    }
-
-    pub fn place(&mut self, place: Place) {
-        self.places.push(place);
-    }
-
     /// How it ended: notes are no findings.
     pub fn outcome(&self) -> Outcome {
         let findings = self.findings.as_slice();
@@ -157,13 +141,8 @@ struct Shown<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<&'f str>,
     /// How many others of this rule in this file are left out.
-    #[serde(skip_serializing_if = "is_zero")]
-    more: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<usize>,
 }
 
 impl<'f> From<&'f Diagnostic> for Shown<'f> {
@@ -178,7 +157,7 @@ impl<'f> From<&'f Diagnostic> for Shown<'f> {
             message: &found.message,
             consequence: found.consequence,
             fix: found.fix.as_deref(),
-            more: found.more,
+            more: Some(found.more).filter(|more| *more > 0),
         }
     }
 }

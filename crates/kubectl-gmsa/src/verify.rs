@@ -33,7 +33,7 @@ mod steps;
 
 use answer::CommandOutput;
 use exec::{Execution, Executor};
-use steps::{ProcessUser, Step};
+use steps::Step;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -109,9 +109,9 @@ async fn ask(
     service: Option<&str>,
     checks: &mut Vec<Check>,
 ) -> anyhow::Result<()> {
-    let mut user = ProcessUser::Other;
+    let mut user: Option<String> = None;
     for step in Step::ALL {
-        let Some(command) = step.command(identity, user, service) else { continue };
+        let Some(command) = step.command(identity, user.as_deref(), service) else { continue };
         progress::doing(&format!("running {} in the container", command.join(" ")));
         let answer = match executor.run(&command).await? {
             Execution::Ended(answer) => answer,
@@ -133,7 +133,7 @@ async fn ask(
             }
         };
         if step == Step::User {
-            user = ProcessUser::of(&answer);
+            user = answer.sid().map(str::to_owned);
         }
         let check = step.check(&answer, identity, &command);
         let is_cause = check.severity() == Some(Severity::Error);
@@ -189,7 +189,7 @@ fn identity(pod: &ClusterPod, container: &str) -> Result<Identity, Box<Diagnosti
         let found = Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix);
         return Err(Box::new(found));
     };
-    let contents: Value = serde_json::from_str(contents.text()).unwrap_or_default();
+    let contents: Value = serde_json::from_str(contents).unwrap_or_default();
     let of_join = |key: &str, rule| {
         let value = contents.pointer(&format!("/DomainJoinConfig/{key}")).and_then(Value::as_str).unwrap_or_default();
         word(value).map_err(|_| {

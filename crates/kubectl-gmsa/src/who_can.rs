@@ -3,7 +3,6 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
-use serde_json::Value;
 
 use super::{
     Outcome,
@@ -15,7 +14,7 @@ use super::{
 };
 use gmsa_cluster::{
     authorizer::rbac::{Binding, Holder, Rbac},
-    manifests::{self, Manifests},
+    manifests::{Document, Manifests},
 };
 use gmsa_core::{
     credspec::SpecName,
@@ -92,6 +91,8 @@ pub(super) fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet
     lines.iter().map(|line| line.trim_end()).chain([""]).collect::<Vec<_>>().join("\n")
 }
 
+const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
+
 /// The kinds that RBAC is made of.
 const KINDS: [(&str, &str); 4] = [
     ("ClusterRole", "clusterroles"),
@@ -103,23 +104,9 @@ const KINDS: [(&str, &str); 4] = [
 /// Reads all roles and bindings of a cluster, in pages.
 pub(super) async fn roles_and_bindings(cluster: &Cluster) -> anyhow::Result<Manifests> {
     let mut found = Manifests::default();
-    for kind in KINDS {
-        for item in cluster.list(&format!("/apis/rbac.authorization.k8s.io/v1/{}", kind.1)).await? {
-            found.extend(manifests::parse(kind.1, &object(kind.0, item).to_string()));
-        }
+    for (kind, resources) in KINDS {
+        let items = cluster.list(&format!("/apis/{API_VERSION}/{resources}")).await?.into_iter();
+        found.documents.extend(items.map(|item| Document::of_api(resources, API_VERSION, kind, item)));
     }
     Ok(found)
-}
-
-/// An item of a list as a manifest: with its kind, and without what is not needed.
-fn object(kind: &str, mut item: Value) -> Value {
-    if let Some(object) = item.as_object_mut() {
-        object.insert("apiVersion".to_owned(), Value::from("rbac.authorization.k8s.io/v1"));
-        object.insert("kind".to_owned(), Value::from(kind));
-    }
-    if let Some(metadata) = item.pointer_mut("/metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-        metadata.remove("annotations");
-    }
-    item
 }

@@ -1,10 +1,11 @@
 //! The server: reads its settings, connects the parts, and owns every task.
 //!
-//! Invariants: a task that ends unexpectedly ends the process. Exit codes: 0 after a signal, 2 where it could not
-//! start or a part of it failed.
+//! Invariants: a task that ends unexpectedly ends the process. Exit codes: 0 after a signal or a report without
+//! problems, 1 after a report that names problems, 2 where it could not start or a part of it failed.
 
 mod certificates;
 mod curl;
+mod signals;
 mod sources;
 
 use std::{process::ExitCode, sync::Arc, time::SystemTime};
@@ -15,16 +16,17 @@ use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
-    command::{Outcome, certs, crd, install_test},
-    config::{Args, Backend, Config, Run},
+    command::{certs, crd, install_test},
+    config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
     metrics::Metrics,
     server::{Bound, Reviewer, limits::threads, listener::Listener},
-    shutdown::{Shutdown, Signals},
     telemetry::{self, Traces},
     tls::{self, Served},
 };
-use tokio::{runtime::Runtime, task::JoinSet};
+use tokio::{runtime::Runtime, task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
+
+use signals::Signals;
 
 /// Returns memory to the system soon after a peak: the system's own allocator keeps most of what thousands of connections or
 /// large reviews needed, until the memory limit is the next thing that they meet.
@@ -32,21 +34,23 @@ use tokio_util::sync::CancellationToken;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let run = match Args::parse().resolve() {
-        Ok(run) => run,
-        Err(error) => {
-            eprintln!("error: {error}");
-            return ExitCode::from(2);
-        }
+    let now = SystemTime::now();
+    let ended = match Args::parse().command() {
+        Command::Serve(args) => observed(*args),
+        Command::Test(args) => on_runtime(test(args)).map(printed),
+        Command::UpgradeCrd => on_runtime(upgrade_crd()).map(printed),
+        Command::Certs(CertsCommand::Inspect(args)) => on_runtime(certs::inspect(args, now)).map(printed),
+        Command::Certs(CertsCommand::Issue(args)) => certs::issue(&args, now).map(printed),
     };
-    let ended = match run {
-        Run::Serve(config) => observed(&config).inspect_err(|error| eprintln!("error: {error:#}")),
-        Run::Test { namespace, enforcement } => report(on_runtime(test(&namespace, enforcement))),
-        Run::UpgradeCrd => report(on_runtime(upgrade_crd())),
-        Run::Inspect(args) => report(on_runtime(certs::inspect(args, SystemTime::now()))),
-        Run::Issue(args) => report(certs::issue(&args, SystemTime::now())),
-    };
-    ended.unwrap_or(ExitCode::from(2))
+    ended.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+fn printed((report, code): (String, ExitCode)) -> ExitCode {
+    print!("{report}");
+    code
 }
 
 fn runtime() -> anyhow::Result<Runtime> {
@@ -62,7 +66,8 @@ fn on_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Resul
 }
 
 /// Serves with logs, and traces where a collector is named. An error before there is a log is returned.
-fn observed(config: &Config) -> anyhow::Result<ExitCode> {
+fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
+    let config = args.resolve()?;
     let runtime = runtime()?;
     let start = |endpoint| Traces::start(endpoint, runtime.handle().clone());
     // The webhook works without traces: a collector that cannot be used is logged, once there is a log.
@@ -75,7 +80,7 @@ fn observed(config: &Config) -> anyhow::Result<ExitCode> {
         let error = anyhow::Error::new(error);
         tracing::error!("no traces are exported: {error:#}");
     }
-    let code = match runtime.block_on(serve(config)) {
+    let code = match runtime.block_on(serve(&config)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error:#}");
@@ -88,19 +93,12 @@ fn observed(config: &Config) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// Prints the report of a command, or why there is none.
-fn report(result: anyhow::Result<(String, Outcome)>) -> anyhow::Result<ExitCode> {
-    let (report, outcome) = result.inspect_err(|error| eprintln!("error: {error:#}"))?;
-    print!("{report}");
-    Ok(outcome.into())
-}
-
-async fn test(namespace: &str, enforcement: Enforcement) -> anyhow::Result<(String, Outcome)> {
+async fn test(args: TestArgs) -> anyhow::Result<(String, ExitCode)> {
     let api = ApiServer::from_environment().await.context("no cluster to test")?;
-    install_test::run(&api, namespace, enforcement).await
+    install_test::run(&api, &args.namespace, args.enforcement).await
 }
 
-async fn upgrade_crd() -> anyhow::Result<(String, Outcome)> {
+async fn upgrade_crd() -> anyhow::Result<(String, ExitCode)> {
     let api = ApiServer::from_environment().await.context("no cluster to upgrade")?;
     crd::upgrade(&api).await
 }
@@ -113,33 +111,34 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         tracing::info!("{name} is accepted for compatibility and is no longer needed");
     }
     let mut signals = Signals::install().context("cannot handle signals")?;
-    let shutdown = Shutdown::default();
-    let mut readiness = Readiness::new(shutdown.clone());
+    let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
+    let mut readiness = Readiness::new(ending.clone());
     let mut tasks = Tasks::new();
     let (metrics, registry) = Metrics::new(env!("CARGO_PKG_VERSION"));
 
     let answers = readiness.expect("credential specs cannot be looked up yet");
     let trusted = readiness.expect("no certificate to serve with yet, or none that the webhook configurations trust");
-    let (api, (resolver, authorizer)) = match &config.backend {
-        Backend::Standalone(folder) => {
-            answers.set();
-            (None, sources::offline(folder)?)
-        }
-        Backend::Cluster => {
-            let api =
-                ApiServer::from_environment().await.context("no cluster to serve (--standalone DIR needs none)")?;
-            let api = Arc::new(api);
-            let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
-            (Some(api), sources)
-        }
+    let (api, (resolver, authorizer)) = if let Some(folder) = &config.standalone {
+        answers.set();
+        (None, sources::offline(folder)?)
+    } else {
+        let api = ApiServer::from_environment().await.context("no cluster to serve (--standalone DIR needs none)")?;
+        let api = Arc::new(api);
+        let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
+        (Some(api), sources)
     };
     let served = Served::new();
     let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
     let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set up TLS")?;
 
-    let reviewer = Reviewer::new(resolver, authorizer, config.random_hostname, metrics.clone())
-        .strict_credential_specs(config.strict_credential_specs)
-        .enforcement(config.enforcement);
+    let reviewer = Reviewer {
+        resolver,
+        authorizer,
+        random_hostname: config.random_hostname,
+        strict_credential_specs: config.strict_credential_specs,
+        enforcement: config.enforcement,
+        metrics: metrics.clone(),
+    };
     if config.enforcement == Enforcement::Warn {
         tracing::warn!(
             "denials are not enforced: pods that would be denied are admitted with a warning (--enforcement)"
@@ -150,7 +149,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS, admin::IDLE_TIMEOUT)
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
-    if let (Backend::Standalone(folder), Some(anchor)) = (&config.backend, &anchor) {
+    if let (Some(folder), Some(anchor)) = (&config.standalone, &anchor) {
         tracing::info!("try it: {}", curl::line(folder, webhook.address(), &served, &anchor.path));
     }
 
@@ -161,19 +160,22 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     tasks.spawn(async move {
         probes.await;
     });
-    let closing = shutdown.closing();
-    let mut webhook = tokio::spawn(webhook.leaving(shutdown.ending()).serve(closing, drain));
+    let mut webhook = tokio::spawn(webhook.leaving(ending.clone()).serve(closing.clone(), drain));
     tokio::select! {
         signal = signals.next() => tracing::info!(signal, "ending"),
         _ = tasks.join_next() => anyhow::bail!("a part of the server ended unexpectedly"),
         _ = &mut webhook => anyhow::bail!("the webhook's listener ended unexpectedly"),
     }
-    let ending = async {
-        shutdown.begin(config.shutdown_delay).await;
+    // In this order: unready, and each connection is closed after its next answer; wait until no endpoint names this replica;
+    // stop accepting, and drain. A second signal ends the wait.
+    let shutdown = async {
+        ending.cancel();
+        sleep(config.shutdown_delay).await;
+        closing.cancel();
         webhook.await
     };
     tokio::select! {
-        dropped = ending => tracing::info!(dropped_connections = dropped.unwrap_or_default(), "ended"),
+        dropped = shutdown => tracing::info!(dropped_connections = dropped.unwrap_or_default(), "ended"),
         signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
     }
     Ok(())

@@ -2,15 +2,8 @@
 
 use std::{path::Path, sync::Arc};
 
-use gmsa_cluster::{
-    apiserver::ApiServer,
-    authorizer::{Authorizer, access_review::AccessReviews},
-    resolver::Resolver,
-    standalone::Standalone,
-};
-use gmsa_webhook::{
-    admin::Fact, authorizer::remembered::Remembered, config::Config, metrics::Metrics, resolver::cache::Cache,
-};
+use gmsa_cluster::{apiserver::ApiServer, authorizer::Authorizer, resolver::Resolver, standalone::Standalone};
+use gmsa_webhook::{admin::Fact, authorizer::Remembered, config::Config, metrics::Metrics, resolver::cache::Cache};
 
 use crate::Tasks;
 
@@ -21,20 +14,13 @@ pub type Sources = (Arc<dyn Resolver>, Arc<dyn Authorizer>);
 pub fn offline(folder: &Path) -> anyhow::Result<Sources> {
     let Standalone { specs, rbac } = Standalone::load(folder)?;
     let (roles, bindings) = (rbac.role_count(), rbac.binding_count());
-    tracing::info!(folder = %folder.display(), specs = specs.len(), roles, bindings, "read manifests");
+    tracing::info!(folder = %folder.display(), specs = specs.names().len(), roles, bindings, "read manifests");
     Ok((Arc::new(specs), Arc::new(rbac)))
 }
 
 /// Answers from the cluster; sets `answers` once it can.
 pub fn cluster(api: Arc<ApiServer>, config: &Config, metrics: &Metrics, answers: Fact, tasks: &mut Tasks) -> Sources {
-    let (cache, watch) = Cache::new(Arc::clone(&api), metrics.clone());
-    let cache = Arc::new(cache);
-    let filled = Arc::clone(&cache);
+    let (cache, watch) = Cache::new(Arc::clone(&api), metrics.clone(), move || answers.set());
     tasks.spawn(async move { match watch.await {} });
-    tasks.spawn(async move {
-        filled.ready().await;
-        answers.set();
-        std::future::pending::<()>().await;
-    });
-    (cache, Arc::new(Remembered::new(AccessReviews::new(api), config.authorization_cache_ttl)))
+    (Arc::new(cache), Arc::new(Remembered::new(api, config.authorization_cache_ttl)))
 }

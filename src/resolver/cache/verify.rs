@@ -10,20 +10,17 @@
 //! an event delays the check of the number, never the comparison of each object; memory that is not trusted becomes trusted
 //! only by that comparison; a difference names its object, and only an event of that object explains it.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, time::Duration};
 
-use gmsa_cluster::{
-    apiserver::{ApiServer, backoff::jittered},
-    resolver::live::collection,
-};
+use gmsa_cluster::apiserver::backoff::jittered;
 use gmsa_core::credspec::SpecName;
-use kube::core::{Request, params::ListParams};
+use kube::core::params::ListParams;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{
     Memory, TRUST,
     store::{Store, Version},
-    wire::{Metadata, NameAndVersion, Page, WatchError},
+    wire::{Object, Page, Part, WatchError},
 };
 
 /// The longest silence before the number of objects is verified. Replicas differ by up to half of [`JITTER`].
@@ -40,42 +37,32 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Objects per page when all of them are compared.
 const PAGE: u32 = 500;
 
-#[derive(Clone)]
-pub(super) struct Verifier {
-    api: Arc<ApiServer>,
-    memory: Arc<Memory>,
-}
-
-impl Verifier {
-    pub fn new(api: Arc<ApiServer>, memory: Arc<Memory>) -> Self {
-        Self { api, memory }
-    }
-
+impl Memory {
     /// Waits until memory is due for verification, then verifies it. Retries while memory is still trusted.
     ///
     /// # Errors
     /// [`WatchError::Stuck`] where an object differs and no event of it arrives; otherwise why it could
     /// not be verified.
-    pub async fn verify(&self) -> Result<(), WatchError> {
+    pub(super) async fn verify(&self) -> Result<(), WatchError> {
         let (mut each, deadline) = self.due().await;
         loop {
             let requested = Instant::now();
             let pause = match self.difference(&mut each, deadline).await {
                 Ok(None) => {
-                    self.memory.change(|store| if each { store.compared(requested) } else { store.prolong(requested) });
+                    self.change(|store| if each { store.compared(requested) } else { store.prolong(requested) });
                     return Ok(());
                 }
-                Ok(Some(name)) if self.memory.store().is_differing(&name) => {
+                Ok(Some(name)) if self.store().is_differing(&name) => {
                     return Err(WatchError::Stuck(format!("credential spec {} has changed", name.as_str())));
                 }
                 Ok(Some(name)) => {
-                    self.memory.change(|store| store.mark_differing(name));
+                    self.change(|store| store.mark_differing(name));
                     GRACE
                 }
                 Err(WatchError::Failed(cause)) => {
                     let pause = jittered(PAUSE);
                     if Instant::now() + pause >= deadline {
-                        self.memory.change(Store::distrust);
+                        self.change(Store::distrust);
                         return Err(WatchError::Failed(format!("the watch could not be verified: {cause}")));
                     }
                     pause
@@ -92,7 +79,7 @@ impl Verifier {
         let early = jittered(JITTER);
         loop {
             let now = Instant::now();
-            let Some(verified) = self.memory.store().trusted() else {
+            let Some(verified) = self.store().trusted() else {
                 return (true, now + PATIENCE);
             };
             let compare = verified.compared + COMPARE_WITHIN;
@@ -115,40 +102,32 @@ impl Verifier {
         let mut params = ListParams::default().limit(PAGE);
         let mut listed = HashSet::new();
         loop {
-            let page = self.page(&params, deadline).await?;
-            for Metadata { metadata: object } in page.items.into_iter().flatten() {
+            let page = Page::read(&self.api, Part::Metadata, &mut params, deadline).await?;
+            for object in page.items.into_iter().flatten() {
                 let name = SpecName::parse(&object.name);
                 if name.is_some() && !self.has(&object) {
                     return Ok(name);
                 }
                 listed.insert(object.name);
             }
-            if page.metadata.r#continue.is_empty() {
+            if params.continue_token.is_none() {
                 let version = Version::parse(&page.metadata.resource_version);
-                return Ok(self.memory.store().unlisted(&listed, version).cloned());
+                return Ok(self.store().unlisted(&listed, version).cloned());
             }
-            params = params.continue_token(&page.metadata.r#continue);
         }
     }
 
     /// Whether the API server has as many objects as memory, and the first one is known.
     async fn is_number_known(&self, deadline: Instant) -> Result<bool, WatchError> {
-        let page = self.page(&ListParams::default().limit(1), deadline).await?;
+        let mut params = ListParams::default().limit(1);
+        let page = Page::read(&self.api, Part::Metadata, &mut params, deadline).await?;
         let objects = page.items.unwrap_or_default();
-        let others = if page.metadata.r#continue.is_empty() { Some(0) } else { page.metadata.remaining_item_count };
+        let others = if params.continue_token.is_none() { Some(0) } else { page.metadata.remaining_item_count };
         let number = others.map(|others| objects.len() + others);
-        Ok(number == Some(self.memory.store().len()) && objects.iter().all(|object| self.has(&object.metadata)))
+        Ok(number == Some(self.store().len()) && objects.iter().all(|object| self.has(object)))
     }
 
-    async fn page(&self, params: &ListParams, deadline: Instant) -> Result<Page<Metadata>, WatchError> {
-        let request =
-            Request::new(collection()).list_metadata(params).map_err(|error| WatchError::Failed(error.to_string()))?;
-        let body = self.api.call(request, deadline).await?;
-        serde_json::from_slice(&body)
-            .map_err(|_| WatchError::Failed("the answer is not a list of credential specs' metadata".to_owned()))
-    }
-
-    fn has(&self, object: &NameAndVersion) -> bool {
-        self.memory.store().has(&object.name, Version::parse(&object.resource_version))
+    fn has(&self, object: &Object) -> bool {
+        self.store().has(&object.name, Version::parse(&object.resource_version))
     }
 }

@@ -20,7 +20,7 @@ use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
 use gmsa_cluster::{
-    apiserver::{ApiServer, CallError, backoff::Backoff},
+    apiserver::{CallError, backoff::Backoff},
     resolver::live::collection,
 };
 use gmsa_core::credspec::SpecName;
@@ -33,8 +33,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::{
     Memory,
     store::{Entry, Store, Version},
-    verify::Verifier,
-    wire::{Object, Page, PageMetadata, WatchError},
+    wire::{Object, Page, Part, WatchError},
 };
 use crate::metrics::WatchState;
 
@@ -53,8 +52,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 const PAUSES_WHILE_REFUSED: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 
 pub(super) struct Watch {
-    api: Arc<ApiServer>,
     memory: Arc<Memory>,
+    ready: Box<dyn Fn() + Send + Sync>,
     /// The resource version to continue from; `None` where a list must come first.
     version: Option<String>,
     state: WatchState,
@@ -65,10 +64,10 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub fn new(api: Arc<ApiServer>, memory: Arc<Memory>) -> Self {
+    pub fn new(memory: Arc<Memory>, ready: impl Fn() + Send + Sync + 'static) -> Self {
         Self {
-            api,
             memory,
+            ready: Box::new(ready),
             version: None,
             state: WatchState::Starting,
             backoff: Backoff::new(PAUSES.0, PAUSES.1),
@@ -104,20 +103,16 @@ impl Watch {
         let mut specs: Vec<(SpecName, Entry)> = Vec::new();
         let mut params = ListParams::default().limit(PAGE);
         loop {
-            let request =
-                Request::new(collection()).list(&params).map_err(|error| WatchError::Failed(error.to_string()))?;
-            let body = self.api.call(request, Instant::now() + PATIENCE).await?;
-            let page: Page<Object> = serde_json::from_slice(&body)
-                .map_err(|_| WatchError::Failed("the answer is not a list of credential specs".to_owned()))?;
+            let deadline = Instant::now() + PATIENCE;
+            let page = Page::read(&self.memory.api, Part::Whole, &mut params, deadline).await?;
             specs.extend(page.items.into_iter().flatten().filter_map(|object| self.keep(object)));
-            let PageMetadata { resource_version, r#continue, .. } = page.metadata;
-            if !r#continue.is_empty() {
-                params = params.continue_token(&r#continue);
-            } else if resource_version.is_empty() {
-                return Err(WatchError::Failed("the list has no resource version".to_owned()));
-            } else {
-                self.memory.replace(requested, Version::parse(&resource_version), specs);
-                return Ok(resource_version);
+            if params.continue_token.is_none() {
+                let version = page.metadata.resource_version;
+                if version.is_empty() {
+                    return Err(WatchError::Failed("the list has no resource version".to_owned()));
+                }
+                self.memory.replace(requested, Version::parse(&version), specs);
+                return Ok(version);
             }
         }
     }
@@ -137,7 +132,7 @@ impl Watch {
         let request = Request::new(collection())
             .watch(&WatchParams::default(), version)
             .map_err(|error| WatchError::Failed(error.to_string()))?;
-        let answer = timeout(PATIENCE, self.api.client().request_events::<Object>(request)).await;
+        let answer = timeout(PATIENCE, self.memory.api.client().request_events::<Object>(request)).await;
         let mut events = pin!(answer.map_err(|_| CallError::TimedOut(PATIENCE))??);
         let began = Instant::now();
         while let Ok(event) = timeout_at(began + behind, events.next()).await {
@@ -148,8 +143,8 @@ impl Watch {
         }
         self.memory.change(|store| store.connected(true));
         self.synced();
-        let verifier = Verifier::new(Arc::clone(&self.api), Arc::clone(&self.memory));
-        let mut verification = pin!(verifier.verify());
+        let memory = Arc::clone(&self.memory);
+        let mut verification = pin!(memory.verify());
         loop {
             tokio::select! {
                 biased;
@@ -168,7 +163,7 @@ impl Watch {
                 outcome = &mut verification => {
                     outcome?;
                     self.synced();
-                    verification.set(verifier.verify());
+                    verification.set(memory.verify());
                 }
             }
         }
@@ -215,7 +210,7 @@ impl Watch {
         if self.enter(WatchState::Synced) {
             tracing::info!(specs = self.memory.store().len(), "credential specs are answered from memory");
         }
-        self.memory.set_ready();
+        (self.ready)();
     }
 
     /// What the failure of a list or a watch means, and how long to wait before the next.
@@ -263,7 +258,7 @@ impl Watch {
     /// There is no watch at the moment. If there was a list, the API server answers: credential specs are read from it.
     fn stale(&mut self) {
         if self.version.is_some() {
-            self.memory.set_ready();
+            (self.ready)();
             self.enter(WatchState::Stale);
         }
     }
@@ -272,7 +267,7 @@ impl Watch {
     fn live(&mut self) -> bool {
         self.version = None;
         self.memory.change(Store::give_up);
-        self.memory.set_ready();
+        (self.ready)();
         self.enter(WatchState::Live)
     }
 

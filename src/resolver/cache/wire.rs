@@ -5,10 +5,14 @@
 
 use std::sync::Arc;
 
-use gmsa_cluster::apiserver::{CallError, bounded};
+use gmsa_cluster::{
+    apiserver::{ApiServer, CallError, bounded},
+    resolver::live::collection,
+};
 use gmsa_core::credspec::{Contents, CredentialSpec};
-use kube::core::Status;
+use kube::core::{Request, Status, params::ListParams};
 use serde::Deserialize;
+use tokio::time::Instant;
 
 /// An object of a list or an event, with what memory keeps of it.
 #[derive(Clone, Deserialize)]
@@ -26,26 +30,19 @@ impl From<CredentialSpec> for Object {
     }
 }
 
-/// A page of a list, of whole objects or of their metadata alone.
+/// What a list brings of each object.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    Whole,
+    /// A `PartialObjectMetadata`: an object without contents.
+    Metadata,
+}
+
+/// A page of a list.
 #[derive(Deserialize)]
-#[serde(bound = "T: Deserialize<'de>")]
-pub(super) struct Page<T> {
+pub(super) struct Page {
     pub metadata: PageMetadata,
-    pub items: Option<Vec<T>>,
-}
-
-/// A `PartialObjectMetadata`.
-#[derive(Deserialize)]
-pub(super) struct Metadata {
-    pub metadata: NameAndVersion,
-}
-
-/// What a comparison needs of an object's metadata.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct NameAndVersion {
-    pub name: String,
-    pub resource_version: String,
+    pub items: Option<Vec<Object>>,
 }
 
 /// The part of a list's metadata with its version and the token of the next page.
@@ -57,6 +54,27 @@ pub(super) struct PageMetadata {
     #[serde(default)]
     pub r#continue: String,
     pub remaining_item_count: Option<usize>,
+}
+
+impl Page {
+    /// Reads the page that `params` ask for, and sets them to the next one: on the last page there is no token to continue.
+    pub async fn read(
+        api: &ApiServer,
+        part: Part,
+        params: &mut ListParams,
+        deadline: Instant,
+    ) -> Result<Self, WatchError> {
+        let list = Request::new(collection());
+        let (request, what) = match part {
+            Part::Whole => (list.list(params), "credential specs"),
+            Part::Metadata => (list.list_metadata(params), "credential specs' metadata"),
+        };
+        let body = api.call(request.map_err(|error| WatchError::Failed(error.to_string()))?, deadline).await?;
+        let page: Self = serde_json::from_slice(&body)
+            .map_err(|_| WatchError::Failed(format!("the answer is not a list of {what}")))?;
+        params.continue_token = Some(page.metadata.r#continue.clone()).filter(|token| !token.is_empty());
+        Ok(page)
+    }
 }
 
 /// Why there is no watch.

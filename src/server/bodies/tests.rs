@@ -5,11 +5,11 @@ use super::*;
 const KIB: usize = 1024;
 
 fn bodies(small: usize, large: usize) -> Bodies {
-    Bodies::new(ReviewMemory { small: small * KIB, large: large * KIB })
+    Bodies::new(small * KIB, large * KIB)
 }
 
 fn taken(bodies: &Bodies) -> [usize; 2] {
-    let state = bodies.state();
+    let state = bodies.0.lock();
     [state.small.taken / KIB, state.large.taken / KIB]
 }
 
@@ -31,7 +31,7 @@ fn what_is_counted_is_what_has_arrived() {
     body.add(&[b' '; KIB]).unwrap();
     assert_eq!(taken(&bodies), [0, 4 + 130]);
     let complete = body.complete().unwrap();
-    assert_eq!(complete.bytes().len(), 65 * KIB);
+    assert_eq!(complete.as_ref().len(), 65 * KIB);
     assert_eq!(taken(&bodies), [0, 4 + 130]);
     let read = complete.read(KIB).unwrap();
     assert_eq!(taken(&bodies), [0, 4 + 4 + 1]);
@@ -54,9 +54,9 @@ fn a_body_that_arrives_is_dropped_for_one_that_began_later() {
     assert_eq!(stalled[0].add(b"x"), Err(Full));
     assert_eq!(stalled[1].add(b"x"), Ok(()));
     let complete = third.complete().unwrap();
-    assert_eq!(complete.bytes().len(), 200 * KIB);
+    assert_eq!(complete.as_ref().len(), 200 * KIB);
     let [_, second] = stalled;
-    assert_eq!(second.complete().unwrap().bytes().len(), 200 * KIB + 1);
+    assert_eq!(second.complete().unwrap().as_ref().len(), 200 * KIB + 1);
 }
 
 #[test]

@@ -24,14 +24,14 @@ fn input(ca: &Ca) -> Input {
     Input { cert, key, ca, configurations: Vec::new() }
 }
 
-fn configuration(ca: &str, service: &str) -> (ConfigurationName, Option<Configuration>) {
+fn configuration(ca: &str, service: &str) -> (ObjectName, Option<Configuration>) {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let client = json!({"caBundle": STANDARD.encode(ca), "service": {"namespace": "gmsa", "name": service}});
     let object = json!({
         "metadata": {"resourceVersion": "1"},
         "webhooks": [{"name": "pods", "clientConfig": client}],
     });
-    ("mutating/gmsa".parse().unwrap(), Some(serde_json::from_value(object).unwrap()))
+    (ObjectName::configuration("mutating/gmsa").unwrap(), Some(serde_json::from_value(object).unwrap()))
 }
 
 fn lines(report: &Inspection) -> Vec<String> {
@@ -114,7 +114,7 @@ fn what_does_not_belong_together_is_reported() {
             format!("{what} {HOST}: there is no certificate authority to trust (certificate-not-trusted)"),
         ),
         (
-            ("validating/gmsa".parse().unwrap(), None),
+            (ObjectName::configuration("validating/gmsa").unwrap(), None),
             "FAIL  validating/gmsa does not exist (webhook-missing)".to_owned(),
         ),
     ] {
@@ -132,7 +132,7 @@ fn what_does_not_belong_together_is_reported() {
 #[test]
 fn a_certificate_that_is_in_the_bundle_itself_is_accepted_as_go_does() {
     // What `openssl req -x509` makes: its own authority, which strict verifiers refuse to see served.
-    let pem = include_bytes!("../../../tests/server/tls/pairs/p256-sec1.pem").to_vec();
+    let pem = include_bytes!("../../../tests/server/certificates/pairs/p256-sec1.pem").to_vec();
     let input = Input { cert: pem.clone(), key: Some(pem.clone()), ca: Some(pem), configurations: Vec::new() };
     let report = inspect(&input, SystemTime::UNIX_EPOCH + 22_000 * DAY);
     assert_eq!(worst(&report), None, "{report}");

@@ -1,6 +1,6 @@
 //! Access reviews: what is asked, and what is made of the answers.
 
-use gmsa_cluster::authorizer::{Authorization, Authorizer as _, access_review::AccessReviews};
+use gmsa_cluster::authorizer::{Authorization, Authorizer as _};
 use gmsa_core::admission::{Source, UseFact};
 use serde_json::{Value, json};
 
@@ -8,9 +8,8 @@ use super::{Duration, REVIEWS, SOON, connect, failed, spec_name, subject, timed_
 use crate::support::{Fault, SimulatedApi, Table, Verb};
 
 async fn ask(api: &SimulatedApi, service_account: &str, time: Duration) -> UseFact {
-    let authorizer = AccessReviews::new(connect(api));
     let Authorization { fact, source } =
-        authorizer.may_use(&subject("shop", service_account), &spec_name("web"), within(time)).await;
+        connect(api).may_use(&subject("shop", service_account), &spec_name("web"), within(time)).await;
     assert_eq!(source, Source::Api);
     fact
 }

@@ -212,8 +212,8 @@ async fn the_examples_work_as_documented() {
     let Standalone { rbac, .. } = Standalone::load(examples).unwrap();
     api.authorize_by(rbac);
     for document in manifests::load(examples, &Bounds::SERVER).documents {
-        if document.kind() == "GMSACredentialSpec" {
-            api.apply(document.value().clone());
+        if document.kind == "GMSACredentialSpec" {
+            api.apply(document.value.clone());
         }
     }
     let replica = Replica::on(api).await;

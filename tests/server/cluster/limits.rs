@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gmsa_cluster::{
     apiserver::CallKind,
-    authorizer::{Authorization, Authorizer as _, access_review::AccessReviews},
+    authorizer::{Authorization, Authorizer as _},
     resolver::{Freshness, Resolver as _},
 };
 use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
@@ -84,7 +84,7 @@ async fn access_reviews_have_a_limit_and_each_namespace_a_quarter_of_it() {
     let api = SimulatedApi::start().await;
     let gate = Gate::new();
     api.fault(Verb::Create, REVIEWS, usize::MAX, Fault::Hold(gate.clone()));
-    let authorizer = Arc::new(AccessReviews::new(connect(&api)));
+    let authorizer = connect(&api);
     let mut asking = JoinSet::new();
     let mut ask = |namespace: &'static str, questions: usize| {
         for n in 0..questions {

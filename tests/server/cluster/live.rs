@@ -1,6 +1,6 @@
 //! Live reads: what the API server says of a credential spec, and the ways in which it may say nothing.
 
-use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _, live::Live};
+use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _};
 use gmsa_core::admission::{Source, SpecFact};
 use serde_json::json;
 
@@ -11,8 +11,7 @@ const NO_DEFINITION: &str = "the API server does not know GMSACredentialSpec: it
                              gmsacredentialspecs.windows.k8s.io, version v1, is not installed";
 
 async fn read(api: &SimulatedApi, name: &str, time: Duration) -> SpecFact {
-    let Resolved { fact, source } =
-        Live::new(connect(api)).resolve(&spec_name(name), Freshness::Any, within(time)).await;
+    let Resolved { fact, source } = connect(api).resolve(&spec_name(name), Freshness::Any, within(time)).await;
     assert_eq!(source, Source::Api);
     fact
 }

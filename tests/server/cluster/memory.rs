@@ -92,7 +92,7 @@ async fn serve() {
 async fn measure(address: &str) -> usize {
     let mut config = kube::Config::new(address.parse().unwrap());
     config.root_cert = Some(Vec::new());
-    let (cache, watch) = Cache::new(Arc::new(ApiServer::new(config).unwrap()), Metrics::new("test").0);
+    let (cache, watch) = Cache::new(Arc::new(ApiServer::new(config).unwrap()), Metrics::new("test").0, || ());
     let mut owner = JoinSet::new();
     owner.spawn(watch);
     let changed = async {

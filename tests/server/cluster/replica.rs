@@ -2,16 +2,16 @@
 
 use std::{convert::Infallible, sync::Arc};
 
-use gmsa_cluster::authorizer::access_review::AccessReviews;
-use gmsa_core::admission::{Decision, Review, Verdict, Webhook};
-use gmsa_webhook::{authorizer::remembered::Remembered, metrics::Metrics, resolver::cache::Cache, server::Reviewer};
+use gmsa_core::admission::{Decision, Enforcement, Review, Verdict, Webhook};
+use gmsa_webhook::{authorizer::Remembered, metrics::Metrics, resolver::cache::Cache, server::Reviewer};
 use serde_json::{Value, json};
 use tokio::{
+    sync::SetOnce,
     task::JoinSet,
     time::{self, Instant},
 };
 
-use super::{Duration, REVIEWS, SOON, SPECS, connect, pods::pod};
+use super::{Duration, REVIEWS, SOON, SPECS, connect, pods::pod, scene::set};
 use crate::support::{PATIENCE, SimulatedApi, Table, Verb, credential_spec};
 
 pub const TTL: Duration = Duration::from_secs(10);
@@ -43,12 +43,20 @@ impl Replica {
     pub async fn on(api: SimulatedApi) -> Self {
         let (metrics, _) = Metrics::new("test");
         let server = connect(&api);
-        let (cache, watch) = Cache::new(Arc::clone(&server), metrics.clone());
+        let ready = Arc::new(SetOnce::new());
+        let (cache, watch) = Cache::new(Arc::clone(&server), metrics.clone(), set(&ready));
         let mut owner = JoinSet::new();
         owner.spawn(watch);
-        time::timeout(PATIENCE, cache.ready()).await.unwrap();
-        let authorizer = Remembered::new(AccessReviews::new(server), TTL);
-        let reviewer = Reviewer::new(Arc::new(cache), Arc::new(authorizer), false, metrics);
+        time::timeout(PATIENCE, ready.wait()).await.unwrap();
+        let authorizer = Remembered::new(server, TTL);
+        let reviewer = Reviewer {
+            resolver: Arc::new(cache),
+            authorizer: Arc::new(authorizer),
+            random_hostname: false,
+            strict_credential_specs: false,
+            enforcement: Enforcement::Enforce,
+            metrics,
+        };
         api.forget_requests();
         Self { api, reviewer, _watch: owner }
     }

@@ -10,6 +10,7 @@ use gmsa_webhook::{
 };
 use serde_json::json;
 use tokio::{
+    sync::SetOnce,
     task::{JoinSet, yield_now},
     time,
 };
@@ -21,6 +22,7 @@ use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec, event
 pub struct Scene {
     pub api: SimulatedApi,
     pub cache: Arc<Cache>,
+    ready: Arc<SetOnce<()>>,
     registry: Box<dyn Fn() -> String>,
     _watch: JoinSet<std::convert::Infallible>,
 }
@@ -29,11 +31,12 @@ impl Scene {
     /// A cache that has just been started.
     pub fn start(api: SimulatedApi) -> Self {
         let (metrics, registry) = Metrics::new("test");
-        let (cache, watch) = Cache::new(connect(&api), metrics);
+        let ready = Arc::new(SetOnce::new());
+        let (cache, watch) = Cache::new(connect(&api), metrics, set(&ready));
         let mut owner = JoinSet::new();
         owner.spawn(watch);
         let scrape = move || metrics::scrape(&registry).unwrap();
-        Self { api, cache: Arc::new(cache), registry: Box::new(scrape), _watch: owner }
+        Self { api, cache: Arc::new(cache), ready, registry: Box::new(scrape), _watch: owner }
     }
 
     /// A cache that knows these credential specs; the requests of its start are forgotten.
@@ -53,11 +56,11 @@ impl Scene {
     }
 
     pub async fn ready(&self) {
-        time::timeout(PATIENCE, self.cache.ready()).await.unwrap();
+        time::timeout(PATIENCE, self.ready.wait()).await.unwrap();
     }
 
     pub fn is_ready(&self) -> bool {
-        self.cache.is_ready()
+        self.ready.initialized()
     }
 
     pub fn shows(&self, line: &str) -> bool {
@@ -145,6 +148,13 @@ impl Scene {
         self.says("web", "first").await;
         self.api.forget_requests();
     }
+}
+
+/// What a cache calls when it can answer.
+pub fn set(ready: &Arc<SetOnce<()>>) -> impl Fn() + Send + Sync + use<> {
+    let ready = Arc::clone(ready);
+    // It may be called again.
+    move || drop(ready.set(()))
 }
 
 pub fn describe(fact: &SpecFact) -> String {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use gmsa_webhook::config::{Limits, ReviewMemory};
+use gmsa_webhook::config::Limits;
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::{
@@ -98,8 +98,8 @@ async fn announced_lengths_take_nothing() {
 
 #[tokio::test]
 async fn bodies_that_do_not_arrive_make_room_for_those_that_do() {
-    let review_memory = ReviewMemory { small: 1 << 20, large: 8 << 20 };
-    let server = Setup { limits: Limits { review_memory, ..Limits::default() }, ..examples() }.start();
+    let limits = Limits { small_review_memory: 1 << 20, large_review_memory: 8 << 20, ..Limits::default() };
+    let server = Setup { limits, ..examples() }.start();
     let mut stalled = Vec::new();
     for (count, length) in [(40, 60 << 10), (6, 2 << 20)] {
         for _ in 0..count {

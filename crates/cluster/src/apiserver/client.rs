@@ -28,17 +28,8 @@ const PROBES: u32 = 3;
 /// How long a TCP connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    #[error(transparent)]
-    Config(#[from] kube::Error),
-    /// The `tls-server-name` of the kubeconfig is not a host name.
-    #[error("tls-server-name {0:?} is not a host name or an IP address")]
-    ServerName(String),
-}
-
 /// A client for `config`. Must be called within a tokio runtime.
-pub(super) fn connect(config: kube::Config) -> Result<kube::Client, ClientError> {
+pub(super) fn connect(config: kube::Config) -> Result<kube::Client, BoxError> {
     if config.proxy_url.is_some() {
         // kube knows which kinds of proxy this build can use, and says so.
         return Ok(kube::Client::try_from(config)?);
@@ -53,7 +44,8 @@ pub(super) fn connect(config: kube::Config) -> Result<kube::Client, ClientError>
 
     let mut tls = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
     if let Some(name) = &config.tls_server_name {
-        let name = ServerName::try_from(name.clone()).map_err(|_| ClientError::ServerName(name.clone()))?;
+        let name = ServerName::try_from(name.clone())
+            .map_err(|_| format!("tls-server-name {name:?} is not a host name or an IP address"))?;
         tls = tls.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
     let http: Client<_, Body> = Client::builder(TokioExecutor::new())

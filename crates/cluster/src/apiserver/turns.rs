@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// What a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,17 +60,8 @@ pub(super) struct Turns {
     namespaces: Mutex<HashMap<Box<str>, Weak<Semaphore>>>,
 }
 
-/// Permission to call, until it is dropped.
-#[derive(Debug)]
-pub(super) struct Turn<'t> {
-    _place: SemaphorePermit<'t>,
-    _call: SemaphorePermit<'t>,
-    _share: Option<OwnedSemaphorePermit>,
-}
-
-/// Too many calls of the kind are waiting.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct QueueFull;
+/// Permission to call, until it is dropped: the place, the namespace's share and the call itself.
+type Turn<'t> = (SemaphorePermit<'t>, Option<OwnedSemaphorePermit>, SemaphorePermit<'t>);
 
 impl Turns {
     pub fn new(kind: CallKind) -> Self {
@@ -78,17 +69,15 @@ impl Turns {
         Self { all: Semaphore::new(kind.limit()), places, share: kind.share(), namespaces: Mutex::default() }
     }
 
-    /// Waits for a turn, unless too many calls are waiting. First for one of the namespace's share: calls that wait for
-    /// that do not block other namespaces.
-    pub async fn turn(&self, namespace: Option<&str>) -> Result<Turn<'_>, QueueFull> {
-        // Does not happen: the semaphores are never closed.
-        let closed = |_: AcquireError| QueueFull;
-        let place = self.places.try_acquire().map_err(|_| QueueFull)?;
+    /// Waits for a turn; `None` where too many calls are waiting. First for one of the namespace's share: calls that wait
+    /// for that do not block other namespaces. The semaphores are never closed, so only the queue's can refuse.
+    pub async fn turn(&self, namespace: Option<&str>) -> Option<Turn<'_>> {
+        let place = self.places.try_acquire().ok()?;
         let share = match namespace {
-            Some(namespace) => Some(self.share(namespace).acquire_owned().await.map_err(closed)?),
+            Some(namespace) => Some(self.share(namespace).acquire_owned().await.ok()?),
             None => None,
         };
-        Ok(Turn { _place: place, _call: self.all.acquire().await.map_err(closed)?, _share: share })
+        Some((place, share, self.all.acquire().await.ok()?))
     }
 
     /// Calls that wait or are in flight hold the semaphore, so the map stays as small as what is in flight.
@@ -120,11 +109,11 @@ mod tests {
         for turn in &mut waiting {
             assert!(turn.now_or_never().is_none());
         }
-        assert_eq!(turns.turn(None).now_or_never().unwrap().unwrap_err(), QueueFull);
+        assert!(turns.turn(None).now_or_never().unwrap().is_none());
         // A call that is no longer waited for leaves its place to another.
         waiting.pop();
         assert!(turns.turn(None).now_or_never().is_none());
         drop((in_flight, waiting));
-        assert!(turns.turn(None).await.is_ok());
+        assert!(turns.turn(None).await.is_some());
     }
 }

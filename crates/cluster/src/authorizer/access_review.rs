@@ -3,8 +3,6 @@
 //! Invariants: the review is made in the pod's namespace, for exactly the pod's service account and its two groups;
 //! only `allowed` without `denied` is an approval, and an answer that cannot be read is a failure.
 
-use std::sync::Arc;
-
 use futures::future::{BoxFuture, FutureExt as _};
 use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::{
@@ -15,40 +13,11 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{Authorization, Authorizer};
-use crate::apiserver::{ApiServer, CallError, CallKind, bounded};
+use crate::apiserver::{ApiServer, CallKind, bounded};
 use gmsa_core::{
     admission::{Failure, Source, Subject, UseFact},
     credspec::{GROUP, PLURAL, SpecName, USE_VERB, is_dns_subdomain},
 };
-
-/// An [`Authorizer`] that asks the API server every question.
-pub struct AccessReviews {
-    api: Arc<ApiServer>,
-}
-
-/// Why a check could not be made.
-#[derive(Debug, thiserror::Error)]
-enum CheckError {
-    #[error("the namespace is not a DNS label")]
-    Namespace,
-    #[error("the access review cannot be written")]
-    Write(#[source] serde_json::Error),
-    #[error("the access review does not make a request")]
-    Request(#[source] http::Error),
-    #[error(transparent)]
-    Call(#[from] CallError),
-    #[error("the API server's answer is not a LocalSubjectAccessReview with a status")]
-    NotAnAnswer,
-}
-
-impl From<CheckError> for Failure {
-    fn from(error: CheckError) -> Self {
-        match error {
-            CheckError::Call(error) => error.into(),
-            error => Self { timed_out: false, cause: error.to_string() },
-        }
-    }
-}
 
 #[derive(Deserialize)]
 struct Answer {
@@ -84,25 +53,20 @@ impl From<Status> for UseFact {
     }
 }
 
-impl AccessReviews {
-    pub fn new(api: Arc<ApiServer>) -> Self {
-        Self { api }
-    }
-
-    async fn check(&self, subject: &Subject, spec: &SpecName, deadline: Instant) -> Result<UseFact, CheckError> {
-        // A namespace that floods the API server with questions leaves turns to the others.
-        let namespace = Some(&*subject.namespace);
-        let body = self.api.call_for(CallKind::AccessReview, namespace, request(subject, spec)?, deadline).await?;
-        let answer: Answer = serde_json::from_slice(&body).map_err(|_| CheckError::NotAnAnswer)?;
-        Ok(answer.status.into())
-    }
+async fn check(api: &ApiServer, subject: &Subject, spec: &SpecName, deadline: Instant) -> Result<UseFact, Failure> {
+    // A namespace that floods the API server with questions leaves turns to the others.
+    let namespace = Some(&*subject.namespace);
+    let answer = api.exchange(CallKind::AccessReview, namespace, request(subject, spec)?, deadline).await?;
+    let answer: Answer = serde_json::from_slice(answer.body())
+        .map_err(|_| Failure::new("the API server's answer is not a LocalSubjectAccessReview with a status"))?;
+    Ok(answer.status.into())
 }
 
-fn request(subject: &Subject, spec: &SpecName) -> Result<Request<Vec<u8>>, CheckError> {
+fn request(subject: &Subject, spec: &SpecName) -> Result<Request<Vec<u8>>, Failure> {
     let namespace = &*subject.namespace;
     // It becomes a part of a URL.
     if namespace.contains('.') || !is_dns_subdomain(namespace) {
-        return Err(CheckError::Namespace);
+        return Err(Failure::new("the namespace is not a DNS label"));
     }
     let review = LocalSubjectAccessReview {
         metadata: ObjectMeta { namespace: Some(namespace.to_owned()), ..ObjectMeta::default() },
@@ -121,13 +85,15 @@ fn request(subject: &Subject, spec: &SpecName) -> Result<Request<Vec<u8>>, Check
         },
         status: None,
     };
+    let review = serde_json::to_vec(&review).map_err(|_| Failure::new("the access review cannot be written"))?;
     Request::post(format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews"))
         .header(CONTENT_TYPE, "application/json")
-        .body(serde_json::to_vec(&review).map_err(CheckError::Write)?)
-        .map_err(CheckError::Request)
+        .body(review)
+        .map_err(|_| Failure::new("the access review does not make a request"))
 }
 
-impl Authorizer for AccessReviews {
+/// Makes an access review for each question.
+impl Authorizer for ApiServer {
     fn may_use<'a>(
         &'a self,
         subject: &'a Subject,
@@ -135,7 +101,7 @@ impl Authorizer for AccessReviews {
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
         async move {
-            let fact = self.check(subject, spec, deadline).await.unwrap_or_else(|error| UseFact::Failed(error.into()));
+            let fact = check(self, subject, spec, deadline).await.unwrap_or_else(UseFact::Failed);
             Authorization { fact, source: Source::Api }
         }
         .boxed()
@@ -180,7 +146,8 @@ mod tests {
         for namespace in ["", "a/b", "a.b", "../..", "x?y"] {
             let subject = Subject { namespace: namespace.into(), service_account: "default".into() };
             let spec = SpecName::parse("web").unwrap();
-            assert!(matches!(request(&subject, &spec), Err(CheckError::Namespace)), "{namespace}");
+            let failure = request(&subject, &spec).unwrap_err();
+            assert_eq!(failure, Failure::new("the namespace is not a DNS label"), "{namespace}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Kubernetes' RBAC over manifests: the [`Authorizer`] that replaces a cluster.
 //!
-//! Invariants: an answer is the one that the API server's RBAC authorizer gives for the same objects, its reason
-//! included, and whatever no rule allows is denied. An access review names exactly the two groups of
+//! Invariants: an answer is the one that the API server's RBAC authorizer gives for the same objects, the reason of
+//! a denial included, and whatever no rule allows is denied. An access review names exactly the two groups of
 //! [`Subject::groups`], so a binding to `system:authenticated`, in which every logged-in user is, counts neither here nor
 //! in a cluster.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::time::Instant;
@@ -35,17 +35,6 @@ impl Holder {
             Self::ServiceAccount { namespace, name } => {
                 **namespace == *subject.namespace && **name == *subject.service_account
             }
-        }
-    }
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::User(name) => write!(f, "User {name:?}"),
-            Self::Group(name) => write!(f, "Group {name:?}"),
-            // The API server writes the name first.
-            Self::ServiceAccount { namespace, name } => write!(f, "ServiceAccount {:?}", format!("{name}/{namespace}")),
         }
     }
 }
@@ -106,24 +95,12 @@ impl PolicyRule {
     }
 }
 
-/// Why a subject has access. Its `Display` is the API server's reason.
+/// Why a subject has access.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant<'a> {
     pub binding: &'a Binding,
     /// An entry of its holders.
     pub holder: &'a Holder,
-}
-
-impl fmt::Display for Grant<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Binding { namespace, name, role_kind, role, .. } = self.binding;
-        f.write_str("RBAC: allowed by ")?;
-        match namespace {
-            Some(namespace) => write!(f, "RoleBinding {:?}", format!("{name}/{namespace}"))?,
-            None => write!(f, "ClusterRoleBinding {name:?}")?,
-        }
-        write!(f, " of {} {role:?} to {}", role_kind.as_str(), self.holder)
-    }
 }
 
 #[derive(Debug, Default)]
@@ -152,15 +129,11 @@ impl Rbac {
     /// Whether a service account may use a credential spec, and why: the first grant, those for the whole cluster before the
     /// namespace's own.
     pub fn grant(&self, subject: &Subject, spec: &SpecName) -> Option<Grant<'_>> {
-        let mut bindings = self.bindings_in(&subject.namespace).filter(|binding| binding.allows(spec));
-        bindings.find_map(|binding| {
-            let holder = binding.holders.iter().find(|holder| holder.is(subject))?;
-            Some(Grant { binding, holder })
-        })
+        self.grants(spec, &subject.namespace).find(|grant| grant.holder.is(subject))
     }
 
     /// Every grant of a credential spec in a namespace, to any holder.
-    pub fn grants<'a>(&'a self, spec: &'a SpecName, namespace: &'a str) -> impl Iterator<Item = Grant<'a>> {
+    pub fn grants<'r>(&'r self, spec: &SpecName, namespace: &str) -> impl Iterator<Item = Grant<'r>> {
         let bindings = self.bindings_in(namespace).filter(|binding| binding.allows(spec));
         bindings.flat_map(|binding| binding.holders.iter().map(move |holder| Grant { binding, holder }))
     }

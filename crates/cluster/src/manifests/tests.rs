@@ -27,8 +27,8 @@ fn error(text: &str) -> String {
 /// The place of each object in a text: document, line, kind.
 fn places(text: &str) -> Vec<(usize, u64, String)> {
     let place = |d: &Document| {
-        let position = d.location().position.unwrap();
-        (position.document, position.line, d.kind().to_owned())
+        let position = d.location.position.unwrap();
+        (position.document, position.line, d.kind.clone())
     };
     documents(text).iter().map(place).collect()
 }
@@ -63,13 +63,13 @@ fn values_are_read_as_kubectl_reads_them() {
         "apiVersion": "v1", "kind": "X", "on": true, "octs": 8, "big": u64::MAX, "float": 1.5, "1": null,
         "base": {"a": 1, "b": 2}, "merged": {"a": 1, "b": 3}, "text": "010", "fold": "a b",
     });
-    assert_eq!(documents(text)[0].value(), &expected);
+    assert_eq!(documents(text)[0].value, expected);
     // What JSON allows in a string, and YAML does not.
     let text = "---\n{\"apiVersion\": \"v1\",\r\n \"kind\": \"X\", \"a\": \"\u{7f}\u{9b}\u{ffff}😀\"}";
-    assert_eq!(documents(text)[0].value()["a"], "\u{7f}\u{9b}\u{ffff}😀");
+    assert_eq!(documents(text)[0].value["a"], "\u{7f}\u{9b}\u{ffff}😀");
     // JSON as `kubectl` prints it: tabs, escapes, a surrogate pair.
     let text = "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"X\",\n\t\"a\\/b\": \"\\ud83d\\ude00\\n\"\n}\n";
-    assert_eq!(documents(text)[0].value(), &json!({"apiVersion": "v1", "kind": "X", "a/b": "😀\n"}));
+    assert_eq!(documents(text)[0].value, json!({"apiVersion": "v1", "kind": "X", "a/b": "😀\n"}));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn lists_are_opened() {
     let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n- kind: RoleList\n  apiVersion: rbac.authorization.k8s.io/v1\n  items:\n  - metadata: {name: a}\n  - {kind: Role, apiVersion: x/v2}\n---\nkind: PodList\napiVersion: v1\nitems:\n---\nkind: List\napiVersion: v1\n---\nkind: AllowList\napiVersion: x/v1\n";
     let found: Vec<_> = documents(text)
         .iter()
-        .map(|d| (d.location().to_string(), d.api_version().to_owned(), d.group().to_owned(), d.kind().to_owned()))
+        .map(|d| (d.location.to_string(), d.api_version.clone(), d.group().to_owned(), d.kind.clone()))
         .collect();
     let expected = [
         ("a.yaml, document 1, line 4", "v1", "", "Pod"),
@@ -88,8 +88,8 @@ fn lists_are_opened() {
     let expected = expected.map(|(a, b, c, d)| (a.to_owned(), b.to_owned(), c.to_owned(), d.to_owned()));
     assert_eq!(found, expected);
     assert_eq!(
-        documents(text)[1].value(),
-        &json!({
+        documents(text)[1].value,
+        json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "a"},
         })
     );
@@ -126,7 +126,7 @@ fn a_broken_text_says_where_and_what() {
         ),
     ];
     for (text, line, message) in cases {
-        let problem = &parse("a.yaml", &format!("{head}{text}")).complete().unwrap_err().problems()[0].clone();
+        let problem = &parse("a.yaml", &format!("{head}{text}")).complete().unwrap_err().problems.as_slice()[0].clone();
         let expected = format!("a.yaml, document 2, line {}: {message}", line + 3);
         assert_eq!(problem.to_string(), expected, "{text:?}");
     }
@@ -164,7 +164,7 @@ fn what_a_text_may_hold_is_bounded() {
     };
     // The last key's null is no level.
     assert_eq!(documents(&nested(64)).len(), 1);
-    let first = |text: &str| parse("a.yaml", text).complete().unwrap_err().problems()[0].to_string();
+    let first = |text: &str| parse("a.yaml", text).complete().unwrap_err().problems.as_slice()[0].to_string();
     assert_eq!(first(&nested(65)), "a.yaml, document 1, line 67: expected at most 64 levels of mappings and lists");
     assert_eq!(first(&"[".repeat(100_000)), "a.yaml, document 1, line 1: recursion limit exceeded");
 
@@ -280,7 +280,7 @@ spec:
 kind: C
 ";
     let Manifests { documents, problems, .. } = parse("a.yaml", text);
-    let kinds: Vec<_> = documents.iter().map(|found| (found.kind(), found.location().to_string())).collect();
+    let kinds: Vec<_> = documents.iter().map(|found| (found.kind.as_str(), found.location.to_string())).collect();
     assert_eq!(kinds, [("A", "a.yaml, document 1, line 2".to_owned()), ("B", "a.yaml, document 4, line 9".to_owned())]);
     assert_eq!(documents[1].line_of("/spec/field"), 12);
     let problems: Vec<_> = problems.as_slice().iter().map(ToString::to_string).collect();

@@ -56,6 +56,9 @@ enum Below {
 }
 
 impl Lines {
+    /// Of a text of one line.
+    pub const ONE: Self = Self { line: 1, below: Below::Nothing };
+
     /// The lines of a field of a mapping.
     pub fn field(&self, name: &str) -> Option<&Self> {
         match &self.below {
@@ -71,9 +74,7 @@ impl Lines {
             _ => None,
         }
     }
-}
 
-impl Lines {
     /// Moves all lines down, for a text that begins further down in a file.
     fn shift(&mut self, by: u64) {
         self.line += by;
@@ -246,6 +247,14 @@ impl<'de> Deserialize<'de> for Inner {
 
 struct InnerVisitor;
 
+macro_rules! scalars {
+    ($($visit:ident: $scalar:ty),*) => {
+        $(fn $visit<E>(self, value: $scalar) -> Result<Inner, E> {
+            Ok(Inner(Value::from(value), Below::Nothing))
+        })*
+    };
+}
+
 impl<'de> Visitor<'de> for InnerVisitor {
     type Value = Inner;
 
@@ -257,29 +266,7 @@ impl<'de> Visitor<'de> for InnerVisitor {
         Ok(Inner(Value::Null, Below::Nothing))
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Inner, E> {
-        Ok(Inner(Value::Bool(value), Below::Nothing))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Inner, E> {
-        Ok(Inner(Value::from(value), Below::Nothing))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Inner, E> {
-        Ok(Inner(Value::from(value), Below::Nothing))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Inner, E> {
-        Ok(Inner(Value::from(value), Below::Nothing))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Inner, E> {
-        Ok(Inner(Value::from(value), Below::Nothing))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Inner, E> {
-        Ok(Inner(Value::String(value), Below::Nothing))
-    }
+    scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str, visit_string: String);
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Inner, A::Error> {
         let (mut values, mut lines) = (Vec::new(), Vec::new());

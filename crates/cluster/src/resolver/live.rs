@@ -16,11 +16,6 @@ use gmsa_core::{
     credspec::{Contents, CredentialSpec, GROUP, KIND, PLURAL, SpecName, VERSION},
 };
 
-/// A [`Resolver`] that reads every credential spec from the API server.
-pub struct Live {
-    api: Arc<ApiServer>,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     Found {
@@ -42,58 +37,20 @@ impl Read {
     }
 }
 
-/// Why a credential spec could not be read.
-#[derive(Debug, thiserror::Error)]
-enum ReadError {
-    #[error("the name does not make a URL")]
-    Request(#[source] http::Error),
-    #[error(transparent)]
-    Call(#[from] CallError),
-    #[error(
-        "the API server does not know {KIND}: its CustomResourceDefinition {PLURAL}.{GROUP}, version {VERSION}, is not installed"
-    )]
-    NoDefinition,
-    #[error("the API server's answer is not a {KIND}")]
-    NotACredentialSpec,
-    #[error("the API server's answer is about another object than the one that was asked for")]
-    OtherObject,
-}
-
-impl From<ReadError> for Failure {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::Call(error) => error.into(),
-            error => Self { timed_out: false, cause: error.to_string() },
-        }
-    }
-}
-
-impl Live {
-    pub fn new(api: Arc<ApiServer>) -> Self {
-        Self { api }
-    }
-
-    /// Reads one credential spec.
-    ///
-    /// # Errors
-    /// Where there is no answer by the deadline, or one that cannot be used.
-    pub async fn read(&self, name: &SpecName, kind: CallKind, deadline: Instant) -> Result<Read, Failure> {
-        Ok(self.get(name, kind, deadline).await?)
-    }
-
-    async fn get(&self, name: &SpecName, kind: CallKind, deadline: Instant) -> Result<Read, ReadError> {
-        let request = Request::get(format!("{}/{name}", collection())).body(Vec::new()).map_err(ReadError::Request)?;
-        match self.api.call_for(kind, None, request, deadline).await {
-            Ok(body) => found(name, &body),
-            Err(error) if error.code() == Some(404) => {
-                if is_about(&error, name) {
-                    Ok(Read::Missing)
-                } else {
-                    Err(ReadError::NoDefinition)
-                }
-            }
-            Err(error) => Err(error.into()),
-        }
+/// Reads one credential spec.
+///
+/// # Errors
+/// Where there is no answer by the deadline, or one that cannot be used.
+pub async fn read(api: &ApiServer, name: &SpecName, kind: CallKind, deadline: Instant) -> Result<Read, Failure> {
+    let request = Request::get(format!("{}/{name}", collection())).body(Vec::new());
+    let request = request.map_err(|_| Failure::new("the name does not make a URL"))?;
+    match api.exchange(kind, None, request, deadline).await {
+        Ok(answer) => found(name, answer.body()),
+        Err(error) if error.code() != Some(404) => Err(error.into()),
+        Err(error) if is_about(&error, name) => Ok(Read::Missing),
+        Err(_) => Err(Failure::new(format!(
+            "the API server does not know {KIND}: its CustomResourceDefinition {PLURAL}.{GROUP}, version {VERSION}, is not installed"
+        ))),
     }
 }
 
@@ -102,10 +59,11 @@ pub fn collection() -> String {
     format!("/apis/{GROUP}/{VERSION}/{PLURAL}")
 }
 
-fn found(name: &SpecName, body: &[u8]) -> Result<Read, ReadError> {
-    let spec: CredentialSpec = serde_json::from_slice(body).map_err(|_| ReadError::NotACredentialSpec)?;
+fn found(name: &SpecName, body: &[u8]) -> Result<Read, Failure> {
+    let spec: CredentialSpec =
+        serde_json::from_slice(body).map_err(|_| Failure::new(format!("the API server's answer is not a {KIND}")))?;
     if spec.metadata.name != name.as_str() {
-        return Err(ReadError::OtherObject);
+        return Err(Failure::new("the API server's answer is about another object than the one that was asked for"));
     }
     let contents = spec.contents().map(Arc::new);
     Ok(Read::Found { resource_version: spec.metadata.resource_version, contents })
@@ -117,11 +75,12 @@ fn is_about(error: &CallError, name: &SpecName) -> bool {
     details.is_some_and(|details| details.kind == PLURAL && details.name == name.as_str())
 }
 
-impl Resolver for Live {
+/// Reads every credential spec.
+impl Resolver for ApiServer {
     fn resolve<'a>(&'a self, name: &'a SpecName, _: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
         async move {
-            let fact = self.read(name, CallKind::UnknownSpec, deadline).await.map_or_else(SpecFact::Failed, Read::fact);
-            Resolved { fact, source: Source::Api }
+            let read = read(self, name, CallKind::UnknownSpec, deadline).await;
+            Resolved { fact: read.map_or_else(SpecFact::Failed, Read::fact), source: Source::Api }
         }
         .boxed()
     }

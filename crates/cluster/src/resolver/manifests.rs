@@ -39,14 +39,14 @@ impl CredentialSpecs {
     /// unknown version, an invalid name or one that another has, is left out, as in a cluster, and reported.
     pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
         let mut specs = Self::default();
-        let ours = documents.iter().filter(|document| document.group() == GROUP && document.kind() == KIND);
+        let ours = documents.iter().filter(|document| document.group() == GROUP && document.kind == KIND);
         let problems = ours.filter_map(|document| specs.add(document).err()).collect();
         (specs, problems)
     }
 
     fn add(&mut self, document: &Document) -> Result<(), Diagnostic> {
         let versions = [VERSION, OLD_VERSION].map(|version| format!("{GROUP}/{version}"));
-        if !versions.iter().any(|version| version == document.api_version()) {
+        if !versions.contains(&document.api_version) {
             return Err(document.root().get("apiVersion").problem(&format!("expected {}", versions.join(" or "))));
         }
         let field = document.root().get("metadata").get("name");
@@ -59,24 +59,16 @@ impl CredentialSpecs {
                 Err(field.problem(&format!("{KIND} {text:?} is defined twice, first in {}", first.get().location)))
             }
             Entry::Vacant(free) => {
-                let credspec = document.value().get("credspec").and_then(serde_json::Value::as_object);
+                let credspec = document.value.get("credspec").and_then(serde_json::Value::as_object);
                 let contents = credspec.map(|credspec| Arc::new(Contents::of(credspec)));
-                free.insert(Spec { location: document.location().clone(), contents });
+                free.insert(Spec { location: document.location.clone(), contents });
                 Ok(())
             }
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.specs.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.specs.is_empty()
-    }
-
     /// Sorted.
-    pub fn names(&self) -> impl Iterator<Item = &SpecName> {
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &SpecName> {
         self.specs.keys()
     }
 

@@ -60,7 +60,7 @@ async fn the_example_reviews_are_allowed_and_the_second_is_the_first_patched() {
 fn nothing_to_load_is_fine() {
     let empty = tempfile::tempdir().unwrap();
     let Standalone { specs, rbac } = Standalone::load(empty.path()).unwrap();
-    assert_eq!((specs.len(), rbac.role_count(), rbac.binding_count()), (0, 0, 0));
+    assert_eq!((specs.names().len(), rbac.role_count(), rbac.binding_count()), (0, 0, 0));
 }
 
 #[test]

@@ -8,8 +8,10 @@
 //! - an entry in [`Denial::code`], which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
 //! - an entry in [`Denial::reason`], and the rule of that name under "Denials" in `diagnostic/rules.rs`;
-//! - the code that returns it: `preconditions.rs`, `mutate.rs`, `validate.rs` or `validate_credspec.rs`. If a cached credential
-//!   spec can lead to it, `contents_from_a_cache` in `plan.rs` has it checked against the API server;
+//! - the code that returns it: `preconditions.rs`, `mutate.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
+//!   `subject.rs`, `facts.rs` or `patch.rs`. If a cached credential
+//!   spec can lead to it, `contents_from_a_cache` in `plan.rs` has it checked against the API server (but for `PatchTooLarge`, which is about
+//!   all contents together);
 //! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p
 //!   kubectl-gmsa`, `just generate`).
 
@@ -23,33 +25,12 @@ use crate::{
     quote::Quoted,
 };
 
-/// What an update changed in a slot that must not change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Modified {
-    Name,
-    Contents,
-    NameAndContents,
-}
-
-impl Modified {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Name => "name",
-            Self::Contents => "contents",
-            Self::NameAndContents => "name and contents",
-        }
-    }
-}
-
 /// Why a request is refused. Its `Display` is the message that the user reads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
-    /// The webhook is registered for something that is not a Pod.
-    #[error("expected a Pod object, got a {0}")]
-    UnexpectedKind(Quoted),
-    /// The webhook for credential specs is registered for something else.
-    #[error("expected a GMSACredentialSpec object, got a {0}")]
-    NotACredentialSpec(Quoted),
+    /// The webhook is registered for something else than it decides about.
+    #[error("expected a {expected} object, got a {kind}")]
+    UnexpectedKind { expected: &'static str, kind: Quoted },
     /// A credential spec that cannot work, where strict validation is on.
     #[error("the GMSA cred spec cannot work: {0}")]
     CredentialSpecWrong(String),
@@ -96,8 +77,8 @@ pub enum Denial {
     ContentsDiffer { slot: SlotRef, spec: SpecName, difference: Difference },
     #[error("{slot} names GMSA cred spec {:?} but does not carry its contents, so it would start without its identity: either the mutating webhook did not run, or a mutating webhook that is sorted after it added the name", spec.as_str())]
     NameWithoutContents { slot: SlotRef, spec: SpecName },
-    #[error("cannot update an existing pod's GMSA settings (GMSA {} modified on {slot})", what.as_str())]
-    Modified { what: Modified, slot: SlotRef },
+    #[error("cannot update an existing pod's GMSA settings (GMSA {what} modified on {slot})")]
+    Modified { what: &'static str, slot: SlotRef },
 }
 
 fn because(reason: Option<&str>) -> String {
@@ -108,8 +89,7 @@ impl Denial {
     /// The HTTP status code that the API server gives to its client.
     pub fn code(&self) -> u16 {
         match self {
-            Self::UnexpectedKind(_)
-            | Self::NotACredentialSpec(_)
+            Self::UnexpectedKind { .. }
             | Self::UnexpectedOperation(_)
             | Self::NoObject { .. }
             | Self::InvalidNamespace(_) => 400,
@@ -157,7 +137,7 @@ impl Denial {
     words! {
         /// The reason in logs, metrics and audit annotations.
         reason, REASONS {
-            Self::UnexpectedKind(_) | Self::NotACredentialSpec(_) => "unexpected-kind",
+            Self::UnexpectedKind { .. } => "unexpected-kind",
             Self::CredentialSpecWrong(_) => "credential-spec-wrong",
             Self::UnexpectedOperation(_) => "unexpected-operation",
             Self::NoObject { .. } => "no-object",

@@ -1,6 +1,7 @@
 //! What must be known before a review can be decided, and what was found out.
 //!
-//! Invariants: a fact that was not looked for, or could not be found, is a denial; for workloads, a warning.
+//! Invariants: a credential spec, or its use, that was not looked for, or about which nothing could be found out, is a denial; for
+//! workloads, a warning.
 
 use std::sync::Arc;
 
@@ -28,32 +29,28 @@ impl Needs {
     }
 }
 
-/// Where a fact comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// YAML files.
-    Files,
-    /// The API server, asked for this review.
-    Api,
-    /// The watch cache, which may be behind.
-    Cache,
-    /// An answer of the API server, remembered.
-    Remembered,
-    /// An answer of the API server to an equal question that was already on its way.
-    Joined,
+word_enum! {
+    /// Where a fact comes from, in logs, metrics and audit annotations.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Source {
+        /// YAML files.
+        Files = "files",
+        /// The API server, asked for this review.
+        Api = "api",
+        /// The watch cache, which may be behind.
+        Cache = "cache",
+        /// An answer of the API server, remembered.
+        Remembered = "remembered",
+        /// An answer of the API server to an equal question that was already on its way.
+        Joined = "joined",
+    }
 }
 
-impl Source {
-    words! {
-        /// The word for logs, metrics and audit annotations.
-        as_str, WORDS {
-            Self::Files => "files",
-            Self::Api => "api",
-            Self::Cache => "cache",
-            Self::Remembered => "remembered",
-            Self::Joined => "joined",
-        }
-    }
+/// What is known of something, and from where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known<F> {
+    pub fact: F,
+    pub source: Source,
 }
 
 /// What is known about a credential spec.
@@ -66,6 +63,24 @@ pub enum SpecFact {
     Failed(Failure),
 }
 
+impl From<Failure> for SpecFact {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl SpecFact {
+    words! {
+        /// The word for metrics.
+        outcome, OUTCOMES {
+            Self::Contents(_) => "found",
+            Self::Missing => "missing",
+            Self::Unusable => "unusable",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
 /// Whether a subject may use a credential spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UseFact {
@@ -75,6 +90,23 @@ pub enum UseFact {
         reason: Option<String>,
     },
     Failed(Failure),
+}
+
+impl From<Failure> for UseFact {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl UseFact {
+    words! {
+        /// The word for metrics.
+        outcome, OUTCOMES {
+            Self::Allowed => "allowed",
+            Self::Denied { .. } => "denied",
+            Self::Failed(_) => "failed",
+        }
+    }
 }
 
 /// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.

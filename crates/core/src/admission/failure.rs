@@ -9,9 +9,14 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// A failure that is no time-out.
+    pub fn new(cause: impl Into<String>) -> Self {
+        Self { timed_out: false, cause: cause.into() }
+    }
+
     /// The fact was not looked for: a mistake in this program, which must end as a denial (for workloads, as a
     /// warning).
     pub(super) fn not_asked() -> Self {
-        Self { timed_out: false, cause: "it was not looked up (this is a bug in the webhook)".to_owned() }
+        Self::new("it was not looked up (this is a bug in the webhook)")
     }
 }

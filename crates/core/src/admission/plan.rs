@@ -1,8 +1,8 @@
 //! From a review to its decision: the [`Plan`] says what it [`Needs`], the caller finds the [`Facts`], and the plan gives a
 //! [`Decision`].
 //!
-//! Invariants: [`Plan::decide`] is total and synchronous, and for `/mutate` and `/validate` a fact that is
-//! missing or could not be found is a denial, never an approval.
+//! Invariants: [`Plan::decide`] is total and synchronous, and for `/mutate` and `/validate` a credential spec, or its use, about
+//! which nothing could be found out is a denial, never an approval. Without a random host name the pod keeps its own.
 
 use super::{
     Decision, Denial, Enforcement, Facts, Needs, Review, Source, Verdict, Webhook, advice, decision::Admitted, mutate,
@@ -54,7 +54,7 @@ impl<'r> Plan<'r> {
         }
     }
 
-    /// Decides the review. A needed fact that is missing from `facts` counts as a failed lookup.
+    /// Decides the review. A credential spec that is missing from `facts`, or its use, counts as a failed look-up.
     pub fn decide(&self, facts: &Facts) -> Decision {
         let (outcome, warnings) = match &self.steps {
             Steps::Mutate(expansion) => {
@@ -77,6 +77,7 @@ impl<'r> Plan<'r> {
         self.conclude(outcome, warnings, facts)
     }
 
+    /// Applies the enforcement, and adds the warnings, the audit annotations and what must be checked again.
     fn conclude(&self, outcome: Result<Admitted, Denial>, mut warnings: Vec<String>, facts: &Facts) -> Decision {
         let decides_about_pods = matches!(self.steps, Steps::Mutate(_) | Steps::Validate(_));
         let (verdict, not_enforced, reason) = match outcome {
@@ -112,7 +113,8 @@ impl<'r> Plan<'r> {
         Decision { verdict, reason, specs, warnings, audit, recheck_live }
     }
 
-    /// The keys differ between the webhooks: of two equal keys the API server drops one.
+    /// The API server prefixes the keys with the name of the webhook, which `/mutate` and `/validate` share in the chart, and of two
+    /// equal keys it drops one: so the keys differ.
     fn audit(&self, verdict: &Verdict, reason: &str, specs: &[SpecName], facts: &Facts) -> Vec<(&'static str, String)> {
         let [specs_key, decision_key] = match &self.steps {
             Steps::Mutate(_) => ["mutate-credential-specs", "mutate-decision"],
@@ -125,7 +127,7 @@ impl<'r> Plan<'r> {
             audit.push((specs_key, facts.describe(specs)));
         }
         match verdict {
-            // Recorded for every pod: nothing else in the cluster shows it.
+            // Also where no credential spec was looked up: nothing else in the cluster shows it.
             Verdict::WouldDeny { .. } => audit.push((decision_key, format!("would-deny: {reason}"))),
             Verdict::Allowed(_) | Verdict::Denied(_) if !specs.is_empty() => {
                 audit.push((decision_key, reason.to_owned()));

@@ -2,7 +2,8 @@
 //!
 //! [`Pod::slots`] is the only walk over the slots; [`fields`] walks over the same lists for fields that Windows does not have,
 //! and reads no slot. No other code lists the kinds of containers. Invariants: a Pod takes at most as much memory as
-//! [`MAX_SLOTS`] slots and the texts in them.
+//! [`MAX_SLOTS`] slots and the texts in them. How many credential specs they may name
+//! (`MAX_SPECS_PER_POD`, 24) is checked in `preconditions.rs`.
 //!
 //! A new kind of slot is an entry in each of these:
 //! - [`SlotKind`], with its `Display` in `slot.rs` and its [`SlotKind::field`] in this file;
@@ -10,19 +11,20 @@
 //! - `Spec` and `Spec::containers` in `fields/wire.rs`;
 //! - `added` in `mutate.rs`: on an update, only ephemeral containers are filled in;
 //! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add;
+//! - `SLOT_LISTS` in `tests/server/house.rs`, which keeps this the only walk;
 //! - `verify.rs` of `kubectl gmsa`, which runs commands only in a `Container`.
 
 use serde::{Deserialize, Deserializer};
 
-use crate::json::{Flag, Object, Text, fold, null_is_default};
+use crate::{
+    credspec::MAX_CONTENTS_BYTES,
+    json::{Flag, Object, Text, fold, null_is_default},
+};
 
-mod contents;
 pub mod fields;
 mod placement;
 mod slot;
 
-use contents::ContentsText;
-pub use contents::PodContents;
 use placement::{Affinity, NodeSelector};
 pub use slot::{Slot, SlotKind, SlotRef};
 
@@ -58,17 +60,17 @@ struct Spec {
     #[serde(default, deserialize_with = "null_is_default")]
     affinity: Object<Affinity>,
     security_context: Option<Object<SecurityContext>>,
-    #[serde(default)]
-    containers: Containers,
-    #[serde(default)]
-    init_containers: Containers,
-    #[serde(default)]
-    ephemeral_containers: Containers,
+    #[serde(default, deserialize_with = "containers")]
+    containers: Vec<Object<Container>>,
+    #[serde(default, deserialize_with = "containers")]
+    init_containers: Vec<Object<Container>>,
+    #[serde(default, deserialize_with = "containers")]
+    ephemeral_containers: Vec<Object<Container>>,
 }
 
 impl Spec {
     /// The lists of containers, in the order in which the contract checks their slots.
-    fn lists(&self) -> [(SlotKind, &Containers); 3] {
+    fn lists(&self) -> [(SlotKind, &Vec<Object<Container>>); 3] {
         [
             (SlotKind::Container, &self.containers),
             (SlotKind::InitContainer, &self.init_containers),
@@ -99,7 +101,7 @@ struct SecurityContext {
 #[serde(rename_all = "camelCase")]
 struct WindowsOptions {
     gmsa_credential_spec_name: Option<Text>,
-    gmsa_credential_spec: Option<ContentsText>,
+    gmsa_credential_spec: Option<Text<MAX_CONTENTS_BYTES>>,
     run_as_user_name: Option<Text>,
     host_process: Option<Flag>,
 }
@@ -116,22 +118,13 @@ impl SlotKind {
     }
 }
 
-/// A list of containers, of which at most [`MAX_SLOTS`] are kept.
-#[derive(Debug, Default)]
-struct Containers {
-    kept: Vec<Object<Container>>,
-    count: usize,
-}
-
-impl<'de> Deserialize<'de> for Containers {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        fold(input, Self::default(), |containers: &mut Self, container| {
-            containers.count += 1;
-            if containers.kept.len() < MAX_SLOTS {
-                containers.kept.push(container);
-            }
-        })
-    }
+/// Reads a list of containers, of which at most [`MAX_SLOTS`] are kept: with the pod itself that is one too many.
+fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Object<Container>>, D::Error> {
+    fold(input, Vec::new(), |kept: &mut Vec<_>, container| {
+        if kept.len() < MAX_SLOTS {
+            kept.push(container);
+        }
+    })
 }
 
 impl Pod {
@@ -151,7 +144,7 @@ impl Pod {
 
     /// Whether the pod has more than [`MAX_SLOTS`] slots. [`Pod::slots`] does not give all of them then.
     pub fn has_too_many_slots(&self) -> bool {
-        self.spec.lists().iter().map(|(_, containers)| containers.count).sum::<usize>() >= MAX_SLOTS
+        self.spec.lists().iter().map(|(_, containers)| containers.len()).sum::<usize>() >= MAX_SLOTS
     }
 
     /// Every slot of the pod, in the order in which the contract checks them: the pod, then its containers, its init
@@ -176,9 +169,9 @@ impl Pod {
             &spec.node_selector.build,
         ];
         let texts = texts.into_iter().flatten().chain(os).map(|text| text.len());
-        let lists = spec.lists().map(|(_, containers)| containers.kept.capacity() * size_of::<Object<Container>>());
+        let lists = spec.lists().map(|(_, containers)| containers.capacity() * size_of::<Object<Container>>());
         let of_slot = |slot: Slot<'_>| {
-            let texts = [Some(slot.owner), slot.name, slot.run_as_user, slot.contents.map(PodContents::text)];
+            let texts = [Some(slot.owner), slot.name, slot.run_as_user, slot.contents];
             texts.into_iter().flatten().map(str::len).sum::<usize>()
         };
         size_of::<Self>()
@@ -189,13 +182,13 @@ impl Pod {
 
     /// The pod's name, or where it has none yet its generateName, or nothing.
     pub fn name(&self) -> &str {
-        let name = as_str(self.metadata.name.as_ref()).filter(|name| !name.is_empty());
-        name.or_else(|| as_str(self.metadata.generate_name.as_ref())).unwrap_or_default()
+        let name = self.metadata.name.as_deref().filter(|name| !name.is_empty());
+        name.or(self.metadata.generate_name.as_deref()).unwrap_or_default()
     }
 
     /// The name of the service account that the pod runs as: `default` where none is set. Not validated.
     pub fn service_account(&self) -> &str {
-        as_str(self.spec.service_account_name.as_ref()).filter(|name| !name.is_empty()).unwrap_or("default")
+        self.spec.service_account_name.as_deref().filter(|name| !name.is_empty()).unwrap_or("default")
     }
 
     /// Whether the pod says that it is for Linux (`spec.os.name`).
@@ -209,7 +202,7 @@ impl Pod {
     }
 
     fn os(&self) -> Option<&str> {
-        self.spec.os.as_ref().and_then(|os| as_str(os.name.as_ref()))
+        self.spec.os.as_ref().and_then(|os| os.name.as_deref())
     }
 
     /// Whether the pod says in some way that it is for Windows nodes: a preference of the scheduler does not count.
@@ -221,21 +214,21 @@ impl Pod {
     /// Whether the pod says which build of Windows it is for, or leaves that to a runtime class.
     pub fn pins_build(&self) -> bool {
         let Spec { node_selector, affinity, runtime_class_name, .. } = &*self.spec;
-        let runtime_class = as_str(runtime_class_name.as_ref()).filter(|class| !class.is_empty());
+        let runtime_class = runtime_class_name.as_deref().filter(|class| !class.is_empty());
         node_selector.build.is_some() || affinity.on_a_build() || runtime_class.is_some()
     }
 
     /// The host name that the pod's author chose for it.
     pub fn hostname(&self) -> Option<&str> {
         let Spec { hostname, hostname_override, .. } = &*self.spec;
-        let names = [hostname_override.as_ref(), hostname.as_ref()].map(as_str);
+        let names = [hostname_override, hostname].map(Option::as_deref);
         names.into_iter().flatten().find(|name| !name.is_empty())
     }
 }
 
-fn walk(kind: SlotKind, containers: &Containers) -> impl Iterator<Item = Slot<'_>> {
-    containers.kept.iter().enumerate().map(move |(index, container)| {
-        let owner = as_str(container.name.as_ref()).unwrap_or_default();
+fn walk(kind: SlotKind, containers: &[Object<Container>]) -> impl Iterator<Item = Slot<'_>> {
+    containers.iter().enumerate().map(move |(index, container)| {
+        let owner = container.name.as_deref().unwrap_or_default();
         slot(kind, index, owner, container.security_context.as_ref())
     })
 }
@@ -251,13 +244,9 @@ fn slot<'p>(
         kind,
         index,
         owner,
-        name: options.and_then(|options| as_str(options.gmsa_credential_spec_name.as_ref())),
-        contents: options.and_then(|options| options.gmsa_credential_spec.as_ref()).map(ContentsText::as_contents),
-        run_as_user: options.and_then(|options| as_str(options.run_as_user_name.as_ref())),
+        name: options.and_then(|options| options.gmsa_credential_spec_name.as_deref()),
+        contents: options.and_then(|options| options.gmsa_credential_spec.as_deref()),
+        run_as_user: options.and_then(|options| options.run_as_user_name.as_deref()),
         host_process: options.and_then(|options| options.host_process).map(|Flag(value)| value),
     }
-}
-
-fn as_str(text: Option<&Text>) -> Option<&str> {
-    text.map(|text| &**text)
 }

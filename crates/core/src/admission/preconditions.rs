@@ -6,13 +6,14 @@ use super::{
     Denial, MAX_SPECS_PER_POD, Review,
     operation::Operation,
     pod::{Pod, Slot, SlotRef},
+    review::POD,
 };
 use crate::{credspec::SpecName, quote::Quoted};
 
 /// Denies what neither webhook reviews: another kind, an operation without a new object.
 pub(super) fn expect_pod(review: &Review) -> Result<&Pod, Denial> {
     if !review.is_pod() {
-        return Err(Denial::UnexpectedKind(Quoted::bare(&review.kind)));
+        return Err(Denial::UnexpectedKind { expected: POD, kind: Quoted::bare(&review.kind) });
     }
     match review.operation {
         Operation::Create | Operation::Update => {

@@ -7,12 +7,14 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     AllowReason, Denial, Facts, Failure, Needs, Review, Subject, UseFact,
-    denial::Modified,
     operation::Operation,
     pod::{Pod, Slot, SlotKind, SlotRef},
     preconditions::{bound_names, expect_pod, spec_name},
 };
-use crate::{credspec::SpecName, json::MAX_TEXT};
+use crate::{
+    credspec::{MAX_CONTENTS_BYTES, SpecName, compare::compare},
+    json::MAX_TEXT,
+};
 
 /// What a review asks for.
 #[derive(Debug)]
@@ -43,10 +45,7 @@ pub(super) fn plan(review: &Review) -> Result<Checks<'_>, Denial> {
     for slot in slots {
         let name = match (slot.name, slot.contents) {
             (None, None) => continue,
-            (None, Some(_)) => {
-                checks.then = Err(Denial::ContentsWithoutName(SlotRef::from(&slot)));
-                break;
-            }
+            (None, Some(_)) => Err(Denial::ContentsWithoutName(SlotRef::from(&slot))),
             (Some(name), _) => spec_name(name, &slot),
         };
         match name {
@@ -96,16 +95,13 @@ fn unchanged<'r>(old: &Pod, new: &'r Pod) -> Result<Vec<Slot<'r>>, Denial> {
 fn refuse_change(was: &Slot<'_>, now: Option<&Slot<'_>>) -> Result<(), Denial> {
     let (name, contents) = now.map_or((None, None), |now| (now.name, now.contents));
     let same_name = was.name == name && was.name.is_none_or(|name| name.len() <= MAX_TEXT);
-    let same_contents = match (was.contents, contents) {
-        (None, None) => true,
-        (Some(was), Some(now)) => was.is_same(now),
-        _ => false,
-    };
+    let same_contents =
+        was.contents == contents && was.contents.is_none_or(|contents| contents.len() <= MAX_CONTENTS_BYTES);
     let what = match (same_name, same_contents) {
         (true, true) => return Ok(()),
-        (false, true) => Modified::Name,
-        (true, false) => Modified::Contents,
-        (false, false) => Modified::NameAndContents,
+        (false, true) => "name",
+        (true, false) => "contents",
+        (false, false) => "name and contents",
     };
     Err(Denial::Modified { what, slot: SlotRef::from(was) })
 }
@@ -159,7 +155,7 @@ fn check(slot: &Slot<'_>, spec: &SpecName, subject: &Subject, facts: &Facts) -> 
         return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() });
     };
     let contents = facts.contents(spec)?;
-    own.compare(contents).map_err(|difference| Denial::ContentsDiffer {
+    compare(own, contents).map_err(|difference| Denial::ContentsDiffer {
         slot: SlotRef::from(slot),
         spec: spec.clone(),
         difference,

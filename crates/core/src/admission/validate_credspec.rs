@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{AllowReason, Denial, Review, operation::Operation, review::CREDENTIAL_SPEC, warning::Warnings};
 use crate::{
-    credspec::{lint, manifest::Manifest},
+    credspec::{KIND, lint, manifest::Manifest},
     diagnostic::{Diagnostic, Severity},
     quote::Quoted,
 };
@@ -17,7 +17,7 @@ const MAX_SPELLED_OUT: usize = 5;
 
 pub(super) fn decide(review: &Review, strict: bool) -> (Result<AllowReason, Denial>, Vec<String>) {
     if review.kind != CREDENTIAL_SPEC {
-        return (Err(Denial::NotACredentialSpec(Quoted::bare(&review.kind))), Vec::new());
+        return (Err(Denial::UnexpectedKind { expected: KIND, kind: Quoted::bare(&review.kind) }), Vec::new());
     }
     match review.operation {
         Operation::Delete => return (Ok(AllowReason::Deletion), Vec::new()),

@@ -20,10 +20,10 @@ use crate::{
 /// The pod template to check, or why there is none.
 fn template(review: &Review) -> Result<&Pod, AllowReason> {
     let workload = review.workload.as_ref().ok_or(AllowReason::NoGmsa)?;
-    if workload.is_controlled() {
+    if workload.is_controlled {
         return Err(AllowReason::Controlled);
     }
-    let pod = workload.template().ok_or(AllowReason::NoGmsa)?;
+    let pod = workload.template.as_ref().ok_or(AllowReason::NoGmsa)?;
     if pod.is_linux() {
         return Err(AllowReason::Linux);
     }
@@ -77,7 +77,7 @@ pub(super) fn decide(review: &Review, facts: &Facts) -> (AllowReason, Vec<String
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
     let template = review.workload.as_ref();
-    let beside = template.map(|workload| advice::advise_template(pod, workload.unsupported(), workload.replicas()));
+    let beside = template.map(|workload| advice::advise_template(pod, &workload.unsupported, workload.replicas));
     for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {
         warnings.push(advice.rule, &advice.text);
     }
@@ -123,7 +123,7 @@ fn check_specs(pod: &Pod, subject: &Subject, facts: &Facts, warnings: &mut Warni
         let expected =
             known.entry(name.clone()).or_insert_with(|| facts.contents(&name).ok().map(|found| Expected::new(found)));
         if let (Some(own), Some(expected)) = (slot.contents, expected)
-            && own.compare_to(expected).is_err()
+            && expected.compare(own).is_err()
         {
             let (place, mut names) = place(&slot);
             names.push(spec);

@@ -31,10 +31,14 @@ pub fn template_pointer(kind: &str) -> Option<&'static str> {
 /// The parts of a workload that matter.
 #[derive(Debug)]
 pub struct Workload {
-    is_controlled: bool,
-    template: Option<Pod>,
-    unsupported: Unsupported,
-    replicas: Option<u64>,
+    /// Whether another object controls this one.
+    pub(super) is_controlled: bool,
+    /// The template of the pods; none where another object controls the workload.
+    pub(super) template: Option<Pod>,
+    /// What the pods ask for that is not the same on Windows; nothing where they do not use GMSA.
+    pub(super) unsupported: Unsupported,
+    /// How many pods there will be, where the workload says so.
+    pub(super) replicas: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -104,28 +108,8 @@ impl Workload {
         Ok(Self { is_controlled, template, unsupported, replicas })
     }
 
-    /// The template of the pods; none where another object controls the workload.
-    pub(super) fn template(&self) -> Option<&Pod> {
-        self.template.as_ref()
-    }
-
-    /// What the pods ask for that is not the same on Windows; nothing where they do not use GMSA.
-    pub(super) fn unsupported(&self) -> &Unsupported {
-        &self.unsupported
-    }
-
-    /// How many pods there will be, where the workload says so.
-    pub(super) fn replicas(&self) -> Option<u64> {
-        self.replicas
-    }
-
     /// How many bytes this takes beside itself.
     pub(super) fn bytes_kept(&self) -> usize {
         self.template.as_ref().map_or(0, Pod::bytes_kept) + self.unsupported.bytes_kept()
-    }
-
-    /// Whether another object controls this one.
-    pub(super) fn is_controlled(&self) -> bool {
-        self.is_controlled
     }
 }

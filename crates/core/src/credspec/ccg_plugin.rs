@@ -6,32 +6,23 @@ use serde_json::{Map, Value, json};
 
 use super::{is_dns_label, is_dns_subdomain};
 
-/// A plugin whose input format is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KnownPlugin {
-    /// Azure Key Vault: the plugin of AKS (Microsoft: Enable GMSA for your Windows Server nodes on AKS).
-    Azure,
-    /// AWS Secrets Manager and Systems Manager (AWS: Using gMSAs for Windows containers, domainless).
-    Aws,
-    /// A Kubernetes Secret (Rancher: Windows GMSA, CCG plugin).
-    Rancher,
+word_enum! {
+    /// A plugin whose input format is known, by its name on the command line.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum KnownPlugin {
+        /// Azure Key Vault: the plugin of AKS (Microsoft: Enable GMSA for your Windows Server nodes on AKS).
+        Azure = "azure",
+        /// AWS Secrets Manager and Systems Manager (AWS: Using gMSAs for Windows containers, domainless).
+        Aws = "aws",
+        /// A Kubernetes Secret (Rancher: Windows GMSA, CCG plugin).
+        Rancher = "rancher",
+    }
 }
 
 /// The key of AWS's input. For Linux containers AWS writes it as `CredentialArn`, in an object.
 const CREDENTIAL_ARN: &str = "credentialArn";
 
 impl KnownPlugin {
-    pub const ALL: [Self; 3] = [Self::Azure, Self::Aws, Self::Rancher];
-
-    /// Its name on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Azure => "azure",
-            Self::Aws => "aws",
-            Self::Rancher => "rancher",
-        }
-    }
-
     pub fn guid(self) -> &'static str {
         match self {
             Self::Azure => "{CCC2A336-D7F3-4818-A213-272B7924213E}",
@@ -63,35 +54,20 @@ impl KnownPlugin {
     }
 }
 
-/// The values that make up a plugin's input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum InputParts {
-    Azure {
-        /// The object ID of the managed identity that may read the secret: a GUID.
-        object_id: String,
-        /// The `https` address of the secret.
-        secret_uri: String,
-    },
-    Aws {
-        /// The ARN of the secret or the parameter.
-        credential_arn: String,
-    },
-    Rancher {
-        /// The namespace of the account provider.
-        namespace: String,
-        secret: String,
-    },
+/// The input of [`KnownPlugin::Azure`]: the object ID of the managed identity that may read the secret, a GUID, and the
+/// `https` address of the secret.
+pub fn azure_input(object_id: &str, secret_uri: &str) -> String {
+    format!("ObjectId={object_id};SecretUri={secret_uri}")
 }
 
-impl InputParts {
-    /// The `PluginInput`, as the plugin takes it.
-    pub fn to_input(&self) -> String {
-        match self {
-            Self::Azure { object_id, secret_uri } => format!("ObjectId={object_id};SecretUri={secret_uri}"),
-            Self::Aws { credential_arn } => json!({CREDENTIAL_ARN: credential_arn}).to_string(),
-            Self::Rancher { namespace, secret } => format!("{namespace}:{secret}"),
-        }
-    }
+/// The input of [`KnownPlugin::Aws`]: the ARN of the secret or the parameter.
+pub fn aws_input(credential_arn: &str) -> String {
+    json!({CREDENTIAL_ARN: credential_arn}).to_string()
+}
+
+/// The input of [`KnownPlugin::Rancher`]: the namespace of the account provider, and the Secret in it.
+pub fn rancher_input(namespace: &str, secret: &str) -> String {
+    format!("{namespace}:{secret}")
 }
 
 /// Turns a `PluginInput` object, as in Amazon ECS files, into the string that Kubernetes takes.
@@ -182,18 +158,11 @@ mod tests {
             (KnownPlugin::Aws, format!(r#"{{"credentialArn": "{SECRET_ARN}"}}"#)),
             (KnownPlugin::Aws, r#"{"credentialArn": "arn:aws-cn:ssm:cn-north-1:1:parameter/gmsa"}"#.to_owned()),
             (KnownPlugin::Rancher, "accounts:user-credentials".to_owned()),
+            (KnownPlugin::Azure, azure_input(id, "https://v.example/secrets/n")),
+            (KnownPlugin::Aws, aws_input(SECRET_ARN)),
+            (KnownPlugin::Rancher, rancher_input("a", "b.c")),
         ] {
             assert_eq!(known.problem(&input), None, "{input}");
-        }
-        for (parts, known) in [
-            (
-                InputParts::Azure { object_id: id.to_owned(), secret_uri: "https://v.example/secrets/n".to_owned() },
-                KnownPlugin::Azure,
-            ),
-            (InputParts::Aws { credential_arn: SECRET_ARN.to_owned() }, KnownPlugin::Aws),
-            (InputParts::Rancher { namespace: "a".to_owned(), secret: "b.c".to_owned() }, KnownPlugin::Rancher),
-        ] {
-            assert_eq!(known.problem(&parts.to_input()), None, "{parts:?}");
         }
     }
 

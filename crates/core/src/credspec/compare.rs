@@ -2,45 +2,37 @@
 //!
 //! Objects are unordered and white space never matters. A duplicate key, at any level, makes texts unequal,
 //! because another parser may use the other value, and with it another account. An integer that fits an `int64` is compared
-//! exactly; any other number is what a `float64` holds of it, as for the API server that stored it.
+//! exactly; any other number is rounded to a `float64`, as by the API server that stored it.
 
 use std::{cell::OnceCell, cmp::Ordering, fmt};
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::{Contents, text};
+use super::{Contents, MAX_CONTENTS_BYTES, text};
 
 /// How a contents text differs from its credential spec. It never contains a part of either text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
-    /// The text is longer than [`MAX_CONTENTS_BYTES`](super::MAX_CONTENTS_BYTES).
+    /// The text is longer than [`MAX_CONTENTS_BYTES`].
+    #[error("they are longer than the 64 KiB that the API server accepts")]
     TooLong,
-    /// The text is not JSON, or is nested deeper than 128 levels.
+    /// The text is not JSON, or has 128 levels or more.
+    #[error("they are not valid JSON")]
     NotJson,
     /// An object has a duplicate key. What follows is not read, and need not be JSON.
+    #[error("a key stands twice in them")]
     DuplicateKey,
-    /// The text holds another value.
+    /// The text has another value.
+    #[error("they hold other values{}", if *as_injected { AS_INJECTED } else { "" })]
     Value {
-        /// The text is printed exactly as this webhook prints one: it may have been injected from an earlier version of
-        /// the credential spec.
+        /// The text is in the form that the webhook injects: it may come from an earlier version of the credential spec.
         as_injected: bool,
     },
 }
 
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooLong => "they are longer than the 64 KiB that the API server accepts",
-            Self::NotJson => "they are not valid JSON",
-            Self::DuplicateKey => "a key stands twice in them",
-            Self::Value { as_injected: false } => "they hold other values",
-            Self::Value { as_injected: true } => {
-                "they hold other values, in the form in which the webhook writes them: the resource may have changed meanwhile, try again"
-            }
-        })
-    }
-}
+const AS_INJECTED: &str =
+    ", in the form in which the webhook writes them: the resource may have changed meanwhile, try again";
 
 /// The contents of a credential spec, to compare many texts with: they are parsed once, and only for a text that is not the
 /// same byte for byte.
@@ -61,19 +53,24 @@ impl<'s> Expected<'s> {
     /// # Errors
     /// How they differ.
     pub fn compare(&self, pod_text: &str) -> Result<(), Difference> {
+        // A longer text is cut when the pod is parsed.
+        if pod_text.len() > MAX_CONTENTS_BYTES {
+            return Err(Difference::TooLong);
+        }
         // What the mutating webhook injected comes back unchanged.
         if pod_text == self.text {
             return Ok(());
         }
-        let theirs: Strict = serde_json::from_str(pod_text).map_err(|error| {
+        // An error of serde_json has no code, only a message.
+        let theirs: NoDuplicateKeys = serde_json::from_str(pod_text).map_err(|error| {
             if error.to_string().starts_with(DUPLICATE_KEY) { Difference::DuplicateKey } else { Difference::NotJson }
         })?;
-        // The webhook printed this text itself, from an object.
+        // The webhook printed this text itself, from an object; anything else would equal nothing.
         let ours = self.value.get_or_init(|| serde_json::from_str(self.text).unwrap_or_default());
         if ours.is_object() && equal(&theirs.0, ours) {
             return Ok(());
         }
-        Err(Difference::Value { as_injected: theirs.0.is_object() && text::value(&theirs.0) == pod_text })
+        Err(Difference::Value { as_injected: theirs.0.is_object() && text::print(&theirs.0) == pod_text })
     }
 }
 
@@ -105,7 +102,7 @@ fn equal_numbers(a: &Number, b: &Number) -> bool {
     }
 }
 
-/// The number as an exact integer, `1.0` and `1e3` included, if it is one below 1e38.
+/// The number as an exact integer, `1.0` and `1e3` included, if it is one and its size is below 1e38.
 fn integer(number: &Number) -> Option<i128> {
     if let Some(int) = number.as_i64() {
         return Some(int.into());
@@ -119,17 +116,17 @@ fn integer(number: &Number) -> Option<i128> {
 const DUPLICATE_KEY: &str = "duplicate key";
 
 /// A JSON value in which no object holds a key twice.
-struct Strict(Value);
+struct NoDuplicateKeys(Value);
 
-impl<'de> Deserialize<'de> for Strict {
+impl<'de> Deserialize<'de> for NoDuplicateKeys {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        input.deserialize_any(StrictVisitor).map(Self)
+        input.deserialize_any(ValueVisitor).map(Self)
     }
 }
 
-struct StrictVisitor;
+struct ValueVisitor;
 
-impl<'de> Visitor<'de> for StrictVisitor {
+impl<'de> Visitor<'de> for ValueVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,7 +159,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
-        while let Some(Strict(item)) = items.next_element()? {
+        while let Some(NoDuplicateKeys(item)) = items.next_element()? {
             array.push(item);
         }
         Ok(Value::Array(array))
@@ -170,7 +167,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        while let Some((key, Strict(value))) = entries.next_entry::<String, Strict>()? {
+        while let Some((key, NoDuplicateKeys(value))) = entries.next_entry::<String, NoDuplicateKeys>()? {
             if map.insert(key, value).is_some() {
                 // Without the key: a part of the text must not reach a message.
                 return Err(A::Error::custom(DUPLICATE_KEY));

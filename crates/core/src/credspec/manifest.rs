@@ -2,16 +2,13 @@
 //!
 //! Invariants: what is read is small, even if the object is not.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, IgnoredAny, MapAccess, Visitor},
-};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::MAX_CONTENTS_BYTES;
-use crate::json::Text;
+use crate::json::{Text, fold_entries};
 
 /// The longest `credspec` that is read, in bytes. Printed as contents text it is longer than the API server accepts even if
 /// every character in it is an escape of six.
@@ -30,6 +27,14 @@ pub enum Manifest {
     Object(Value),
     /// The `credspec` is longer than [`MAX_BYTES`] or holds more than [`MAX_VALUES`].
     TooLarge,
+}
+
+impl Manifest {
+    /// The object's name. Not validated; empty where it has none, or was not read.
+    pub fn name(&self) -> &str {
+        let Self::Object(object) = self else { return "" };
+        object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+    }
 }
 
 /// Reads an object; `None` where the text is not one.
@@ -80,37 +85,14 @@ struct Fields<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        input.deserialize_any(FieldsVisitor)
-    }
-}
-
-struct FieldsVisitor;
-
-impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut fields = Fields::default();
-        while let Some(key) = entries.next_key::<Text>()? {
+        fold_entries(input, Self::default(), |fields, key, value| {
             if let Some(known) = KNOWN.into_iter().find(|known| *known == &*key) {
                 // As in any map of JSON values, the last of equal keys counts.
-                fields.known.insert(known, entries.next_value()?);
-            } else {
-                entries.next_value::<IgnoredAny>()?;
-                if fields.unknown.len() < MAX_FIELDS {
-                    fields.unknown.push(key);
-                }
+                fields.known.insert(known, value);
+            } else if fields.unknown.len() < MAX_FIELDS {
+                fields.unknown.push(key);
             }
-        }
-        Ok(fields)
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-        Err(E::custom("expected an object"))
+        })
     }
 }
 

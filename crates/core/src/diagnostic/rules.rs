@@ -3,7 +3,8 @@
 //! A new rule is:
 //! - an entry in [`RULES`];
 //! - the function that finds a breach: in `credspec/lint.rs` and `credspec/lint/`, `account/lint.rs` or `admission/advice.rs`
-//!   of this crate, or in `check/`, `doctor/` or `verify/` of `kubectl gmsa`;
+//!   of this crate, in `manifests/` of `gmsa-cluster`, in `check/`, `doctor/` or `verify/` of `kubectl gmsa`, or in
+//!   `tls/inspect.rs` of the server;
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`.
 
 use std::fmt::Write as _;
@@ -275,8 +276,8 @@ pub fn of_denial(label: &str) -> &'static Rule {
 
 /// The page of all rules, as Markdown.
 pub fn page() -> String {
-    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa check`, `lint`, \
-         `account lint` and `doctor`, the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
+    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa` (`check`, `credspec lint`, `account lint`, `doctor`, `verify`, \
+         `outdated`), the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
          the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
         .to_owned();
     for (group, rules) in RULES {

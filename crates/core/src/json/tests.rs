@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::credspec::MAX_CONTENTS_BYTES;
 
 fn read<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T, String> {
     serde_json::from_str(json).map_err(|error| explain(&error, json, json))
@@ -21,6 +22,35 @@ fn a_text_is_cut_at_a_character_and_is_longer_than_a_whole_one() {
         let cut: Text = read(&json!(text).to_string()).unwrap();
         assert_eq!(cut.len(), kept);
         assert!(text.starts_with(&*cut));
+    }
+}
+
+#[test]
+fn a_string_is_what_it_says_however_it_is_written() {
+    for (json, text) in [
+        (r#""{\"a\":\"é\"}""#, r#"{"a":"é"}"#),
+        (r#" "{\u0022a\":\"\u00e9\"}""#, r#"{"a":"é"}"#),
+        (r#""\ud83d\ude00""#, "😀"),
+    ] {
+        assert_eq!(read::<Option<Text>>(json).unwrap().as_deref(), Some(text), "{json}");
+    }
+    assert_eq!(read::<Option<Text>>("null"), Ok(None));
+}
+
+#[test]
+fn what_is_no_string_that_can_be_read_is_refused() {
+    for json in ["1", "{}", r#"["x"]"#, "true", r#""\ud800""#, r#""\ud800\u0041""#, r#""\x""#, "\"a\nb\""] {
+        assert!(read::<Option<Text>>(json).is_err(), "{json}");
+    }
+}
+
+#[test]
+fn each_kind_of_text_has_its_own_bound() {
+    let whole = "é".repeat(MAX_CONTENTS_BYTES / 2);
+    for (text, kept) in [(whole.clone(), MAX_CONTENTS_BYTES), (whole.repeat(3), MAX_CONTENTS_BYTES + 2)] {
+        let read: Text<MAX_CONTENTS_BYTES> = read(&json!(text).to_string()).unwrap();
+        assert_eq!(read.len(), kept);
+        assert!(text.starts_with(&*read));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Sends one pod through both webhooks, the mutating one first, as the API server does.
 
+use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::facts::FactFinder;
@@ -12,18 +13,8 @@ pub(super) struct Admission {
     pub denial: Option<Denial>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum AdmissionError {
-    #[error("the API server would refuse the pod")]
-    NotAPod(#[source] gmsa_core::admission::review::ParseError),
-    #[error("the patch does not fit the pod")]
-    Patch(#[source] json_patch::PatchError),
-    #[error("the patch is not a JSON Patch")]
-    NotAPatch(#[source] serde_json::Error),
-}
-
 /// The review of a pod that is created.
-pub(super) fn review(namespace: &str, pod: &Value) -> Vec<u8> {
+pub(super) fn review(namespace: &str, pod: &Value, webhook: Webhook) -> anyhow::Result<Review> {
     let review = json!({
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -35,14 +26,13 @@ pub(super) fn review(namespace: &str, pod: &Value) -> Vec<u8> {
             "object": pod,
         },
     });
-    review.to_string().into_bytes()
+    Review::parse(review.to_string().as_bytes(), webhook).context("the API server would refuse the pod")
 }
 
-pub(super) async fn admit(namespace: &str, pod: Value, finder: &mut FactFinder) -> Result<Admission, AdmissionError> {
+pub(super) async fn admit(namespace: &str, pod: Value, finder: &mut FactFinder) -> anyhow::Result<Admission> {
     let mut stored = pod;
     for webhook in [Webhook::Mutate { random_hostname: false }, Webhook::Validate] {
-        let body = review(namespace, &stored);
-        let review = Review::parse(&body, webhook).map_err(AdmissionError::NotAPod)?;
+        let review = review(namespace, &stored, webhook)?;
         let facts = finder.facts(&Plan::new(webhook, &review).needs()).await;
         match Plan::new(webhook, &review).decide(&facts).verdict {
             Verdict::Denied(denial) | Verdict::WouldDeny { denial, .. } => {
@@ -51,8 +41,8 @@ pub(super) async fn admit(namespace: &str, pod: Value, finder: &mut FactFinder) 
             Verdict::Allowed(None) => {}
             Verdict::Allowed(Some(patch)) => {
                 let patch: json_patch::Patch =
-                    serde_json::from_slice(patch.as_bytes()).map_err(AdmissionError::NotAPatch)?;
-                json_patch::patch(&mut stored, &patch).map_err(AdmissionError::Patch)?;
+                    serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
+                json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
             }
         }
     }

@@ -6,11 +6,11 @@ use tokio::time::Instant;
 
 use crate::connect::CALL;
 use gmsa_cluster::{
-    authorizer::Authorizer,
-    resolver::{Freshness, Resolver},
+    authorizer::{Authorization, Authorizer},
+    resolver::{Freshness, Resolved, Resolver},
 };
 use gmsa_core::{
-    admission::{Facts, Needs, Source, SpecFact, Subject, UseFact},
+    admission::{Facts, Needs, Subject},
     credspec::SpecName,
 };
 
@@ -18,8 +18,8 @@ use gmsa_core::{
 pub(super) struct FactFinder {
     resolver: Arc<dyn Resolver>,
     authorizer: Arc<dyn Authorizer>,
-    specs: HashMap<SpecName, (SpecFact, Source)>,
-    uses: HashMap<(Subject, SpecName), (UseFact, Source)>,
+    specs: HashMap<SpecName, Resolved>,
+    uses: HashMap<(Subject, SpecName), Authorization>,
 }
 
 impl FactFinder {
@@ -31,35 +31,33 @@ impl FactFinder {
     pub(super) async fn facts(&mut self, needs: &Needs) -> Facts {
         let mut facts = Facts::default();
         for name in &needs.specs {
-            let (fact, source) = self.spec(name).await;
+            let Resolved { fact, source } = self.spec(name).await;
             facts.specs.push((name.clone(), fact, source));
         }
         for name in needs.subject.iter().flat_map(|_| &needs.uses) {
             if let Some(subject) = &needs.subject {
-                let (fact, source) = self.may_use(subject, name).await;
+                let Authorization { fact, source } = self.may_use(subject, name).await;
                 facts.uses.push((name.clone(), fact, source));
             }
         }
         facts
     }
 
-    async fn spec(&mut self, name: &SpecName) -> (SpecFact, Source) {
+    async fn spec(&mut self, name: &SpecName) -> Resolved {
         if let Some(known) = self.specs.get(name) {
             return known.clone();
         }
-        let resolved = self.resolver.resolve(name, Freshness::Any, Instant::now() + CALL).await;
-        let found = (resolved.fact, resolved.source);
+        let found = self.resolver.resolve(name, Freshness::Any, Instant::now() + CALL).await;
         self.specs.insert(name.clone(), found.clone());
         found
     }
 
-    async fn may_use(&mut self, subject: &Subject, name: &SpecName) -> (UseFact, Source) {
+    async fn may_use(&mut self, subject: &Subject, name: &SpecName) -> Authorization {
         let key = (subject.clone(), name.clone());
         if let Some(known) = self.uses.get(&key) {
             return known.clone();
         }
-        let answer = self.authorizer.may_use(subject, name, Instant::now() + CALL).await;
-        let found = (answer.fact, answer.source);
+        let found = self.authorizer.may_use(subject, name, Instant::now() + CALL).await;
         self.uses.insert(key, found.clone());
         found
     }

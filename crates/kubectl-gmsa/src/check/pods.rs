@@ -5,21 +5,21 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{
-    admit::{self, AdmissionError, admit},
+    admit::{admit, review},
     facts::FactFinder,
     fix,
-    surroundings::{Existence, Surroundings},
+    surroundings::Surroundings,
 };
 use crate::output::{Place, Report};
 use gmsa_cluster::manifests::Document;
 use gmsa_core::admission::{
-    Denial, Review, Webhook,
+    Denial, Webhook,
     advice::{Advice, advise, advise_template},
     pod::{Pod, Slot, SlotRef, fields},
     workload::template_pointer,
 };
 use gmsa_core::diagnostic::{
-    Diagnostic, Location, Position, Severity,
+    Diagnostic, Location, Position,
     rules::{self, Rule},
 };
 
@@ -36,12 +36,12 @@ pub(super) struct CheckedPod<'d> {
 impl<'d> CheckedPod<'d> {
     /// The pod of a document; `None` where it has none, and where another object controls the workload.
     pub(super) fn of(document: &'d Document, namespace: &str) -> Option<Self> {
-        let kind = document.kind();
+        let kind = document.kind.as_str();
         let group = document.group();
         let is_pod = kind == "Pod" && group.is_empty();
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let at = if is_pod { "" } else { template_pointer(&qualified)? };
-        let value = document.value();
+        let value = &document.value;
         let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
         let owners = value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         if !is_pod && owners.into_iter().flatten().any(|owner| owner.get("controller") == Some(&Value::Bool(true))) {
@@ -59,7 +59,7 @@ impl<'d> CheckedPod<'d> {
     }
 
     fn replicas(&self) -> Option<u64> {
-        self.document.value().pointer("/spec/replicas").and_then(Value::as_u64)
+        self.document.value.pointer("/spec/replicas").and_then(Value::as_u64)
     }
 
     fn line(&self, pointer: &str) -> u64 {
@@ -67,7 +67,7 @@ impl<'d> CheckedPod<'d> {
     }
 
     fn finding(&self, rule: &'static Rule, pointer: &str, message: impl Into<String>) -> Diagnostic {
-        let Location { file, position } = self.document.location().clone();
+        let Location { file, position } = self.document.location.clone();
         let position = position.map(|position| Position { line: self.line(pointer), ..position });
         Diagnostic {
             object: self.object.clone(),
@@ -115,8 +115,7 @@ pub(super) async fn check(
     match try_check(checked, finder, surroundings, report).await {
         Ok(stored) => stored,
         Err(error) => {
-            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-            report.add(checked.finding(&rules::NOT_A_POD, "", format!("{error}{cause}")));
+            report.findings.push(checked.finding(&rules::NOT_A_POD, "", format!("{error:#}")));
             None
         }
     }
@@ -127,9 +126,8 @@ async fn try_check(
     finder: &mut FactFinder,
     surroundings: &mut Surroundings,
     report: &mut Report,
-) -> Result<Option<Value>, AdmissionError> {
-    let body = admit::review(&checked.namespace, &checked.pod);
-    let review = Review::parse(&body, Webhook::Validate).map_err(AdmissionError::NotAPod)?;
+) -> anyhow::Result<Option<Value>> {
+    let review = review(&checked.namespace, &checked.pod, Webhook::Validate)?;
     let Some(pod) = &review.object else { return Ok(None) };
     let slots: Vec<Slot<'_>> = pod.slots().filter(|slot| slot.name.is_some() || slot.contents.is_some()).collect();
     if slots.is_empty() && !pod.has_too_many_slots() {
@@ -148,19 +146,19 @@ async fn try_check(
     }
     // A problem of the pod as a whole, such as too many names.
     if let Some(denial) = whole.denial.as_ref().filter(|denial| !refusals.contains(denial)) {
-        report.add(checked.finding(rules::of_denial(denial.reason()), "/spec", denial.to_string()));
+        report.findings.push(checked.finding(rules::of_denial(denial.reason()), "/spec", denial.to_string()));
     }
     // Of fields that cannot be read, the API server refuses the pod.
     let unsupported = fields::read(&checked.pod.to_string()).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.replicas())) {
-        report.add(advised(checked, advice));
+        report.findings.push(advised(checked, advice));
     }
     refers(checked, pod, surroundings, report).await;
     if !pod.is_linux() && !pod.pins_build() {
         let text =
             "no node.kubernetes.io/windows-build selector: where nodes differ in build, the container may not start";
         let note = checked.finding(&rules::WINDOWS_BUILD, "/spec", text);
-        report.add(Diagnostic { fix: Some(fix::BUILD.to_owned()), ..note });
+        report.findings.push(Diagnostic { fix: Some(fix::BUILD.to_owned()), ..note });
     }
     Ok(checked.at.is_empty().then_some(whole.stored))
 }
@@ -169,7 +167,7 @@ async fn try_check(
 fn only(pod: &Pod, slot: &Slot<'_>) -> Value {
     let mut options = Map::new();
     options.extend(slot.name.map(|name| ("gmsaCredentialSpecName".to_owned(), Value::from(name))));
-    options.extend(slot.contents.map(|contents| ("gmsaCredentialSpec".to_owned(), Value::from(contents.text()))));
+    options.extend(slot.contents.map(|contents| ("gmsaCredentialSpec".to_owned(), Value::from(contents))));
     let context = json!({"windowsOptions": options});
     let mut spec = json!({"serviceAccountName": pod.service_account()});
     let os = pod.is_linux().then(|| ("os", json!({"name": "linux"})));
@@ -198,8 +196,8 @@ fn explain(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<
         None if slot.contents.is_some() => "carries its contents already".to_owned(),
         None => "gets its contents".to_owned(),
     };
-    report.place(Place {
-        file: Arc::clone(checked.document.file()),
+    report.places.push(Place {
+        file: Arc::clone(&checked.document.location.file),
         line: checked.line(&pointer),
         object: checked.object.clone(),
         slot: if checked.at.is_empty() || slot.kind.field().is_some() {
@@ -214,7 +212,7 @@ fn explain(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<
     if let Some(denial) = denial {
         let fix = fix::fix(denial, slot, &checked.namespace, pod.service_account());
         let finding = checked.finding(rules::of_denial(denial.reason()), &pointer, denial.to_string());
-        report.add(Diagnostic { fix, ..finding });
+        report.findings.push(Diagnostic { fix, ..finding });
     }
 }
 
@@ -232,24 +230,17 @@ fn advised(checked: &CheckedPod<'_>, advice: Advice) -> Diagnostic {
 /// What is wrong with the objects that the pod refers to.
 async fn refers(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surroundings, report: &mut Report) {
     let (namespace, account) = (&checked.namespace, pod.service_account());
-    let existence = surroundings.service_account(namespace, account).await;
-    let (place, severity) = match existence {
-        Existence::Fine => ("", Severity::Note),
-        // Another file may create it.
-        Existence::NotInFiles => ("among the manifests", Severity::Warning),
-        Existence::NotInCluster => ("in the cluster", Severity::Error),
-    };
-    if existence != Existence::Fine {
+    if let Some((place, severity)) = surroundings.lacks_service_account(namespace, account).await {
         let text = format!("there is no service account {account:?} in namespace {namespace:?} {place}");
         let finding = checked.finding(&rules::SERVICE_ACCOUNT_MISSING, "/spec/serviceAccountName", text);
         let fix = format!("kubectl create serviceaccount {account} --namespace {namespace}");
-        report.add(finding.with_severity(severity).with_fix(fix));
+        report.findings.push(finding.with_severity(severity).with_fix(fix));
     }
     let class = checked.pod.pointer("/spec/runtimeClassName").and_then(Value::as_str).unwrap_or_default();
     let handler = if class.is_empty() { None } else { surroundings.handler(class).await };
     // `runhcs-wcow-hypervisor` is the handler of containerd (containerd: cri, Windows).
     if let Some(handler) = handler.filter(|handler| handler.contains("hypervisor")) {
         let text = format!("runtime class {class:?} isolates containers by Hyper-V (handler {handler:?})");
-        report.add(checked.finding(&rules::HYPER_V, "/spec/runtimeClassName", text));
+        report.findings.push(checked.finding(&rules::HYPER_V, "/spec/runtimeClassName", text));
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::connect::Cluster;
 use gmsa_cluster::manifests::Document;
-use gmsa_core::credspec::is_dns_subdomain;
+use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Severity};
 
 /// Where service accounts and runtime classes are looked up.
 pub(super) enum Surroundings {
@@ -25,23 +25,14 @@ pub(super) struct FileObjects {
     handlers: HashMap<String, String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Existence {
-    /// It exists, or nothing says otherwise.
-    Fine,
-    /// The manifests hold others of its kind in its namespace.
-    NotInFiles,
-    NotInCluster,
-}
-
 impl Surroundings {
     /// From manifests; objects without a namespace are in `namespace`.
     pub(super) fn of_files(documents: &[Document], namespace: &str) -> Self {
         let mut files = FileObjects::default();
         for document in documents {
-            let text = |pointer: &str| document.value().pointer(pointer).and_then(Value::as_str);
+            let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
             let Some(name) = text("/metadata/name") else { continue };
-            match (document.group(), document.kind()) {
+            match (document.group(), document.kind.as_str()) {
                 ("", "ServiceAccount") => {
                     let namespace = text("/metadata/namespace").unwrap_or(namespace);
                     files.accounts.entry(namespace.to_owned()).or_default().push(name.to_owned());
@@ -59,22 +50,25 @@ impl Surroundings {
         Self::Cluster(cluster, HashMap::new())
     }
 
-    /// Whether a service account exists. Every namespace gets `default` by itself.
-    pub(super) async fn service_account(&mut self, namespace: &str, name: &str) -> Existence {
+    /// Where a service account is missing, and how severe that is; `None` where it exists, or nothing says otherwise. Every
+    /// namespace gets `default` by itself.
+    pub(super) async fn lacks_service_account(
+        &mut self,
+        namespace: &str,
+        name: &str,
+    ) -> Option<(&'static str, Severity)> {
         if name == "default" || !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
-            return Existence::Fine;
+            return None;
         }
         match self {
-            Self::Files(files) => match files.accounts.get(namespace) {
-                Some(known) if !known.iter().any(|known| known == name) => Existence::NotInFiles,
-                _ => Existence::Fine,
-            },
+            // Only where the manifests hold others of its namespace; even then another file may create it.
+            Self::Files(files) => {
+                let known = files.accounts.get(namespace)?;
+                (!known.iter().any(|known| known == name)).then_some(("among the manifests", Severity::Warning))
+            }
             Self::Cluster(cluster, known) => {
                 let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}");
-                match find(cluster, known, path).await {
-                    Some(None) => Existence::NotInCluster,
-                    _ => Existence::Fine,
-                }
+                find(cluster, known, path).await?.is_none().then_some(("in the cluster", Severity::Error))
             }
         }
     }

@@ -1,18 +1,15 @@
 //! One pod, from admission to node.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use tokio::time::Instant;
 
 use super::{
     found,
-    usage::{ClusterPod, ContentsState, FIX_UNMATCHED},
+    usage::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name},
 };
 use crate::connect::{CALL, Cluster};
-use gmsa_cluster::{
-    authorizer::{Authorizer as _, access_review::AccessReviews},
-    resolver::live::collection,
-};
+use gmsa_cluster::{authorizer::Authorizer as _, resolver::live::collection};
 use gmsa_core::{
     admission::{Subject, UseFact, advice::advise, pod::Pod},
     credspec::{Contents, CredentialSpec, SpecName},
@@ -38,16 +35,16 @@ pub(super) async fn explain(cluster: &Cluster, pod: &str) -> anyhow::Result<Vec<
             let missing = Diagnostic::new(&rules::SPEC_MISSING, format!("{name} does not exist"));
             checks.push(Check::found(SPEC, missing.with_fix(format!("kubectl gmsa credspec new {name}"))));
         }
-        specs.extend(spec.map(|spec| (name, spec)));
+        specs.extend(spec);
         checks.push(permission(cluster, &namespace, &pod.admission, name).await);
     }
-    let contents = specs.iter().filter_map(|(name, spec)| Some((name.to_string(), spec.contents()?))).collect();
-    checks.insert(0, admitted(&pod.admission, &contents));
+    let next = pod.phase() == "Running" && !specs.is_empty();
+    checks.insert(0, admitted(&pod.admission, &contents_by_name(specs)));
     for advice in advise(&pod.admission) {
         checks.push(found(NODE, advice.rule, advice.text));
     }
     checks.push(placed(&pod));
-    if pod.phase() == "Running" && !specs.is_empty() {
+    if next {
         checks.push(Check::pass(NEXT, format!("run: kubectl gmsa verify {namespace}/{name}")));
     }
     Ok(checks)
@@ -76,8 +73,7 @@ fn admitted(pod: &Pod, contents: &HashMap<String, Contents>) -> Check {
 async fn permission(cluster: &Cluster, namespace: &str, pod: &Pod, name: &SpecName) -> Check {
     let account = pod.service_account();
     let subject = Subject { namespace: namespace.into(), service_account: account.into() };
-    let reviews = AccessReviews::new(Arc::clone(&cluster.api));
-    let diagnostic = match reviews.may_use(&subject, name, Instant::now() + CALL).await.fact {
+    let diagnostic = match cluster.api.may_use(&subject, name, Instant::now() + CALL).await.fact {
         UseFact::Allowed => return Check::pass(PERMISSION, format!("{namespace}:{account} may use {name}")),
         UseFact::Denied { .. } => {
             let fix = format!("kubectl gmsa grant --credspec {name} --serviceaccount {namespace}:{account} --apply");

@@ -12,7 +12,7 @@ use crate::connect::{Cluster, is_missing};
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::pod::{Pod, Slot},
-    credspec::{Contents, CredentialSpec, is_dns_subdomain, lint},
+    credspec::{Contents, CredentialSpec, compare::compare, is_dns_subdomain, lint},
     diagnostic::{Check, Diagnostic, rules},
 };
 
@@ -90,12 +90,12 @@ impl ClusterPod {
 pub(crate) enum ContentsState {
     NoGmsa,
     UpToDate,
+    /// A name without contents.
+    WithoutContents,
     /// Other contents than the credential spec has now.
     Outdated,
     /// Contents that cannot be compared: they have no name, or their credential spec does not exist or has no contents.
     Unmatched,
-    /// A name without contents.
-    WithoutContents,
 }
 
 /// What to do where contents are [`ContentsState::Unmatched`].
@@ -108,7 +108,7 @@ impl ContentsState {
             let Some(carried) = slot.contents else { return Self::WithoutContents };
             match slot.name.and_then(|name| contents.get(name)) {
                 None => Self::Unmatched,
-                Some(current) if carried.compare(current).is_err() => Self::Outdated,
+                Some(current) if compare(carried, current).is_err() => Self::Outdated,
                 Some(_) => Self::UpToDate,
             }
         };

@@ -1,6 +1,6 @@
 //! The report for code scanning: SARIF 2.1.0 (OASIS), the parts that every reader of it takes.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use gmsa_core::diagnostic::{Diagnostic, Rule};
 use serde_json::{Value, json};
@@ -77,12 +77,11 @@ fn uri(path: &str) -> String {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => uri.push(char::from(byte)),
             b'\\' => uri.push('/'),
-            _ => uri.push_str(&format_byte(byte)),
+            _ => {
+                // Writing into a String cannot fail.
+                let _ = write!(uri, "%{byte:02X}");
+            }
         }
     }
     uri
-}
-
-fn format_byte(byte: u8) -> String {
-    format!("%{byte:02X}")
 }

@@ -13,7 +13,7 @@ pub(super) struct CommandOutput {
 impl CommandOutput {
     /// The first status code that is not a success: of `nltest` a Win32 code, of `klist` an NTSTATUS, otherwise the exit code.
     pub(super) fn failure(&self) -> Option<u32> {
-        let codes: Vec<u32> = self.codes().collect();
+        let codes = self.codes();
         let of_exit = || u32::try_from(self.exit & 0xffff_ffff).ok().filter(|code| *code != 0);
         match codes.iter().find(|code| **code != 0) {
             Some(code) => Some(*code),
@@ -24,19 +24,15 @@ impl CommandOutput {
 
     /// Whether a status code says that it succeeded.
     pub(super) fn succeeded(&self) -> bool {
-        self.failure().is_none() && self.codes().any(|code| code == 0)
+        self.failure().is_none() && self.codes().contains(&0)
     }
 
     /// All status codes, in their order.
-    fn codes(&self) -> impl Iterator<Item = u32> {
+    fn codes(&self) -> Vec<u32> {
         let words: Vec<&str> = self.printed.split_whitespace().collect();
-        let pairs = words.windows(2).filter_map(|pair| match pair {
-            [decimal, hex] => same(decimal, hex).map(|code| (*decimal, code)),
-            _ => None,
-        });
-        let of_nltest: Vec<u32> = pairs.map(|(_, code)| code).collect();
-        let of_klist: Vec<u32> = words.iter().filter_map(|word| both(word)).collect();
-        of_nltest.into_iter().chain(of_klist)
+        let of_nltest = words.iter().zip(words.iter().skip(1)).filter_map(|(decimal, hex)| same(decimal, hex));
+        let of_klist = words.iter().filter_map(|word| both(word));
+        of_nltest.chain(of_klist).collect()
     }
 
     pub(super) fn sid(&self) -> Option<&str> {

@@ -27,28 +27,6 @@ pub(super) enum Step {
     ServiceTicket,
 }
 
-/// The user of a process in the container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProcessUser {
-    /// SYSTEM or NETWORK SERVICE, which act as the account on the network.
-    ActsAsAccount,
-    /// `ContainerAdministrator`, which may look into the logon session of SYSTEM.
-    Administrator,
-    /// Any other one.
-    Other,
-}
-
-impl ProcessUser {
-    /// The SIDs are those of Microsoft's page on securing Windows containers, and the well-known ones ([MS-DTYP] 2.4.2.4).
-    pub(super) fn of(answer: &CommandOutput) -> Self {
-        match answer.sid() {
-            Some("S-1-5-18" | "S-1-5-20") => Self::ActsAsAccount,
-            Some("S-1-5-93-2-1") => Self::Administrator,
-            _ => Self::Other,
-        }
-    }
-}
-
 impl Step {
     pub(super) const ALL: [Self; 8] = [
         Self::User,
@@ -75,15 +53,17 @@ impl Step {
         }
     }
 
-    /// The command; `None` where this user's answer would say nothing of the account.
-    pub(super) fn command(self, identity: &Identity, user: ProcessUser, service: Option<&str>) -> Option<Vec<String>> {
+    /// The command; `None` where the answer would say nothing of the account, since the user with this SID does not act as it.
+    /// The SIDs are those of Microsoft's page on securing Windows containers, and the well-known ones ([MS-DTYP] 2.4.2.4).
+    pub(super) fn command(self, identity: &Identity, user: Option<&str>, service: Option<&str>) -> Option<Vec<String>> {
         let Identity { domain, account } = identity;
         let record = format!("_ldap._tcp.dc._msdcs.{domain}.");
         let ticket = |of: &str| match user {
-            ProcessUser::ActsAsAccount => Some(vec!["klist".to_owned(), "get".to_owned(), of.to_owned()]),
-            // The logon session of SYSTEM.
-            ProcessUser::Administrator => Some(["klist", "-li", "0x3e7", "get", of].map(str::to_owned).to_vec()),
-            ProcessUser::Other => None,
+            // SYSTEM and NETWORK SERVICE act as the account on the network.
+            Some("S-1-5-18" | "S-1-5-20") => Some(["klist", "get", of].map(str::to_owned).to_vec()),
+            // ContainerAdministrator may look into the logon session of SYSTEM.
+            Some("S-1-5-93-2-1") => Some(["klist", "-li", "0x3e7", "get", of].map(str::to_owned).to_vec()),
+            _ => None,
         };
         let words: Vec<&str> = match self {
             Self::User => vec!["whoami", "/user"],

@@ -86,6 +86,48 @@ async fn a_grant_is_applied_by_server_side_apply() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grant_overwrites_nothing_that_grants_something_else() {
+    let api = with_rbac("who-can").await;
+    api.fault(Verb::Patch, "/apis/rbac.authorization.k8s.io/v1/", usize::MAX, Fault::Object(json!({})));
+    let grant = ["grant", "--credspec", "own", "--serviceaccount", "shop:web", "--apply"];
+    let rule = json!({"apiGroups": ["windows.k8s.io"], "resources": ["gmsacredentialspecs"], "resourceNames": ["own"], "verbs": ["use"]});
+    let apply_role = |rules: Value| {
+        api.apply(json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "gmsa-use-own"},
+            "rules": rules,
+        }));
+    };
+    let apply_binding = |kind: &str, subjects: &[&str]| {
+        let subject = |name: &&str| json!({"kind": "ServiceAccount", "name": name, "namespace": "shop"});
+        api.apply(json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "gmsa-use-own-web", "namespace": "shop"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "gmsa-use-own"},
+            "subjects": subjects.iter().map(subject).collect::<Vec<_>>(),
+        }));
+    };
+    let refused = |object: &str| format!("error: {object} grants something else: edit or delete it with kubectl\n");
+
+    apply_role(json!([rule, {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]));
+    let output = run(&api, &grant).await;
+    assert_eq!((text(&output.stderr), output.status.code()), (&*refused("clusterrole/gmsa-use-own"), Some(2)));
+    apply_role(json!([rule]));
+    for (kind, subjects) in [("ClusterRole", &["web", "api"][..]), ("Role", &["web"])] {
+        apply_binding(kind, subjects);
+        let output = run(&api, &grant).await;
+        let expected = refused("rolebinding/gmsa-use-own-web in shop");
+        assert_eq!((text(&output.stderr), output.status.code()), (&*expected, Some(2)));
+    }
+    assert_eq!(api.count(Verb::Patch, ""), 0);
+    for subjects in [&["web"][..], &[]] {
+        apply_binding("ClusterRole", subjects);
+        let output = run(&api, &grant).await;
+        assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+    }
+    assert_eq!(api.count(Verb::Patch, ""), 4);
+}
+
 /// A server with the roles and bindings of a golden case.
 async fn with_rbac(case: &str) -> SimulatedApi {
     let api = SimulatedApi::start().await;

@@ -43,6 +43,10 @@ pub async fn behind() -> SimulatedApi {
     ] {
         api.apply(old_pod(name, owner));
     }
+    // One of its containers was not reviewed: it is behind all the same.
+    let mut half = old_pod("web-1-b", Some(("apps/v1", "ReplicaSet", "web-1")));
+    half["spec"]["containers"][0]["securityContext"] = json!({"windowsOptions": {"gmsaCredentialSpecName": "webapp1"}});
+    api.apply(half);
     let mut ended = old_pod("ended", None);
     ended["status"]["phase"] = json!("Succeeded");
     api.apply(ended);
@@ -59,32 +63,32 @@ pub async fn behind() -> SimulatedApi {
 const REPORT: &str = "\
 warning[contents-outdated] DaemonSet shop/agent
   1 of its pods carry other contents than their credential spec has now: agent-x
-  so: they keep their contents until they are replaced
+  so: a pod keeps its contents until it is replaced
   fix: kubectl gmsa outdated --restart, or: kubectl rollout restart daemonset/agent --namespace shop
 
 warning[contents-outdated] Deployment shop/web
   2 of its pods carry other contents than their credential spec has now: web-1-a, web-1-b
-  so: they keep their contents until they are replaced
+  so: a pod keeps its contents until it is replaced
   fix: kubectl gmsa outdated --restart, or: kubectl rollout restart deployment/web --namespace shop
 
 warning[contents-outdated] Fleet shop/odd
   1 of its pods carry other contents than their credential spec has now: odd
-  so: they keep their contents until they are replaced
+  so: a pod keeps its contents until it is replaced
   fix: kubectl delete pod --namespace shop odd, if Fleet odd creates new ones
 
 warning[contents-outdated] Job shop/sum
   1 of its pods carry other contents than their credential spec has now: sum
-  so: they keep their contents until they are replaced
+  so: a pod keeps its contents until it is replaced
   fix: wait until it ends, or delete and create it again: kubectl delete job --namespace shop sum
 
 warning[contents-outdated] Pod shop/bare
   carries other contents than its credential spec has now
-  so: they keep their contents until they are replaced
+  so: a pod keeps its contents until it is replaced
   fix: kubectl delete pod --namespace shop bare, then create it again from its manifest: no controller does
 
 warning[contents-outdated] ReplicaSet shop/lone
   1 of its pods carry other contents than their credential spec has now: lone-a
-  so: they keep their contents until they are replaced
+  so: a pod keeps its contents until it is replaced
   fix: kubectl delete pod --namespace shop lone-a: it creates new ones
 
 warning[contents-outdated] Pod shop/unmatched
@@ -137,7 +141,7 @@ async fn only_what_replaces_its_pods_is_restarted() {
     api.forget_requests();
     api.apply(workload("Deployment", "web", &json!({"paused": true})));
     let output = run(&api, &["outdated", "--restart", "--yes"]).await;
-    let paused = "deployment/web in shop is paused, so it is not restarted: kubectl rollout resume deployment/web\n";
+    let paused = "deployment/web in shop is paused, so it is not restarted: kubectl rollout resume deployment/web --namespace shop\n";
     assert_eq!(said(&output), format!("daemonset/agent restarted in shop\n{on_delete}{paused}"));
     assert_eq!(output.status.code(), Some(1));
     let patches = api.requests(Verb::Patch, "");

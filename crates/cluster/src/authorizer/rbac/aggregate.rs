@@ -71,7 +71,7 @@ fn sources(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<&str, BTreeSet<&st
                 found.insert(other);
             }
         }
-        if found.is_empty() && !circular {
+        if found.is_empty() && !circular && has_rules(name) {
             found.insert(name);
         }
         sources.extend(members.into_iter().map(|member| (member, found.clone())));

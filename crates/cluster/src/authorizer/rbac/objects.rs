@@ -45,12 +45,12 @@ struct Objects {
 impl Objects {
     fn add(&mut self, document: &Document) -> Result<(), Diagnostic> {
         let root = document.root();
-        let namespaced = match document.kind() {
+        let namespaced = match document.kind.as_str() {
             "Role" | "RoleBinding" => true,
             "ClusterRole" | "ClusterRoleBinding" => false,
             _ => return Ok(()),
         };
-        if document.api_version() != API_VERSION {
+        if document.api_version != API_VERSION {
             return Err(root.get("apiVersion").problem(&format!("expected {API_VERSION}")));
         }
         let metadata = root.get("metadata");
@@ -61,7 +61,7 @@ impl Objects {
             given => Some(given.to_owned()),
         };
         self.expect_new(document, namespace.as_deref(), &name)?;
-        match (document.kind(), namespace) {
+        match (document.kind.as_str(), namespace) {
             ("Role", Some(namespace)) => {
                 root.expect_only(&["apiVersion", "kind", "metadata", "rules"])?;
                 self.roles.insert((namespace, name), rules(&root.get("rules"), true)?);
@@ -81,14 +81,14 @@ impl Objects {
     }
 
     fn expect_new(&mut self, document: &Document, namespace: Option<&str>, name: &str) -> Result<(), Diagnostic> {
-        let key = (document.kind().to_owned(), namespace.map(str::to_owned), name.to_owned());
+        let key = (document.kind.clone(), namespace.map(str::to_owned), name.to_owned());
         if let Some(first) = self.seen.get(&key) {
             let place = namespace.map(|namespace| format!(" in namespace {namespace:?}")).unwrap_or_default();
             let name_field = document.root().get("metadata").get("name");
-            let kind = document.kind();
+            let kind = &document.kind;
             return Err(name_field.problem(&format!("{kind} {name:?}{place} is defined twice, first in {first}")));
         }
-        self.seen.insert(key, document.location().clone());
+        self.seen.insert(key, document.location.clone());
         Ok(())
     }
 

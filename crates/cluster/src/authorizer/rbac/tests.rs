@@ -22,6 +22,22 @@ fn subject(namespace: &str, service_account: &str) -> Subject {
     Subject { namespace: Arc::from(namespace), service_account: Arc::from(service_account) }
 }
 
+/// The reason that the API server gives for an approval.
+fn reason(Grant { binding, holder }: Grant<'_>) -> String {
+    let Binding { namespace, name, role_kind, role, .. } = binding;
+    let binding = match namespace {
+        Some(namespace) => format!("RoleBinding {:?}", format!("{name}/{namespace}")),
+        None => format!("ClusterRoleBinding {name:?}"),
+    };
+    let holder = match holder {
+        Holder::User(name) => format!("User {name:?}"),
+        Holder::Group(name) => format!("Group {name:?}"),
+        // The name comes first.
+        Holder::ServiceAccount { namespace, name } => format!("ServiceAccount {:?}", format!("{name}/{namespace}")),
+    };
+    format!("RBAC: allowed by {binding} of {} {role:?} to {holder}", role_kind.as_str())
+}
+
 fn role(kind: &str, name: &str, more: &str) -> String {
     format!("---\n{{apiVersion: rbac.authorization.k8s.io/v1, kind: {kind}, metadata: {name}, {more}}}\n")
 }
@@ -107,7 +123,7 @@ fn all_grants_of_a_credential_spec_are_listed() {
         )
         + &binding("ClusterRoleBinding", "{name: all}", "kind: ClusterRole, name: r", "{kind: Group, name: admins}");
     let rbac = rbac(&text).unwrap();
-    let reasons = |namespace| rbac.grants(&spec, namespace).map(|grant| grant.to_string()).collect::<Vec<_>>();
+    let reasons = |namespace| rbac.grants(&spec, namespace).map(reason).collect::<Vec<_>>();
     let cluster = "RBAC: allowed by ClusterRoleBinding \"all\" of ClusterRole \"r\" to Group \"admins\"";
     assert_eq!(reasons("other"), [cluster]);
     assert_eq!(

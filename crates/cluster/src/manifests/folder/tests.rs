@@ -19,7 +19,12 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 /// The files of the documents, below the folder.
 fn files(folder: &Path) -> Vec<String> {
-    load(folder, &Bounds::SERVER).complete().unwrap().iter().map(|document| below(folder, document.file())).collect()
+    load(folder, &Bounds::SERVER)
+        .complete()
+        .unwrap()
+        .iter()
+        .map(|document| below(folder, &document.location.file))
+        .collect()
 }
 
 /// The problems, with paths below the folder.
@@ -27,7 +32,8 @@ fn problems(folder: &Path) -> Vec<String> {
     load(folder, &Bounds::SERVER)
         .complete()
         .unwrap_err()
-        .problems()
+        .problems
+        .as_slice()
         .iter()
         .map(|problem| below(folder, &problem.to_string()))
         .collect()
@@ -55,7 +61,7 @@ fn manifests_are_found_in_the_order_of_their_names() {
     let file = dir.path().join("pod.txt");
     fs::write(&file, POD).unwrap();
     assert_eq!(
-        load(&file, &Bounds::SERVER).complete().unwrap()[0].location().to_string(),
+        load(&file, &Bounds::SERVER).complete().unwrap()[0].location.to_string(),
         format!("{}, document 1, line 1", file.display())
     );
 }
@@ -106,7 +112,7 @@ fn files_of_windows_are_read_like_others() {
         .complete()
         .unwrap()
         .iter()
-        .map(|document| format!("{} {}", below(dir.path(), &document.location().to_string()), document.kind()))
+        .map(|document| format!("{} {}", below(dir.path(), &document.location.to_string()), document.kind))
         .collect();
     let of = |file: &str| {
         [format!("{file}.yaml, document 1, line 1 Pod"), format!("{file}.yaml, document 2, line 4 ConfigMap")]

@@ -8,7 +8,7 @@ use crate::json::Object;
 
 mod wire;
 
-use wire::{Container, SecurityContext, Set};
+use wire::{Container, SecurityContext};
 
 /// The most fields of one pod that are kept: more than any mistake sets; a bound for hostile objects.
 const MAX_FOUND: usize = 64;
@@ -78,16 +78,18 @@ pub fn all() -> impl Iterator<Item = &'static LinuxField> {
 pub fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
     let Object(wire::Pod { spec: Object(spec) }) = serde_json::from_str(json)?;
     let mut found = Unsupported::default();
-    let mut add = |set: Set, field| found.add("/spec", None, set, field);
-    add(spec.host_ipc.if_true(), &HOST_IPC);
-    add(spec.host_pid.if_true(), &HOST_PID);
-    add(spec.host_users.but_only_false_matters(), &HOST_USERS);
+    let mut add = |set: Option<bool>, field| found.add("/spec", None, set, field);
+    // The API server cannot tell `false` from absent where a field is filtered.
+    add(spec.host_ipc.filter(|set| *set), &HOST_IPC);
+    add(spec.host_pid.filter(|set| *set), &HOST_PID);
+    // Its default is `true`, which is to it what `false` is to the others.
+    add(spec.host_users.map(|set| !set), &HOST_USERS);
     add(spec.share_process_namespace, &SHARE_PROCESS_NAMESPACE);
-    add(spec.host_network.if_true(), &HOST_NETWORK);
-    add(Set::true_if(spec.uses_host_dns()), &DNS_POLICY);
+    add(spec.host_network.filter(|set| *set), &HOST_NETWORK);
+    add(spec.uses_host_dns().then_some(true), &DNS_POLICY);
     found.security_context("/spec", None, &spec.security_context);
     for (index, ()) in &spec.volumes {
-        found.add(&format!("/spec/volumes/{index}"), None, Set::Other, &MEMORY_VOLUME);
+        found.add(&format!("/spec/volumes/{index}"), None, Some(true), &MEMORY_VOLUME);
     }
     for (kind, index, container) in spec.containers() {
         found.container(kind, index, container);
@@ -105,15 +107,24 @@ impl Unsupported {
         self.fields.iter().map(of_field).sum::<usize>() + self.on_nano_server.iter().map(of_image).sum::<usize>()
     }
 
-    fn add(&mut self, parent: &str, container: Option<(SlotKind, &str)>, set: Set, field: &'static LinuxField) {
-        if set != Set::Absent && self.fields.len() < MAX_FOUND {
+    /// Adds a field that is set; `Some(false)` is the value `false`.
+    fn add(
+        &mut self,
+        parent: &str,
+        container: Option<(SlotKind, &str)>,
+        set: Option<bool>,
+        field: &'static LinuxField,
+    ) {
+        if let Some(set) = set
+            && self.fields.len() < MAX_FOUND
+        {
             // What follows a colon is a value, or what the names of several fields have in common.
             let path = field.path.split(':').next().unwrap_or_default().replace('.', "/");
             self.fields.push(Occurrence {
                 field,
                 pointer: format!("{parent}/{path}"),
                 container: container.map(|(kind, name)| (kind, name.to_owned())),
-                is_false: set == Set::False,
+                is_false: !set,
             });
         }
     }
@@ -130,10 +141,10 @@ impl Unsupported {
         let name = container.name.as_deref().unwrap_or_default();
         let owner = Some((kind, name));
         self.security_context(&parent, owner, &container.security_context);
-        self.add(&parent, owner, Set::true_if(container.has_huge_pages()), &HUGE_PAGES);
-        self.add(&parent, owner, Set::true_if(container.volume_devices), &VOLUME_DEVICES);
+        self.add(&parent, owner, container.has_huge_pages().then_some(true), &HUGE_PAGES);
+        self.add(&parent, owner, container.volume_devices.then_some(true), &VOLUME_DEVICES);
         for (mount, ()) in &container.volume_mounts {
-            self.add(&format!("{parent}/volumeMounts/{mount}"), owner, Set::Other, &MOUNT_PROPAGATION);
+            self.add(&format!("{parent}/volumeMounts/{mount}"), owner, Some(true), &MOUNT_PROPAGATION);
         }
         if container.on_nano_server() && self.on_nano_server.len() < MAX_FOUND {
             self.on_nano_server.push((kind, index, name.to_owned()));

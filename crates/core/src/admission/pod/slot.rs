@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-use super::PodContents;
 use crate::quote::Quoted;
 
 /// What kind of place a slot is.
@@ -38,8 +37,8 @@ pub struct Slot<'p> {
     pub owner: &'p str,
     /// `windowsOptions.gmsaCredentialSpecName`. Not validated.
     pub name: Option<&'p str>,
-    /// `windowsOptions.gmsaCredentialSpec`. Not validated.
-    pub contents: Option<PodContents<'p>>,
+    /// `windowsOptions.gmsaCredentialSpec`, cut where it is longer than the API server accepts. Not validated.
+    pub contents: Option<&'p str>,
     /// `windowsOptions.runAsUserName`. Not validated.
     pub run_as_user: Option<&'p str>,
     pub host_process: Option<bool>,

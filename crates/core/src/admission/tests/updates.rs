@@ -3,22 +3,29 @@
 use serde_json::json;
 
 use super::*;
+use crate::credspec::MAX_CONTENTS_BYTES;
 
 #[test]
 fn an_update_says_what_it_changed() {
     let with = |context: Value| json!({"metadata": {"name": "web"}, "spec": {"securityContext": context}});
     let old = with(options("a", "{}"));
-    for (new, what) in [
-        (with(options("b", "{}")), "name"),
-        (with(options("a", "[]")), "contents"),
-        (with(options("b", "[]")), "name and contents"),
-        (with(json!({})), "name and contents"),
+    let of_bytes = |count: usize| with(options("a", &"x".repeat(count)));
+    let (longest, too_long) = (of_bytes(MAX_CONTENTS_BYTES), of_bytes(MAX_CONTENTS_BYTES + 1));
+    for (old, new, what) in [
+        (&old, &with(options("b", "{}")), "name"),
+        (&old, &with(options("a", "[]")), "contents"),
+        (&old, &with(options("b", "[]")), "name and contents"),
+        (&old, &with(json!({})), "name and contents"),
+        // Only its beginning is known.
+        (&too_long, &too_long, "contents"),
     ] {
         let message = format!("cannot update an existing pod's GMSA settings (GMSA {what} modified on pod \"web\")");
-        let update = review("UPDATE", &new, &old);
+        let update = review("UPDATE", new, old);
         assert_eq!(denial(Webhook::Validate, &update, &Facts::default()), (403, message));
     }
-    assert!(decided(Webhook::Validate, &review("UPDATE", &old, &old), &Facts::default()).is_allowed());
+    for pod in [&old, &longest] {
+        assert!(decided(Webhook::Validate, &review("UPDATE", pod, pod), &Facts::default()).is_allowed());
+    }
 }
 
 #[test]

@@ -242,6 +242,12 @@ fn dns_names_are_not_netbios_names() {
         &with("/credspec/DomainJoinConfig/DnsTreeName", Some(json!("contoso..com"))),
         "error dns-tree-name credspec.DomainJoinConfig.DnsTreeName: \"contoso..com\" is not a DNS name -> (Get-ADDomain).Forest",
     );
+    assert_one(
+        &with("/credspec/DomainJoinConfig/DnsTreeName", Some(json!("contoso sales.com"))),
+        "error dns-tree-name credspec.DomainJoinConfig.DnsTreeName: \"contoso sales.com\" is not a DNS name -> (Get-ADDomain).Forest",
+    );
+    // The DNS of Windows takes Unicode (Microsoft: Naming conventions in Active Directory).
+    assert_eq!(object(&with("/credspec/DomainJoinConfig/DnsTreeName", Some(json!("münchen-süd.example")))), []);
 }
 
 #[test]
@@ -266,6 +272,9 @@ fn netbios_names_are_short_and_plain() {
         let spec = with("/credspec/DomainJoinConfig/NetBiosName", Some(json!(name)));
         assert_eq!(lines(&spec).first(), Some(&expected));
     }
+    let mut longest = with("/credspec/DomainJoinConfig/NetBiosName", Some(json!("FIFTEENLETTER15")));
+    longest["credspec"]["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"][0]["Scope"] = json!("FIFTEENLETTER15");
+    assert_eq!(object(&longest), []);
 }
 
 #[test]
@@ -326,6 +335,10 @@ fn plugins_are_given_texts() {
                 "error plugin-input {PATH}.PluginInput: is an object, not a string -> one string, as the plugin's maker documents it"
             ),
         ]
+    );
+    assert_one(
+        &with_plugin(json!({"PluginGUID": "{contoso}", "PluginInput": "x", "PortableCcgVersion": "1"})),
+        "warning plugin-guid credspec.ActiveDirectoryConfig.HostAccountConfig.PluginGUID: \"{contoso}\" does not look like a GUID -> the plugin's GUID in braces, from its maker or from HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses",
     );
 }
 

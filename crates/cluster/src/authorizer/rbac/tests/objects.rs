@@ -1,6 +1,7 @@
 //! What the API server would refuse, each with its whole message.
 
 use super::*;
+use crate::manifests::Document;
 
 /// The problem of a single object, without its place.
 fn problem(kind: &str, metadata: &str, more: &str) -> String {
@@ -193,6 +194,18 @@ fn objects_are_unique_and_all_problems_are_reported() {
          \n  a.yaml, document 5, line 10: metadata.name: ClusterRole \"a\" is defined twice, first in a.yaml, document 3, line 6\
          \n  a.yaml, document 6, line 12: rules: expected a list, found a number"
     );
+}
+
+#[test]
+fn an_object_of_a_cluster_is_refused_like_one_of_a_file() {
+    let text =
+        r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"a"},"rules":[{"verbs":1}]}"#;
+    let of_api = Document::of_api("roles", "rbac.authorization.k8s.io/v1", "Role", serde_json::from_str(text).unwrap());
+    for documents in [vec![of_api], parse("roles", text).documents] {
+        let (_, refused) = Rbac::from_documents(&documents);
+        let expected = "roles, document 1, line 1: rules[0].verbs: expected a list, found a number";
+        assert_eq!(refused.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
+    }
 }
 
 #[test]

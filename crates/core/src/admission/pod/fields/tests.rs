@@ -87,6 +87,11 @@ fn what_is_not_set_is_not_found() {
         [""; 0]
     );
     assert_eq!(read("{}").unwrap(), Unsupported::default());
+    assert_eq!(
+        found(&json!({"hostUsers": null, "shareProcessNamespace": false})),
+        ["/spec/shareProcessNamespace, false"]
+    );
+    assert_eq!(found(&json!({"hostUsers": true, "shareProcessNamespace": null})), ["/spec/hostUsers, false"]);
 }
 
 #[test]
@@ -101,6 +106,14 @@ fn images_on_nano_server_are_found() {
 fn a_hostile_pod_is_bounded() {
     let container = json!({"name": "a", "securityContext": {"runAsUser": 0, "runAsGroup": 0}});
     assert_eq!(found(&json!({"containers": vec![container; 200]})).len(), MAX_FOUND);
+}
+
+#[test]
+fn containers_that_do_not_matter_take_no_place_from_one_that_does() {
+    let mut containers = vec![json!({"name": "a", "securityContext": {"privileged": null}}); MAX_FOUND];
+    containers.push(json!({"name": "b", "securityContext": {"runAsUser": 0}}));
+    let expected = format!("/spec/containers/{MAX_FOUND}/securityContext/runAsUser of container b");
+    assert_eq!(found(&json!({"containers": containers})), [expected]);
 }
 
 #[test]

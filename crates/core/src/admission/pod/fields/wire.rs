@@ -3,57 +3,16 @@
 //! A field of a security context is one line of the table below. Invariants: of a list, at most `MAX_FOUND` items that matter
 //! are kept, each with its position.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, Visitor},
-};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use super::{LinuxField, MAX_FOUND, SlotKind};
-use crate::json::{Object, Text, fold, null_is_default};
+use crate::json::{Object, Text, fold, fold_entries, null_is_default};
 
-/// Whether a field is set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Set {
-    /// Absent, or null.
-    #[default]
-    Absent,
-    False,
-    /// Any other value.
-    Other,
-}
-
-impl Set {
-    pub fn true_if(condition: bool) -> Self {
-        if condition { Self::Other } else { Self::Absent }
-    }
-
-    /// Of fields that the API server cannot tell from absent ones where they are `false`.
-    pub fn if_true(self) -> Self {
-        Self::true_if(self == Self::Other)
-    }
-
-    /// Of a field whose default is `true`.
-    pub fn but_only_false_matters(self) -> Self {
-        match self {
-            Self::Absent => Self::Absent,
-            Self::False => Self::Other,
-            Self::Other => Self::False,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Set {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let value = <&RawValue>::deserialize(input)?;
-        Ok(match value.get() {
-            "null" => Self::Absent,
-            "false" => Self::False,
-            _ => Self::Other,
-        })
-    }
+/// Whether a field is set: `None` where it is absent or null, and whether the value is another one than `false`.
+fn set<'de, D: Deserializer<'de>>(input: D) -> Result<Option<bool>, D::Error> {
+    let value = <&RawValue>::deserialize(input)?.get();
+    Ok((value != "null").then_some(value != "false"))
 }
 
 #[derive(Deserialize)]
@@ -65,16 +24,16 @@ pub(super) struct Pod {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spec {
-    #[serde(default, rename = "hostIPC")]
-    pub host_ipc: Set,
-    #[serde(default, rename = "hostPID")]
-    pub host_pid: Set,
-    #[serde(default)]
-    pub host_users: Set,
-    #[serde(default)]
-    pub share_process_namespace: Set,
-    #[serde(default)]
-    pub host_network: Set,
+    #[serde(default, deserialize_with = "set", rename = "hostIPC")]
+    pub host_ipc: Option<bool>,
+    #[serde(default, deserialize_with = "set", rename = "hostPID")]
+    pub host_pid: Option<bool>,
+    #[serde(default, deserialize_with = "set")]
+    pub host_users: Option<bool>,
+    #[serde(default, deserialize_with = "set")]
+    pub share_process_namespace: Option<bool>,
+    #[serde(default, deserialize_with = "set")]
+    pub host_network: Option<bool>,
     dns_policy: Option<Text>,
     #[serde(default, deserialize_with = "null_is_default")]
     pub security_context: Object<SecurityContext>,
@@ -112,7 +71,7 @@ macro_rules! security_context {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         pub(super) struct SecurityContext {
-            $(#[serde(rename = $key)] $field: Set,)*
+            $(#[serde(rename = $key, deserialize_with = "set")] $field: Option<bool>,)*
         }
 
         impl SecurityContext {
@@ -120,7 +79,7 @@ macro_rules! security_context {
                 LinuxField { path: concat!("securityContext.", $key), is_refused: true, explanation: $explanation }
             ),*];
 
-            pub fn fields(&self) -> impl Iterator<Item = (Set, &'static LinuxField)> {
+            pub fn fields(&self) -> impl Iterator<Item = (Option<bool>, &'static LinuxField)> {
                 [$(self.$field),*].into_iter().zip(Self::FIELDS)
             }
         }
@@ -172,7 +131,7 @@ impl Container {
     }
 
     fn matters(&self) -> bool {
-        self.security_context.fields().any(|(set, _)| set != Set::Absent)
+        self.security_context.fields().any(|(set, _)| set.is_some())
             || self.has_huge_pages()
             || self.volume_devices
             || !self.volume_mounts.is_empty()
@@ -198,23 +157,7 @@ struct HugePages(bool);
 
 impl<'de> Deserialize<'de> for HugePages {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct Keys;
-        impl<'de> Visitor<'de> for Keys {
-            type Value = HugePages;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<HugePages, A::Error> {
-                let mut found = false;
-                while let Some((key, IgnoredAny)) = entries.next_entry::<Text, IgnoredAny>()? {
-                    found |= key.starts_with("hugepages-");
-                }
-                Ok(HugePages(found))
-            }
-        }
-        input.deserialize_map(Keys)
+        fold_entries(input, Self(false), |found, key, IgnoredAny| found.0 |= key.starts_with("hugepages-"))
     }
 }
 

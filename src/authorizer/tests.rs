@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures::future::FutureExt as _;
 use tokio::{task::JoinSet, time::advance};
 
 use super::*;
@@ -20,7 +21,7 @@ impl Authorizer for Scripted {
     fn may_use<'a>(&'a self, _: &'a Subject, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
         async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
-            let fact = self.fact.lock().unwrap().clone();
+            let fact = self.fact.lock().clone();
             tokio::time::sleep(LATENCY).await;
             Authorization { fact, source: Source::Api }
         }
@@ -30,7 +31,7 @@ impl Authorizer for Scripted {
 
 struct Scene {
     scripted: Arc<Scripted>,
-    remembered: Arc<Remembered<Arc<Scripted>>>,
+    remembered: Arc<Remembered>,
 }
 
 impl Scene {
@@ -81,7 +82,7 @@ async fn what_is_revoked_is_refused_once_the_time_is_over() {
     let scene = Scene::new(UseFact::Allowed, TTL);
     scene.ask("shop", "till", "web").await;
     let denied = UseFact::Denied { reason: Some("revoked".to_owned()) };
-    *scene.scripted.fact.lock().unwrap() = denied.clone();
+    *scene.scripted.fact.lock() = denied.clone();
     advance(TTL).await;
     assert_eq!(scene.ask("shop", "till", "web").await, answer(denied, Source::Api));
 }
@@ -102,7 +103,7 @@ async fn neither_a_no_nor_a_failure_is_remembered() {
     for fact in [UseFact::Denied { reason: None }, failed] {
         let scene = Scene::new(fact.clone(), TTL);
         assert_eq!(scene.ask("shop", "till", "web").await, answer(fact.clone(), Source::Api));
-        *scene.scripted.fact.lock().unwrap() = UseFact::Allowed;
+        *scene.scripted.fact.lock() = UseFact::Allowed;
         assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api), "{fact:?}");
         assert_eq!(scene.calls(), 2);
     }
@@ -147,7 +148,7 @@ fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first() {
         allowed.remember(question(n), now);
         allowed.remember(question(n), now);
     }
-    let answers = allowed.answers.lock().unwrap();
+    let answers = allowed.answers.lock();
     assert_eq!(answers.order.len(), MAX_REMEMBERED);
     assert!(answers.until.len() <= MAX_REMEMBERED);
     assert!(answers.until.contains_key(&question(MAX_REMEMBERED + 9)));

@@ -299,13 +299,13 @@ async fn files_that_come_later_are_served_when_they_come() {
     assert_eq!(client.serial(address).await.unwrap(), serial(&pair));
 }
 
-/// Keys of every kind, in every form in which they come; `tests/server/tls/pairs` says which.
+/// Keys of every kind, in every form in which they come; `tests/server/certificates/pairs` says which.
 #[test]
 fn every_kind_of_key_can_be_served() {
     // The clock of the machine that made them was ahead.
     let now = SystemTime::UNIX_EPOCH + 22_000 * DAY;
     let mut seen = 0;
-    for entry in fs::read_dir("tests/server/tls/pairs").unwrap() {
+    for entry in fs::read_dir("tests/server/certificates/pairs").unwrap() {
         let path = entry.unwrap().path();
         let pem = fs::read(&path).unwrap();
         let pair = KeyPair::from_pem(&pem, &pem, now).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

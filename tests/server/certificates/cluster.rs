@@ -14,7 +14,7 @@ use gmsa_cluster::apiserver::ApiServer;
 use gmsa_webhook::{
     metrics::{self, Metrics},
     tls::{
-        CaBundle, Clock, Served,
+        CaBundle, Clock, ObjectName, Served,
         self_managed::{IssuancePolicy, SelfManaged, Settings, service_names},
     },
 };
@@ -178,8 +178,10 @@ pub fn configuration(plural: &str, bundle: &str) -> Value {
 
 pub fn settings() -> Settings {
     Settings {
-        secret: "gmsa/gmsa-webhook-tls".parse().unwrap(),
-        configurations: vec!["mutating/gmsa-webhook".parse().unwrap(), "validating/gmsa-webhook".parse().unwrap()],
+        secret: ObjectName::secret("gmsa/gmsa-webhook-tls").unwrap(),
+        configurations: ["mutating/gmsa-webhook", "validating/gmsa-webhook"]
+            .map(|name| ObjectName::configuration(name).unwrap())
+            .to_vec(),
         issuance: IssuancePolicy {
             names: service_names("gmsa-webhook", "gmsa"),
             ca_lifetime: 30 * DAY,
