@@ -65,13 +65,13 @@ windows *WORD:
 
 # What a review costs inside the core, by criterion.
 bench-decide *ARGS:
-    cargo bench --locked --package gmsa-bench-decide -- {{ ARGS }}
+    cargo bench --locked --profile dist --package gmsa-bench-decide -- {{ ARGS }}
 
 # What a review costs above the floor, by wrk on loopback; `just bench --write` updates docs/performance.md.
 bench *ARGS:
     python3 benches/floor.py {{ ARGS }}
 
-# Every assault that the server, built with `--profile dist`, must survive, in a memory cgroup; `just siege WORD` picks, `just siege --write` updates docs/security.md.
+# Every attack that the server, built with `--profile dist`, must survive, in a memory cgroup; `just siege WORD` picks, `just siege --write` updates docs/security.md.
 siege *ARGS:
     cargo bench --locked --profile dist --bench siege -- {{ ARGS }}
 
