@@ -2,7 +2,7 @@
 
 usage: deploy/stamp.py IMAGE SOURCE FOLDER
 
-IMAGE is the repository of the image, without a tag; SOURCE the address of the source repository. FOLDER gets `gmsa-webhook/`, the chart, to
+IMAGE is the repository of the image, without a tag, beside which the chart is in `charts/`; SOURCE the address of the source repository. FOLDER gets `gmsa-webhook/`, the chart, to
 be packed, and `gmsa-webhook.yaml`, which `kubectl apply` takes. Needs helm.
 """
 
@@ -61,6 +61,13 @@ def chart(image, source, version, folder):
     described = replaced(described, " maintainers\n", f" maintainers\n    url: {source}\n")
     (target / "Chart.yaml").write_text(described, encoding="utf-8")
     readme = (target / "README.md").read_text(encoding="utf-8")
+    charts = image.rpartition("/")[0] + "/charts"
+    readme = replaced(
+        readme,
+        "helm install gmsa-webhook charts/gmsa-webhook --namespace gmsa-webhook --create-namespace \\\n"
+        "  --set image.repository=registry.example.com/gmsa-webhook\n",
+        f"helm install gmsa-webhook oci://{charts}/gmsa-webhook --version {version} --namespace gmsa-webhook --create-namespace\n",
+    )
     readme = readme.replace("](../../", f"]({source}/blob/v{version}/").replace('`"gmsa-webhook"` | Image', f'`"{image}"` | Image')
     if "](.." in readme:
         sys.exit("stamp: a link of the chart's README leads out of the chart")
@@ -69,7 +76,7 @@ def chart(image, source, version, folder):
 
 
 def manifest(target, folder):
-    """All objects but the CRD's, for a namespace of their own."""
+    """All objects, with a namespace of their own and the CRD."""
     command = ["helm", "template", "gmsa-webhook", str(target), "--namespace", "gmsa-webhook", "--no-hooks", "--kube-version", "1.30.0"]
     objects = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     objects = re.sub(r"^# Source: .*\n", "", objects, flags=re.MULTILINE)

@@ -74,6 +74,19 @@ fn the_released_chart_says_what_artifact_hub_shows() {
 }
 
 #[test]
+fn the_released_chart_s_readme_installs_the_release() {
+    let folder = stamped();
+    let readme = fs::read_to_string(folder.path().join("gmsa-webhook/README.md")).unwrap();
+    let install: Vec<&str> = readme.lines().filter(|line| line.contains("helm install")).collect();
+    let chart = "oci://registry.example.com/gmsa/charts/gmsa-webhook";
+    assert_eq!(
+        install,
+        [format!("helm install gmsa-webhook {chart} --version {VERSION} --namespace gmsa-webhook --create-namespace")]
+    );
+    assert!(!readme.contains("--set image.repository"), "{readme}");
+}
+
+#[test]
 fn no_link_leads_out_of_the_released_chart() {
     let folder = stamped();
     let readme = fs::read_to_string(folder.path().join("gmsa-webhook/README.md")).unwrap();
