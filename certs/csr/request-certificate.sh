@@ -75,20 +75,22 @@ openssl pkcs8 -topk8 -nocrypt -in "$work/sec1.key" -out "$work/tls.key"
 openssl req -new -key "$work/tls.key" -subj "$subject" \
   -addext "subjectAltName=DNS:$host,DNS:$service.$namespace,DNS:$service" -out "$work/request.pem"
 
-request=$host-$(date -u +%Y%m%d%H%M%S)
-{
+# The API server completes the name: requests of the same second differ.
+created=$({
   cat <<REQUEST
 apiVersion: certificates.k8s.io/v1
 kind: CertificateSigningRequest
 metadata:
-  name: $request
+  generateName: $host-
 spec:
   signerName: $signer
   request: $(base64 <"$work/request.pem" | tr -d '\n')
   usages: ["digital signature", "server auth"]
 REQUEST
   [ -z "$lifetime" ] || echo "  expirationSeconds: $lifetime"
-} | kubectl create -f -
+} | kubectl create -f - -o name)
+echo "$created created"
+request=${created#*/}
 if $approve; then
   kubectl certificate approve "$request"
 else

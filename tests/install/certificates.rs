@@ -1,6 +1,6 @@
 //! The scripts under `certs/`: what they put into a Secret is a certificate that the webhook can serve, by a CA that verifies it.
 
-use std::{fs, process::Output};
+use std::{collections::HashSet, fs, process::Output, thread};
 
 use serde_json::Value;
 
@@ -66,14 +66,20 @@ fn the_scripts_make_certificates_that_can_be_served() {
     assert_serves(&plane);
     assert_ne!(stored(&plane)["data"]["ca.crt"], second["ca.crt"], "it is the cluster's");
 
-    // Nobody signs for this one.
-    let nobody = ["--signer", "example.com/nobody", "--wait", "1"];
-    let output = run(&plane, "certs/csr/request-certificate.sh", &nobody);
-    assert_eq!(output.status.code(), Some(2));
-    let complaint = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        complaint.starts_with("error: example.com/nobody has not signed gmsa-webhook.gmsa-webhook.svc-"),
-        "{complaint}"
-    );
+    // Nobody signs for these. They are requested in the same second, and are requests of their own.
+    let nobody = || run(&plane, "certs/csr/request-certificate.sh", &["--signer", "example.com/nobody", "--wait", "1"]);
+    let outputs = thread::scope(|scope| [(); 3].map(|()| scope.spawn(nobody)).map(|run| run.join().unwrap()));
+    let requests = outputs.map(|output| {
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        let name = complaint.split_whitespace().find(|word| word.starts_with("gmsa-webhook.gmsa-webhook.svc-"));
+        let name = name.unwrap_or_else(|| panic!("no request in: {complaint}")).to_owned();
+        let expected = format!(
+            "error: example.com/nobody has not signed {name} within 1 s: is there such a signer, and does it sign for \
+             Services? (kubectl describe csr {name})\n"
+        );
+        assert_eq!((output.status.code(), complaint), (Some(2), expected));
+        name
+    });
+    assert_eq!(HashSet::from(requests).len(), 3);
     assert_serves(&plane);
 }
