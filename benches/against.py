@@ -19,7 +19,7 @@ from pathlib import Path
 
 import floor
 from plane import plane
-from report import ROOT, Failure, machine, spread, write
+from report import Failure, machine, record, spread, write
 
 BEGIN, END = "<!-- against: written by `just bench --against BINARY --write` -->", "<!-- against: end -->"
 THIS, OTHER, UNTHROTTLED = "this webhook", "the other webhook", "the other webhook without its throttle"
@@ -127,7 +127,7 @@ def run(webhook: Path, binary: str, settings: dict, rounds: int, seconds: float)
         f"- Machine: {machine()}, kube-apiserver {version}.",
     ]
     figures = {case: {who: vars(sorted(samples[case, who], key=lambda run: run.cpu)[rounds // 2]) for who in started} for case, _, _ in cases}
-    (ROOT / "target" / "against.json").write_text(json.dumps(figures))
+    record("against.json", figures)
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import floor
 from against import running
 from plane import plane
-from report import ROOT, machine, write
+from report import machine, record, write
 
 BEGIN, END = "<!-- growth: written by `just bench --growth --write` -->", "<!-- growth: end -->"
 SPECS = (10, 1_000, 10_000, 50_000)
@@ -92,7 +92,7 @@ def run(binary: Path, seconds: float, most: int) -> str:
                         # It takes seconds until all of them are open.
                         measured(f"{connections:,} connections", server, body(), connections, math.ceil(seconds + connections / 200))
         version = cluster.call("GET", "/version")["gitVersion"]
-    (ROOT / "target" / "growth.json").write_text(json.dumps(figures))
+    record("growth.json", figures)
     header = ["| | requests/s | p50, ms | p99, ms | CPU per request, µs | resident, MiB | |", "|---|---|---|---|---|---|---|"]
     rows = [row if row.endswith("ms |") else f"{row} |" for row in rows]
     return "\n".join([*header, *rows, "", f"One run of wrk of {seconds:g} s each (longer with many connections), on the same machine; 16 connections unless the row says more, one from 512 kB on. The memory is that", "after the row, in one process per number of credential specs.", "", f"- Machine: {machine()}, kube-apiserver {version}."])

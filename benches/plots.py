@@ -7,7 +7,7 @@ Needs matplotlib. What was not recorded is not drawn.
 import json
 import sys
 
-from report import ROOT
+from report import RECORDED, ROOT
 
 # One grey is readable on white and on black; the background is that of the page.
 INK, COLOURS = "#7d8590", ("#3f8fd2", "#d29922", "#9a6dd7")
@@ -100,7 +100,7 @@ def main() -> int:
     matplotlib.use("svg")
     from matplotlib import pyplot as plt
 
-    read = lambda name: json.loads((ROOT / "target" / name).read_text()) if (ROOT / "target" / name).exists() else None  # noqa: E731
+    read = lambda name: json.loads((RECORDED / name).read_text()) if (RECORDED / name).exists() else None  # noqa: E731
     if figures := read("against.json"):
         by_webhook(plt, figures, "cpu", "CPU per review, µs", "cpu-by-webhook.svg")
         by_webhook(plt, figures, "p99", "p99, ms", "p99-by-webhook.svg")

@@ -1,5 +1,6 @@
 """What the benchmarks share: how figures and the machine are written down, and where in docs/performance.md."""
 
+import json
 import os
 import platform
 import re
@@ -9,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "performance.md"
+RECORDED = ROOT / "target"
 
 
 class Failure(Exception):
@@ -28,6 +30,12 @@ def machine() -> str:
     cores = len(os.sched_getaffinity(0))
     model = cpu[1] if cpu else platform.machine()
     return f"{cores} cores ({model}), {memory / 2**20:.0f} GiB of memory, Linux {platform.release()}, Rust {rustc}"
+
+
+def record(name: str, figures: object) -> None:
+    """Keeps figures in a file for `plots.py`."""
+    RECORDED.mkdir(exist_ok=True)
+    (RECORDED / name).write_text(json.dumps(figures), encoding="utf-8")
 
 
 def write(report: str, begin: str, end: str) -> None:

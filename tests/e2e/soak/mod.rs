@@ -81,6 +81,11 @@ pub async fn run(binaries: Binaries, folder: &Path, arguments: &[String]) -> Exi
             return ExitCode::from(2);
         }
     };
+    // Now, rather than after an hour.
+    if let Some(Err(error)) = args.samples.parent().map(fs::create_dir_all) {
+        eprintln!("error: {}: {error}", args.samples.display());
+        return ExitCode::from(2);
+    }
     let mut deployment = Deployment::start(binaries, folder, &args.binary, 2).await;
     let addresses: Vec<_> = deployment.replicas.iter().map(|replica| replica.address).collect();
     let can = reviews::measure(&addresses).await;
