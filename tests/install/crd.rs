@@ -85,7 +85,8 @@ fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
     plane.apply(&fs::read_to_string(OURS).unwrap());
     plane.until("the rules are in force", || {
         let mistake = SPEC.replace("name: webapp1", "name: probe").replace("S-1-5-21-", "S-1-5-32-");
-        !plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &mistake).status.success()
+        let output = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &mistake);
+        String::from_utf8_lossy(&output.stderr).contains("must be the domain's SID")
     });
     for (right, wrong, refusal) in MISTAKES {
         let text = SPEC.replace("name: webapp1", "name: other").replacen(right, wrong, 1);

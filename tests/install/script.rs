@@ -24,6 +24,7 @@ fn the_script_installs_and_upgrades_and_never_loses_a_credential_spec() {
     // As the Go webhook's script left it: an older CRD, and a spec.
     plane.kubectl_prints(["create", "-f", "tests/install/go-release/crds/crd.yaml"]);
     plane.kubectl_prints(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]);
+    plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
     plane.apply(include_str!("credential-spec.yaml"));
     let before = [desk.get("crd/gmsacredentialspecs.windows.k8s.io"), desk.get("gmsacredentialspec/webapp1")];
 

@@ -21,7 +21,7 @@ use std::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use axum::body::Body;
@@ -34,9 +34,9 @@ use hyper_util::{
 };
 use serde_json::{Value, json};
 use tokio::{
-    net::TcpListener,
+    net::{TcpListener, TcpSocket},
     sync::watch,
-    task::{JoinHandle, JoinSet},
+    task::{JoinHandle, JoinSet, yield_now},
 };
 
 mod access;
@@ -115,6 +115,8 @@ pub struct SimulatedApi {
     address: SocketAddr,
     world: Arc<World>,
     server: Option<JoinHandle<()>>,
+    /// Bound while the server is stopped, so that nobody else gets the port.
+    placeholder: Option<TcpSocket>,
     tls: Option<tls::Tls>,
 }
 
@@ -149,12 +151,14 @@ impl SimulatedApi {
             answering: AtomicUsize::new(0),
             sent: AtomicU64::new(0),
         };
-        let mut api = Self { address: ([127, 0, 0, 1], 0).into(), world: Arc::new(world), server: None, tls };
+        let address = ([127, 0, 0, 1], 0).into();
+        let mut api = Self { address, world: Arc::new(world), server: None, placeholder: None, tls };
         api.listen().await;
         api
     }
 
     async fn listen(&mut self) {
+        self.placeholder = None;
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.address = listener.local_addr().unwrap();
         let world = Arc::clone(&self.world);
@@ -192,6 +196,16 @@ impl SimulatedApi {
     pub async fn stop(&mut self) {
         if let Some(server) = self.abort() {
             assert!(server.await.unwrap_err().is_cancelled());
+            let socket = TcpSocket::new_v4().unwrap();
+            // Connections that are ending still have the port.
+            socket.set_reuseaddr(true).unwrap();
+            // A child that another test is starting has the listener too, until it runs its program.
+            let start = Instant::now();
+            while let Err(error) = socket.bind(self.address) {
+                assert!(start.elapsed() < PATIENCE, "{error}");
+                yield_now().await;
+            }
+            self.placeholder = Some(socket);
         }
     }
 

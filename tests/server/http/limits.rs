@@ -137,7 +137,7 @@ async fn large_reviews_that_wait_for_the_api_server_take_no_turn_from_others() {
     assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
     let message = "unable to retrieve the contents of cred spec s: the API server did not answer within the time limit of the review";
     for body in [one_pod(), large] {
-        let answer = server.post("/mutate?timeout=300ms", body).await.json();
+        let answer = server.post("/mutate?timeout=2s", body).await.json();
         assert_eq!(answer["response"]["status"]["message"], message);
     }
     gated.gate.add_permits(80);
@@ -164,7 +164,7 @@ async fn reviews_that_wait_for_the_api_server_leave_memory_to_others() {
         entered = gated.entered.acquire_many(124 * 24) => entered.unwrap().forget(),
         Some(status) = waiting.join_next() => panic!("one does not wait: {status:?}"),
     }
-    let answer = server.post("/mutate?timeout=300ms", body).await;
+    let answer = server.post("/mutate?timeout=2s", body).await;
     assert_eq!(answer.status, StatusCode::OK);
     gated.gate.add_permits(124 * 24);
     while let Some(status) = waiting.join_next().await {

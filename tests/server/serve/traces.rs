@@ -15,6 +15,7 @@ use gmsa_webhook::tls::{
 };
 use rustls::{ServerConnection, StreamOwned};
 use serde_json::Value;
+use tokio::net::TcpSocket;
 
 use super::{Serving, binary, curl};
 
@@ -167,9 +168,10 @@ fn a_collector_that_cannot_be_trusted_is_sent_nothing() {
 
 #[test]
 fn a_collector_that_is_away_costs_one_line_and_no_review() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
+    // Bound, so that nobody else gets the port, and not listened on.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let endpoint = format!("http://{}", socket.local_addr().unwrap());
     let mut serving = serve(&endpoint, &[("OTEL_BSP_SCHEDULE_DELAY", "20")]);
     let line = serving.curl();
     allowed(&line);

@@ -16,7 +16,8 @@ use std::{
     fs,
     net::{SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::Command,
+    process::{self, Command},
+    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, SystemTime},
 };
 
@@ -285,10 +286,22 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
     Process::start("kube-apiserver", folder, &mut command)
 }
 
-/// As many addresses without a listener, all different.
+/// As many addresses without a listener, all different. Their ports are below those that a system gives out by itself, so
+/// that nobody else gets one before it is listened on.
 pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
-    let probes = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    probes.map(|probe| probe.local_addr().unwrap())
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    // Another process that does the same begins elsewhere.
+    let first = process::id().wrapping_mul(97);
+    [(); N].map(|()| {
+        loop {
+            let number = first.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+            let port = u16::try_from(20_000 + number % 10_000).unwrap();
+            let address = SocketAddr::from(([127, 0, 0, 1], port));
+            if TcpListener::bind(address).is_ok() {
+                return address;
+            }
+        }
+    })
 }
 
 fn kubeconfig(address: SocketAddr, ca_pem: &str, token: &str) -> Value {
