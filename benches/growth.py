@@ -84,13 +84,13 @@ def run(binary: Path, seconds: float, most: int) -> str:
                 rows[-1] += f" first answer after {begun * 1e3:.0f} ms |"
                 if specs == 1_000:
                     for names in NAMES:
-                        measured(f"{names} names in the pod", server, body(names), 16)
+                        measured(f"names in the pod: {names}", server, body(names), 16)
                     for size in SIZES:
                         content = body(size=size)
                         measured(f"a body of {len(content):,} bytes", server, content, 1 if size > 500_000 else 16)
                     for connections in CONNECTIONS:
                         # It takes seconds until all of them are open.
-                        measured(f"{connections:,} connections", server, body(), connections, math.ceil(seconds + connections / 200))
+                        measured(f"connections: {connections:,}", server, body(), connections, math.ceil(seconds + connections / 200))
         version = cluster.call("GET", "/version")["gitVersion"]
     record("growth.json", figures)
     header = ["| | requests/s | p50, ms | p99, ms | CPU per request, µs | resident, MiB | |", "|---|---|---|---|---|---|---|"]
