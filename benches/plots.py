@@ -39,15 +39,18 @@ def save(drawn, name: str) -> None:
 
 
 def by_webhook(plt, figures: dict, field: str, label: str, name: str) -> None:
-    """A bar for each webhook and review, on a logarithmic scale."""
+    """A point for each webhook and review: on a logarithmic scale the length of a bar would mean nothing."""
     drawn, axis = figure(plt)
     webhooks = list(next(iter(figures.values())))
     for at, webhook in enumerate(webhooks):
         places = [case + (at - 1) * 0.27 for case in range(len(figures))]
         values = [figures[case][webhook][field] for case in figures]
-        bars = axis.bar(places, values, 0.25, label=webhook, color=COLOURS[at])
-        axis.bar_label(bars, [f"{value:,.3g}" if value < 1000 else f"{value:,.0f}" for value in values], color=INK, fontsize=8)
+        axis.plot(places, values, "o", markersize=9, label=webhook, color=COLOURS[at])
+        for place, value in zip(places, values, strict=True):
+            text = f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
+            axis.annotate(text, (place, value), (0, 8), textcoords="offset points", ha="center", color=INK, fontsize=8)
     axis.set_yscale("log")
+    axis.margins(0.1, 0.15)
     axis.set_xticks(range(len(figures)), list(figures))
     axis.set_ylabel(label)
     axis.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1))
