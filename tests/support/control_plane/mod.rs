@@ -16,7 +16,7 @@ use std::{
     fs,
     net::{SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::{self, Command},
+    process::Command,
     sync::atomic::{AtomicU32, Ordering},
     time::{Duration, SystemTime},
 };
@@ -291,7 +291,7 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
 pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     // Another process that does the same begins elsewhere.
-    let first = process::id().wrapping_mul(97);
+    let first = std::process::id().wrapping_mul(97);
     [(); N].map(|()| {
         loop {
             let number = first.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
