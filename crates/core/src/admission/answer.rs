@@ -53,7 +53,7 @@ impl From<&Denial> for Status {
 impl Review {
     /// Writes the answer to this review: the body of the HTTP response.
     pub fn answer(&self, decision: &Decision) -> Vec<u8> {
-        let patch = decision.verdict.patch().map(|patch| BASE64_STANDARD.encode(patch.as_bytes()));
+        let patch = decision.patch.as_ref().filter(|_| decision.is_allowed()).map(|patch| BASE64_STANDARD.encode(patch.as_bytes()));
         let mut body = Vec::with_capacity(1024 + patch.as_ref().map_or(0, String::len));
         let answer = Answer {
             api_version: self.api_version.as_str(),
@@ -63,7 +63,7 @@ impl Review {
                 allowed: decision.is_allowed(),
                 status: match &decision.verdict {
                     Verdict::Denied(denial) => Some(denial.into()),
-                    Verdict::Allowed(_) | Verdict::WouldDeny { .. } => None,
+                    Verdict::Allowed | Verdict::WouldDeny(_) => None,
                 },
                 audit_annotations: decision.audit.iter().map(|(key, value)| (*key, value.as_str())).collect(),
                 warnings: &decision.warnings,

@@ -4,13 +4,18 @@
 //! called decides about. Unknown fields are skipped without being built, known fields of the wrong type and duplicate known
 //! keys are errors, and no error quotes the body. The time that reading takes grows with the body and no faster, the
 //! memory by [`most_bytes_to_parse`]. The wire format is `k8s.io/api/admission/v1`; `v1beta1` has the same one.
+//!
+//! A new version of the AdmissionReview API is:
+//! - a word of [`ApiVersion`], and its name in [`ParseError::Json`]; where its fields differ, also [`Review::parse`] and `answer.rs`;
+//! - `admissionReviewVersions` of the webhook configurations in the chart;
+//! - a folder in `tests/golden`, as `version-v1beta1`.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{
     Webhook,
-    operation::{ApiVersion, Operation},
+    operation::Operation,
     pod::Pod,
     workload::{self, Workload},
 };
@@ -33,6 +38,23 @@ pub(super) const CREDENTIAL_SPEC: &str = "GMSACredentialSpec.windows.k8s.io";
 /// values take whatever the body is. What the parsed review keeps is less: at most the body's bytes and 1 MiB.
 pub const fn most_bytes_to_parse(body: usize) -> usize {
     body + body / 2 + 4 * 1024 * 1024
+}
+
+word_enum! {
+    /// The version of the AdmissionReview API of the request, and so of the answer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ApiVersion {
+        V1 = "admission.k8s.io/v1",
+        V1Beta1 = "admission.k8s.io/v1beta1",
+    }
+}
+
+impl<'de> Deserialize<'de> for ApiVersion {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        string(input, "`admission.k8s.io/v1` or `admission.k8s.io/v1beta1`", |word| {
+            Self::ALL.into_iter().find(|version| version.as_str() == word)
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -142,7 +164,7 @@ impl Review {
         };
         let object = request.object.map(RawValue::get);
         match webhook {
-            Webhook::Mutate { .. } | Webhook::Validate if review.is_pod() => {
+            Webhook::Mutate | Webhook::Validate if review.is_pod() => {
                 let read = |json: &RawValue| Pod::from_json(json.get()).map_err(|error| wrong(json.get(), &error));
                 review.object = request.object.map(read).transpose()?;
                 review.old_object = request.old_object.map(read).transpose()?;
@@ -151,12 +173,28 @@ impl Review {
             Webhook::ValidateWorkload if workload::KINDS.contains(&&*review.kind) => {
                 review.workload = object.and_then(|json| Workload::from_json(json).ok());
             }
-            Webhook::ValidateCredspec { .. } if review.kind == CREDENTIAL_SPEC => {
+            Webhook::ValidateCredspec if review.kind == CREDENTIAL_SPEC => {
                 review.credential_spec = object.and_then(manifest::read);
             }
             _ => {}
         }
         Ok(review)
+    }
+
+    /// The review of a pod that is created in `namespace`, as for a request that no API server sent.
+    pub fn of_pod(namespace: &str, pod: Pod) -> Self {
+        Self {
+            api_version: ApiVersion::V1,
+            uid: String::new(),
+            operation: Operation::Create,
+            kind: POD.to_owned(),
+            sub_resource: String::new(),
+            namespace: namespace.to_owned(),
+            object: Some(pod),
+            old_object: None,
+            workload: None,
+            credential_spec: None,
+        }
     }
 
     /// How many bytes the parts of this review take that `/mutate`, `/validate` and `/validate-workload` decide about.
