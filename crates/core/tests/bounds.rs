@@ -10,8 +10,8 @@ use std::sync::Arc;
 use allocation_counter::{AllocationInfo, measure};
 use gmsa_core::{
     admission::{
-        Enforcement, Facts, Failure, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER, Review, Settings, Source,
-        SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
+        Enforcement, Facts, Failure, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER, Review, Settings,
+        Source, SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
     },
     credspec::{Contents, SpecName},
 };

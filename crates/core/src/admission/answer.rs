@@ -53,7 +53,11 @@ impl From<&Denial> for Status {
 impl Review {
     /// Writes the answer to this review: the body of the HTTP response.
     pub fn answer(&self, decision: &Decision) -> Vec<u8> {
-        let patch = decision.patch.as_ref().filter(|_| decision.is_allowed()).map(|patch| BASE64_STANDARD.encode(patch.as_bytes()));
+        let patch = decision
+            .patch
+            .as_ref()
+            .filter(|_| decision.is_allowed())
+            .map(|patch| BASE64_STANDARD.encode(patch.as_bytes()));
         let mut body = Vec::with_capacity(1024 + patch.as_ref().map_or(0, String::len));
         let answer = Answer {
             api_version: self.api_version.as_str(),

@@ -6,11 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{
-    Denial, Facts, Needs, SpecFact, Subject, UseFact,
-    decision::SlotDenial,
-    pod::Slot,
-};
+use super::{Denial, Facts, Needs, SpecFact, Subject, UseFact, decision::SlotDenial, pod::Slot};
 use crate::credspec::{
     Contents, SpecName,
     compare::{Difference, Expected},
@@ -70,9 +66,7 @@ impl<'f> Inquiry<'f> {
         Err(Stop::Denied(match &known.fact {
             UseFact::Allowed => return Ok(()),
             UseFact::Denied { reason } => Denial::NotAuthorized { service_account, spec, reason: reason.clone() },
-            UseFact::Failed(failure) => {
-                Denial::AuthorizationFailed { service_account, spec, failure: failure.clone() }
-            }
+            UseFact::Failed(failure) => Denial::AuthorizationFailed { service_account, spec, failure: failure.clone() },
         }))
     }
 

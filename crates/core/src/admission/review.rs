@@ -86,6 +86,9 @@ pub enum ParseError {
     /// The body is not JSON of an AdmissionReview's shape: what is wrong and where, with nothing of the body in it.
     #[error("the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): {0}")]
     Json(String),
+    /// A pod that is in no AdmissionReview: what is wrong and where, with nothing of it.
+    #[error("the API server would refuse the pod: {0}")]
+    Pod(String),
     /// An answer is matched by its uid.
     #[error("the request.uid of the AdmissionReview is not of 1 to {MAX_UID} bytes")]
     Uid,
@@ -181,9 +184,13 @@ impl Review {
         Ok(review)
     }
 
-    /// The review of a pod that is created in `namespace`, as for a request that no API server sent.
-    pub fn of_pod(namespace: &str, pod: Pod) -> Self {
-        Self {
+    /// The review of a pod, given as JSON, that is created in `namespace`: of a request that no API server sent.
+    ///
+    /// # Errors
+    /// Where a field of the pod has the wrong type.
+    pub fn of_pod(namespace: &str, pod: &str) -> Result<Self, ParseError> {
+        let pod = Pod::from_json(pod).map_err(|error| ParseError::Pod(explain(&error, pod, pod)))?;
+        Ok(Self {
             api_version: ApiVersion::V1,
             uid: String::new(),
             operation: Operation::Create,
@@ -194,7 +201,7 @@ impl Review {
             old_object: None,
             workload: None,
             credential_spec: None,
-        }
+        })
     }
 
     /// How many bytes the parts of this review take that `/mutate`, `/validate` and `/validate-workload` decide about.

@@ -243,8 +243,7 @@ fn a_cached_spec_is_read_live_before_its_contents_deny() {
     assert_eq!(again(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
     assert_eq!(again(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
 
-    let unusable =
-        |source| Facts { specs: vec![(name("a"), known(SpecFact::Unusable, source))], ..Facts::default() };
+    let unusable = |source| Facts { specs: vec![(name("a"), known(SpecFact::Unusable, source))], ..Facts::default() };
     let unexpanded = create(&json!({"securityContext": named("a")}));
     assert_eq!(live(MUTATE, &unexpanded, &unusable(Source::Cache)), Some(vec![name("a")]));
     assert_eq!(live(MUTATE, &unexpanded, &unusable(Source::Joined)), None);

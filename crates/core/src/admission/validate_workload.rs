@@ -39,11 +39,7 @@ fn named(pod: &Pod) -> impl Iterator<Item = (Slot<'_>, SpecName)> {
     )
 }
 
-pub(super) fn decide(
-    review: &Review,
-    inquiry: &mut Inquiry<'_>,
-    lines: &mut Vec<String>,
-) -> Result<AllowReason, Stop> {
+pub(super) fn decide(review: &Review, inquiry: &mut Inquiry<'_>, lines: &mut Vec<String>) -> Result<AllowReason, Stop> {
     let pod = match template(review) {
         Ok(pod) => pod,
         Err(reason) => return Ok(reason),
@@ -102,12 +98,7 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
 }
 
 /// What will happen to the slots with a name. Each credential spec is reported once, even if many slots name it.
-fn check_specs(
-    pod: &Pod,
-    subject: &Subject,
-    inquiry: &mut Inquiry<'_>,
-    warnings: &mut Warnings,
-) -> Result<(), Stop> {
+fn check_specs(pod: &Pod, subject: &Subject, inquiry: &mut Inquiry<'_>, warnings: &mut Warnings) -> Result<(), Stop> {
     let mut asked = Vec::new();
     for (slot, name) in named(pod) {
         let may_use = inquiry.may_use(subject, &name);

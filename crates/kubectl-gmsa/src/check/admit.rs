@@ -4,19 +4,13 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::facts::FactFinder;
-use gmsa_core::admission::{Review, SlotDenial, Webhook, pod::Pod};
+use gmsa_core::admission::{Review, SlotDenial, Webhook};
 
 pub(super) struct Admission {
     /// The pod as the mutating webhook leaves it.
     pub stored: Value,
     /// Every denial, at most one for each slot.
     pub denials: Vec<SlotDenial>,
-}
-
-/// The review of a pod that is created.
-pub(super) fn review(namespace: &str, pod: &Value) -> anyhow::Result<Review> {
-    let pod = Pod::from_json(&pod.to_string()).context("the API server would refuse the pod")?;
-    Ok(Review::of_pod(namespace, pod))
 }
 
 /// Admits the pod of `review`, which is `pod`.
@@ -28,7 +22,7 @@ pub(super) async fn admit(review: &Review, pod: &Value, finder: &mut FactFinder)
         let patch: json_patch::Patch =
             serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
         json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
-        patched = Some(self::review(&review.namespace, &stored)?);
+        patched = Some(Review::of_pod(&review.namespace, &stored.to_string())?);
     }
     let mut denials = mutated.denials;
     for found in finder.decide(Webhook::Validate, patched.as_ref().unwrap_or(review)).await.denials {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    admit::{Admission, admit, review},
+    admit::{Admission, admit},
     facts::FactFinder,
     fix,
     surroundings::Surroundings,
@@ -13,7 +13,7 @@ use super::{
 use crate::output::{Place, Report};
 use gmsa_cluster::manifests::Document;
 use gmsa_core::admission::{
-    Denial,
+    Denial, Review,
     advice::{Advice, advise, advise_template},
     pod::{Pod, Slot, SlotRef, fields},
     workload::template_pointer,
@@ -127,7 +127,8 @@ async fn try_check(
     surroundings: &mut Surroundings,
     report: &mut Report,
 ) -> anyhow::Result<Option<Value>> {
-    let review = review(&checked.namespace, &checked.pod)?;
+    let json = checked.pod.to_string();
+    let review = Review::of_pod(&checked.namespace, &json)?;
     let Some(pod) = &review.object else { return Ok(None) };
     if !pod.uses_gmsa() && !pod.has_too_many_slots() {
         return Ok(None);
@@ -142,7 +143,7 @@ async fn try_check(
         report.findings.push(checked.finding(denial.rule(), "/spec", denial.to_string()));
     }
     // Of fields that cannot be read, the API server refuses the pod.
-    let unsupported = fields::read(&checked.pod.to_string()).unwrap_or_default();
+    let unsupported = fields::read(&json).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.replicas())) {
         report.findings.push(advised(checked, advice));
     }
@@ -153,7 +154,7 @@ async fn try_check(
         let note = checked.finding(&rules::WINDOWS_BUILD, "/spec", text);
         report.findings.push(Diagnostic { fix: Some(fix::BUILD.to_owned()), ..note });
     }
-        // A pod that is refused is not stored: it stays as it is written.
+    // A pod that is refused is not stored: it stays as it is written.
     Ok((checked.at.is_empty() && denials.is_empty()).then_some(stored))
 }
 

@@ -28,10 +28,7 @@ fn without_enforcement_a_failure_still_denies() {
         create(&json!({"securityContext": named("a"), "containers": [{"name": "c", "securityContext": named("b")}]}));
     let failure = SpecFact::Failed(Failure { timed_out: true, cause: "too late".to_owned() });
     let facts = Facts {
-        specs: vec![
-            (name("a"), known(SpecFact::Missing, Source::Api)),
-            (name("b"), known(failure, Source::Api)),
-        ],
+        specs: vec![(name("a"), known(SpecFact::Missing, Source::Api)), (name("b"), known(failure, Source::Api))],
         ..Facts::default()
     };
     let decision = warned(MUTATE, &pod, &facts);
@@ -58,10 +55,7 @@ fn without_enforcement_a_cached_spec_is_read_live_too() {
 fn without_enforcement_the_patch_holds_what_fits() {
     let large = contents(&json!({"a": "x".repeat(MAX_PATCH_BYTES)}));
     let facts = Facts {
-        specs: vec![
-            (name("large"), known(large, Source::Api)),
-            (name("a"), known(contents(&json!({})), Source::Api)),
-        ],
+        specs: vec![(name("large"), known(large, Source::Api)), (name("a"), known(contents(&json!({})), Source::Api))],
         ..Facts::default()
     };
     let containers =

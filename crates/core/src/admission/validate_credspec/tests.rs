@@ -11,7 +11,8 @@ fn judge(strict: bool, operation: &str, kind: &Value, object: &Value) -> Decisio
         "request": {"uid": "1", "operation": operation, "kind": kind, "object": object},
     })
     .to_string();
-    let (webhook, settings) = (Webhook::ValidateCredspec, Settings { strict_credential_specs: strict, ..Settings::default() });
+    let (webhook, settings) =
+        (Webhook::ValidateCredspec, Settings { strict_credential_specs: strict, ..Settings::default() });
     let review = Review::parse(body.as_bytes(), webhook).unwrap();
     review.decide(webhook, settings, &Facts::default()).unwrap()
 }

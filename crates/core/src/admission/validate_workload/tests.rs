@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::admission::workload::{KINDS, template_pointer};
 use crate::{
-    admission::{Decision, Facts, Failure, Needs, Known, Review, Settings, Source, SpecFact, UseFact, Webhook},
+    admission::{Decision, Facts, Failure, Known, Needs, Review, Settings, Source, SpecFact, UseFact, Webhook},
     credspec::{CredentialSpec, SpecName},
 };
 
