@@ -33,7 +33,7 @@ impl Warnings {
         self.push(rule, &text(rule, sentence, names));
     }
 
-    /// Adds a line with a text that is complete.
+    /// Adds a line that needs no names.
     pub(super) fn push(&mut self, rule: &Rule, text: &str) {
         let line = format!("{} [{}]", cut(text, room(rule)), rule.id);
         if self.lines.contains(&line) {

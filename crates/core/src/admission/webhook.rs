@@ -4,7 +4,8 @@
 //! - a line in the table of [`Webhook`], from which its path, its metric label, its audit annotations and the answer to a wrong path
 //!   come;
 //! - what it reads of a review, in `Review::parse`, and what it answers, in `Review::decide`;
-//! - a configuration in the chart's `templates/` and, if `kubectl gmsa doctor` must check it, in `doctor/install.rs` of the plugin;
+//! - an entry of `mutatingwebhook.yaml` or `validatingwebhook.yaml` in the chart and, if `kubectl gmsa doctor` must check it, in
+//!   `doctor/install.rs` of the plugin;
 //! - a folder in `tests/golden`, and its lines in `docs/metrics.md` (`just generate`).
 
 use super::Denial;
