@@ -128,7 +128,7 @@ impl Metrics {
         reason: &'static str,
         duration: Duration,
     ) {
-        let (path, operation) = (webhook.label(), labels::operation(operation));
+        let (path, operation) = (webhook.as_str(), labels::operation(operation));
         self.reviews.get_or_create(&ReviewLabels { path, operation, outcome, reason }).inc();
         self.durations.get_or_create(&PathLabel { path }).observe(duration.as_secs_f64());
     }

@@ -108,12 +108,12 @@ macro_rules! labels {
 
 labels! {
     ReviewLabels {
-        path: &'static str = Webhook::ALL.map(Webhook::label),
+        path: &'static str = Webhook::ALL.map(Webhook::as_str),
         operation: &'static str = Operation::ALL.map(operation),
         outcome: ReviewOutcome = ReviewOutcome::ALL,
         reason: &'static str = [&AllowReason::ALL.map(AllowReason::as_str)[..], &Denial::RULES.map(|rule| rule.id)].concat()
     }
-    PathLabel { path: &'static str = Webhook::ALL.map(Webhook::label) }
+    PathLabel { path: &'static str = Webhook::ALL.map(Webhook::as_str) }
     CodeLabel { code: u16 = [400] }
     LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
     AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }

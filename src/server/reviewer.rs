@@ -167,7 +167,7 @@ fn random_hostname() -> Option<String> {
 
 /// One line per decision: at debug for what is allowed without a change, otherwise at info. Never a body or contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
-    let path = webhook.label();
+    let path = webhook.as_str();
     let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
     let (uid, namespace, operation, reason) =
         (&*review.uid, cut(&review.namespace), review.operation.as_str(), decision.reason);

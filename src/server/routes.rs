@@ -52,7 +52,7 @@ pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> 
     };
     let reviews = Webhook::ALL.into_iter().fold(Router::new(), |router, webhook| {
         let review = move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request);
-        router.route(webhook.path(), post(review))
+        router.route(&webhook.path(), post(review))
     });
     reviews
         .route("/health", get(async || StatusCode::NO_CONTENT))

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 fn webhook(name: &str) -> Webhook {
-    Webhook::ALL.into_iter().find(|webhook| webhook.label() == name).unwrap()
+    Webhook::ALL.into_iter().find(|webhook| webhook.as_str() == name).unwrap()
 }
 
 /// Files answer at once: no runtime is needed to ask them.

@@ -23,7 +23,7 @@ struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    audit_annotations: BTreeMap<&'static str, &'a str>,
+    audit_annotations: BTreeMap<&'a str, &'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     warnings: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,7 +69,7 @@ impl Review {
                     Verdict::Denied(denial) => Some(denial.into()),
                     Verdict::Allowed | Verdict::WouldDeny(_) => None,
                 },
-                audit_annotations: decision.audit.iter().map(|(key, value)| (*key, value.as_str())).collect(),
+                audit_annotations: decision.audit.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
                 warnings: &decision.warnings,
                 patch_type: patch.is_some().then_some("JSONPatch"),
                 patch,

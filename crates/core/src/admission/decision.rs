@@ -4,7 +4,7 @@
 //! which nothing could be found out is a denial, never an approval. Without a random host name the pod keeps its own.
 
 use super::{
-    AllowReason, Denial, Facts, Needs, Patch, Review, Settings, Source, Webhook, advice,
+    AllowReason, Denial, Enforcement, Facts, Needs, Patch, Review, Settings, Source, Webhook, advice,
     inquiry::{Inquiry, Stop},
     mutate,
     operation::Operation,
@@ -44,7 +44,7 @@ pub struct Decision {
     /// Lines that `kubectl` shows to the user; each at most 120 characters, or 256 for a denial that is not enforced.
     pub warnings: Vec<String>,
     /// Audit annotations: the API server prefixes the keys with the webhook's name.
-    pub audit: Vec<(&'static str, String)>,
+    pub audit: Vec<(String, String)>,
 }
 
 impl Decision {
@@ -72,7 +72,7 @@ impl Review {
     /// # Errors
     /// What must be found out first: the caller adds it to `facts` and asks again. What it does not find out it adds as a failure.
     pub fn decide(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Result<Decision, Needs> {
-        let is_exhaustive = settings.enforcement == super::Enforcement::Warn || webhook == Webhook::ValidateWorkload;
+        let is_exhaustive = settings.enforcement == Enforcement::Warn || webhook == Webhook::ValidateWorkload;
         let mut inquiry = Inquiry::new(facts, is_exhaustive);
         let mut warnings = Vec::new();
         let outcome = match webhook {
@@ -103,7 +103,7 @@ impl Review {
         if !live.is_empty() {
             return Err(Needs { live, ..Needs::default() });
         }
-        let is_enforced = |denial: &&Denial| !(webhook.is_for_pods() && settings.enforcement.allows(denial));
+        let is_enforced = |denial: &&Denial| !settings.enforcement.allows(webhook, denial);
         let mut of_denials = denials.iter().map(|found| &found.denial);
         let (verdict, reason) = match (of_denials.clone().find(is_enforced), of_denials.next()) {
             (Some(denial), _) => (Verdict::Denied(denial.clone()), denial.reason()),
@@ -118,30 +118,18 @@ impl Review {
             }
         }
         let specs = facts.names();
-        let audit = audit(webhook, &verdict, reason, &specs, facts);
+        let mut audit = Vec::new();
+        if !specs.is_empty() {
+            audit.push((webhook.audit_key("credential-specs"), facts.describe(&specs)));
+        }
+        // What would be denied also where no credential spec was looked up: nothing else in the cluster shows it.
+        let would_deny = matches!(verdict, Verdict::WouldDeny(_));
+        if would_deny || !specs.is_empty() {
+            let start = if would_deny { "would-deny: " } else { "" };
+            audit.push((webhook.audit_key("decision"), format!("{start}{reason}")));
+        }
         Ok(Decision { verdict, patch, denials, reason, specs, warnings, audit })
     }
-}
-
-fn audit(
-    webhook: Webhook,
-    verdict: &Verdict,
-    reason: &str,
-    specs: &[SpecName],
-    facts: &Facts,
-) -> Vec<(&'static str, String)> {
-    let [specs_key, decision_key] = webhook.audit_keys();
-    let mut audit = Vec::new();
-    if !specs.is_empty() {
-        audit.push((specs_key, facts.describe(specs)));
-    }
-    match verdict {
-        // Also where no credential spec was looked up: nothing else in the cluster shows it.
-        Verdict::WouldDeny(_) => audit.push((decision_key, format!("would-deny: {reason}"))),
-        Verdict::Allowed | Verdict::Denied(_) if !specs.is_empty() => audit.push((decision_key, reason.to_owned())),
-        Verdict::Allowed | Verdict::Denied(_) => {}
-    }
-    audit
 }
 
 /// The credential spec whose contents, taken from a cache, led to a denial.

@@ -6,8 +6,9 @@ use crate::json::string;
 
 word_enum! {
     /// What is being done to the object.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Operation {
+        #[default]
         Create = "CREATE",
         /// The object, or a subresource of it, is changed.
         Update = "UPDATE",

@@ -42,8 +42,9 @@ pub const fn most_bytes_to_parse(body: usize) -> usize {
 
 word_enum! {
     /// The version of the AdmissionReview API of the request, and so of the answer.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum ApiVersion {
+        #[default]
         V1 = "admission.k8s.io/v1",
         V1Beta1 = "admission.k8s.io/v1beta1",
     }
@@ -57,7 +58,7 @@ impl<'de> Deserialize<'de> for ApiVersion {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Review {
     /// The API version to answer in.
     pub api_version: ApiVersion,
@@ -160,10 +161,7 @@ impl Review {
             kind,
             sub_resource: request.sub_resource.unwrap_or_default().into(),
             namespace: request.namespace.unwrap_or_default().into(),
-            object: None,
-            old_object: None,
-            workload: None,
-            credential_spec: None,
+            ..Self::default()
         };
         let object = request.object.map(RawValue::get);
         match webhook {
@@ -190,18 +188,8 @@ impl Review {
     /// Where a field of the pod has the wrong type.
     pub fn of_pod(namespace: &str, pod: &str) -> Result<Self, ParseError> {
         let pod = Pod::from_json(pod).map_err(|error| ParseError::Pod(explain(&error, pod, pod)))?;
-        Ok(Self {
-            api_version: ApiVersion::V1,
-            uid: String::new(),
-            operation: Operation::Create,
-            kind: POD.to_owned(),
-            sub_resource: String::new(),
-            namespace: namespace.to_owned(),
-            object: Some(pod),
-            old_object: None,
-            workload: None,
-            credential_spec: None,
-        })
+        let (kind, namespace) = (POD.to_owned(), namespace.to_owned());
+        Ok(Self { kind, namespace, object: Some(pod), ..Self::default() })
     }
 
     /// How many bytes the parts of this review take that `/mutate`, `/validate` and `/validate-workload` decide about.

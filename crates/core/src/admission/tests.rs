@@ -43,6 +43,11 @@ fn create(spec: &Value) -> Value {
     review("CREATE", &json!({"metadata": {"name": "web"}, "spec": spec}), &Value::Null)
 }
 
+/// Audit annotations.
+fn annotated<const N: usize>(annotations: [(&str, &str); N]) -> Vec<(String, String)> {
+    annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
+}
+
 fn asked(webhook: Webhook, review: &Value, enforcement: Enforcement, facts: &Facts) -> Result<Decision, Needs> {
     let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
     review.decide(webhook, Settings { enforcement, ..Settings::default() }, facts)
@@ -259,16 +264,16 @@ fn audit_annotations_say_how_it_was_decided() {
     assert_eq!(decision.reason, "authorized");
     assert_eq!(decision.specs, ["a", "b"].map(name));
     let annotations = [
-        ("validate-credential-specs", "a (use: remembered, contents: cache), b (use: joined)".to_owned()),
-        ("validate-decision", "authorized".to_owned()),
+        ("validate-credential-specs", "a (use: remembered, contents: cache), b (use: joined)"),
+        ("validate-decision", "authorized"),
     ];
-    assert_eq!(decision.audit, annotations);
+    assert_eq!(decision.audit, annotated(annotations));
 
     let facts = Facts { specs: vec![(name("a"), known(SpecFact::Missing, Source::Files))], ..Facts::default() };
     let decision = decided(MUTATE, &create(&json!({"securityContext": named("a")})), &facts);
     assert_eq!(
         decision.audit,
-        [("mutate-credential-specs", "a (contents: files)".to_owned()), ("mutate-decision", "spec-missing".to_owned())]
+        annotated([("mutate-credential-specs", "a (contents: files)"), ("mutate-decision", "spec-missing")])
     );
     assert_eq!(decided(MUTATE, &create(&json!({})), &Facts::default()).audit, []);
 }

@@ -10,56 +10,32 @@
 
 use super::Denial;
 
-macro_rules! webhooks {
-    ($($(#[$about:meta])* $webhook:ident: $label:literal, $audit:literal;)+) => {
-        /// Which of the webhooks is called.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Webhook {
-            $($(#[$about])* $webhook,)+
-        }
-
-        impl Webhook {
-            /// Every webhook.
-            pub const ALL: [Self; [$($label),+].len()] = [$(Self::$webhook),+];
-
-            /// The path that the API server calls.
-            #[must_use]
-            pub fn path(self) -> &'static str {
-                match self { $(Self::$webhook => concat!("/", $label)),+ }
-            }
-
-            /// The path without its slash: the word in metrics and logs.
-            #[must_use]
-            pub fn label(self) -> &'static str {
-                match self { $(Self::$webhook => $label),+ }
-            }
-
-            /// The keys of the audit annotations: which credential specs, and what was decided. The API server prefixes them with
-            /// the name of the webhook, which `/mutate` and `/validate` share in the chart, and drops one of two equal keys.
-            pub(super) fn audit_keys(self) -> [&'static str; 2] {
-                match self {
-                    $(Self::$webhook => [concat!($audit, "-credential-specs"), concat!($audit, "-decision")]),+
-                }
-            }
-        }
-    };
-}
-
-webhooks! {
-    /// Expands names into contents.
-    Mutate: "mutate", "mutate";
-    /// Authorises names and compares contents.
-    Validate: "validate", "validate";
-    /// Warns of what will happen to the pods of a workload.
-    ValidateWorkload: "validate-workload", "workload";
-    /// Lints a credential spec.
-    ValidateCredspec: "validate-credspec", "credspec";
+word_enum! {
+    /// Which of the webhooks is called. The word is its path without the slash, and its name in metrics and logs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Webhook {
+        /// Expands names into contents.
+        Mutate = "mutate",
+        /// Authorises names and compares contents.
+        Validate = "validate",
+        /// Warns of what will happen to the pods of a workload.
+        ValidateWorkload = "validate-workload",
+        /// Lints a credential spec.
+        ValidateCredspec = "validate-credspec",
+    }
 }
 
 impl Webhook {
-    /// Whether it decides about pods, so that its denials may be left unenforced.
-    pub(super) fn is_for_pods(self) -> bool {
-        matches!(self, Self::Mutate | Self::Validate)
+    /// The path that the API server calls.
+    #[must_use]
+    pub fn path(self) -> String {
+        format!("/{}", self.as_str())
+    }
+
+    /// The key of an audit annotation. The API server prefixes it with the name of the webhook, which `/mutate` and `/validate` share
+    /// in the chart, and drops one of two equal keys: so it begins with a word of the path.
+    pub(super) fn audit_key(self, about: &str) -> String {
+        format!("{}-{about}", self.as_str().trim_start_matches("validate-"))
     }
 }
 
@@ -82,8 +58,9 @@ pub enum Enforcement {
 }
 
 impl Enforcement {
-    /// Whether a request to which this denial applies is admitted with a warning.
-    pub(super) fn allows(self, denial: &Denial) -> bool {
-        self == Self::Warn && denial.concerns_the_pod()
+    /// Whether a request to `webhook` to which this denial applies is admitted with a warning.
+    pub(super) fn allows(self, webhook: Webhook, denial: &Denial) -> bool {
+        let is_of_pods = matches!(webhook, Webhook::Mutate | Webhook::Validate);
+        self == Self::Warn && is_of_pods && denial.concerns_the_pod()
     }
 }

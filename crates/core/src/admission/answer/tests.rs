@@ -66,7 +66,9 @@ fn an_allowed_answer_carries_patch_warnings_and_annotations() {
     let facts = Facts { hostname: Some("h".to_owned()), ..Facts::default() };
     let decision = Decision {
         warnings: vec!["w1".to_owned(), "w2".to_owned()],
-        audit: vec![("mutate-credential-specs", "web".to_owned()), ("mutate-decision", "expanded".to_owned())],
+        audit: [("mutate-credential-specs", "web"), ("mutate-decision", "expanded")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .to_vec(),
         ..review.decide(Webhook::Mutate, Settings::default(), &facts).unwrap()
     };
     let patch = BASE64_STANDARD.encode(r#"[{"op":"add","path":"/spec/hostname","value":"h"}]"#);

@@ -19,7 +19,7 @@ fn without_enforcement_a_denial_becomes_a_warning_of_at_most_256_characters() {
         format!("GMSA, not enforced: GMSA cred spec name \"{}", "X".repeat(253)).chars().take(255).collect::<String>();
     assert_eq!(decision.warnings[0], format!("{start}…"));
     assert_eq!(decision.warnings[0].chars().count(), 256);
-    assert_eq!(decision.audit, [("validate-decision", "would-deny: invalid-spec-name".to_owned())]);
+    assert_eq!(decision.audit, annotated([("validate-decision", "would-deny: invalid-spec-name")]));
 }
 
 #[test]
