@@ -34,7 +34,7 @@ mod process;
 use labels::{
     AccessLabels, CodeLabel, Labels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
 };
-pub use labels::{CertificateStep, ReloadOutcome, ReviewOutcome, WatchState, path};
+pub use labels::{CertificateStep, ReloadOutcome, ReviewOutcome, WatchState};
 
 /// Every metric's name begins with it, but for those of the process.
 const PREFIX: &str = "gmsa_webhook";
@@ -128,7 +128,7 @@ impl Metrics {
         reason: &'static str,
         duration: Duration,
     ) {
-        let (path, operation) = (path(webhook), labels::operation(operation));
+        let (path, operation) = (webhook.as_str(), labels::operation(operation));
         self.reviews.get_or_create(&ReviewLabels { path, operation, outcome, reason }).inc();
         self.durations.get_or_create(&PathLabel { path }).observe(duration.as_secs_f64());
     }

@@ -1,4 +1,12 @@
-//! What was typed: flags, environment variables, and their texts in `--help`.
+//! What was typed: flags, environment variables, and their descriptions in `--help`.
+//!
+//! A new setting of `serve` is:
+//! - a flag with its environment variable in `ServeArgs`, and what it means in `Config`, in `config.rs`;
+//! - where it changes a decision, a field of `gmsa_core::admission::Settings`;
+//! - a value of the chart: `values.yaml` with its comment, `values.schema.json`, and its flag in `templates/_pod.tpl`; what must not be rendered, in
+//!   `templates/_check.tpl`;
+//! - a case in `config/tests.rs`, the value in `tests/chart/values/everything.yaml`, then `just generate`;
+//! - a line in CHANGELOG.md.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 

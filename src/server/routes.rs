@@ -43,7 +43,6 @@ struct Shared {
 
 /// The routes of the TLS port.
 pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> Router {
-    let (mutate, validate_credspec) = (reviewer.mutating_webhook(), reviewer.credspec_webhook());
     let shared = Shared {
         bodies: Bodies::new(limits.small_review_memory, limits.large_review_memory),
         reviews: Arc::new(Semaphore::new(limits.reviews)),
@@ -51,14 +50,11 @@ pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> 
         reviewer,
         log_limit,
     };
-    let review = |webhook: Webhook| {
-        post(move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request))
-    };
-    Router::new()
-        .route("/mutate", review(mutate))
-        .route("/validate", review(Webhook::Validate))
-        .route("/validate-workload", review(Webhook::ValidateWorkload))
-        .route("/validate-credspec", review(validate_credspec))
+    let reviews = Webhook::ALL.into_iter().fold(Router::new(), |router, webhook| {
+        let review = move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request);
+        router.route(&webhook.path(), post(review))
+    });
+    reviews
         .route("/health", get(async || StatusCode::NO_CONTENT))
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
         .fallback(async |State(shared): State<Arc<Shared>>, uri: Uri| {
@@ -177,8 +173,9 @@ impl Refusal {
             Self::NoSuchPath(path) => (
                 StatusCode::NOT_FOUND,
                 format!(
-                    "there is no path {:?}: this webhook serves /mutate, /validate, /validate-workload, /validate-credspec, /health and /info",
-                    shorten(path)
+                    "there is no path {:?}: this webhook serves {}, /health and /info",
+                    shorten(path),
+                    Webhook::ALL.map(Webhook::path).join(", ")
                 ),
             ),
             Self::WrongMethod { method, path } => {
