@@ -3,31 +3,26 @@
 //! Invariants: a [`Bound`] has a listening socket and everything that its routes need. Nothing in here knows a
 //! cluster or a file.
 
-use std::{future::ready, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{
-    Router,
-    http::{HeaderValue, header::CONNECTION},
-    middleware::map_response,
-    response::Response,
-};
+use axum::Router;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::Limits,
     telemetry::{self, LogLimit},
+    tls::client_auth::ClientAuth,
 };
 
 mod bodies;
 mod connection;
-mod job;
+mod connections;
 pub mod limits;
 pub mod listener;
 mod open_files;
 pub mod reviewer;
 pub mod routes;
-mod seats;
 
 use listener::Listener;
 pub use reviewer::Reviewer;
@@ -62,18 +57,16 @@ impl Bound {
         Ok(Self { listener, router: routes::router(reviewer, &limits, requests), log_limits })
     }
 
-    /// From when `ending` is cancelled on, every answer closes its connection: API servers then open new ones, to other
-    /// replicas. One that is closed only when the process ends may be closed while a review is on its way to it, and the API
-    /// server does not send that again.
+    /// [`Listener::leaving`]
     #[must_use]
-    pub fn leaving(mut self, ending: CancellationToken) -> Self {
-        self.router = self.router.layer(map_response(move |mut response: Response| {
-            if ending.is_cancelled() {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-            ready(response)
-        }));
-        self
+    pub fn leaving(self, ending: CancellationToken) -> Self {
+        Self { listener: self.listener.leaving(ending), ..self }
+    }
+
+    /// [`Listener::of_clients`]
+    #[must_use]
+    pub fn of_clients(self, clients: Option<Arc<ClientAuth>>) -> Self {
+        Self { listener: self.listener.of_clients(clients), ..self }
     }
 
     /// The address that is bound.
