@@ -79,10 +79,10 @@ mod tests {
     #[test]
     fn every_bound_follows_from_the_memory_limit() {
         let limits = |mib: usize| Limits::of_memory(mib * MIB);
-        let expected = Limits { connections: 256, reviews: 224, large_review_memory: 32 * MIB };
+        let expected = Limits { connections: 257, reviews: 225, large_review_memory: 32 * MIB };
         assert_eq!(limits(128), expected);
         assert_eq!(Limits::default(), expected);
-        assert_eq!(limits(256).connections, 513);
+        assert_eq!(limits(256).connections, 514);
         assert_eq!(limits(16), limits(64));
         assert_eq!(limits(1 << 20), limits(1024));
     }

@@ -64,16 +64,13 @@ impl LargeMemory {
             if length > MAX_BODY {
                 return Err(Refusal::TooLarge);
             }
-            if length > SMALL {
-                match &mut held.permits {
-                    Some(permits) => permits.merge(self.take(PERMITS_PER_BYTE * bytes.len())?),
-                    None => {
-                        held.permits = Some(self.take(PERMITS_PER_BYTE * length)?);
-                        // One buffer for all of a large body: its pages are not held before bytes are in them. One that
-                        // grows would be copied, and both held meanwhile.
-                        held.bytes.reserve_exact(announced.unwrap_or(MAX_BODY) - held.bytes.len());
-                    }
-                }
+            if let Some(permits) = &mut held.permits {
+                permits.merge(self.take(PERMITS_PER_BYTE * bytes.len())?);
+            } else if length > SMALL {
+                held.permits = Some(self.take(PERMITS_PER_BYTE * length)?);
+                // One buffer for all of a large body: its pages are not held before bytes are in them. One that grows would be
+                // copied, and both held meanwhile.
+                held.bytes.reserve_exact(announced.unwrap_or(MAX_BODY) - held.bytes.len());
             }
             held.bytes.extend_from_slice(bytes);
         }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a connection is never closed for another one, so that thousands of new ones do not close those that are in
 /// the middle of their handshake. New ones wait for no longer than this.
-pub(super) const MOMENT: Duration = Duration::from_millis(20);
+pub(super) const MOMENT: Duration = Duration::from_millis(50);
 
 /// The open connections of one listener.
 #[derive(Debug)]

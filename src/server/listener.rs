@@ -17,7 +17,7 @@ use rustls::ServerConfig;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
     net::{TcpListener, TcpStream},
-    task::JoinSet,
+    task::{JoinSet, yield_now},
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -139,6 +139,8 @@ async fn accept(tcp: &TcpListener, connections: &Connections) -> (TcpStream, Soc
                 while !connections.make_room() {
                     sleep(MOMENT).await;
                 }
+                // Those that have a request by now read it before the next one comes.
+                yield_now().await;
                 return accepted;
             }
             Err(error) if !is_shortage(&error) => tracing::debug!(%error, "a connection ended before it was accepted"),

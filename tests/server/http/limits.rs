@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     task::JoinSet,
+    time::timeout,
 };
 
 use super::{
     Gated, Holds, allowed, create, examples, naming, one_pod, plain_review, post_head, read_answer, read_head,
     read_to_close, refused, reviewed, windows,
 };
-use crate::https::Setup;
+use crate::{https::Setup, support::PATIENCE};
 
 #[tokio::test]
 async fn over_its_limit_of_reviews_a_replica_says_503() {
@@ -141,7 +142,9 @@ async fn bodies_that_do_not_arrive_keep_no_small_review_out() {
     let padded = |padding: usize| [one_pod(), vec![b' '; padding]].concat();
     // What has arrived stays: another large one has what is left, and no more.
     let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate", padded(2 << 20)).await, refused(503, line));
+    // Until the server has read that much.
+    let busy = async { while server.post("/mutate", padded(2 << 20)).await != refused(503, line) {} };
+    timeout(PATIENCE, busy).await.unwrap();
     for padding in [0, 40 << 10, 500 << 10] {
         assert_eq!(server.post("/mutate", padded(padding)).await.status, StatusCode::OK, "{padding}");
     }
@@ -206,11 +209,11 @@ async fn reviews_that_wait_for_the_api_server_leave_memory_to_others() {
     let mut waiting = JoinSet::new();
     for _ in 0..124 {
         let (server, body) = (Arc::clone(&server), body.clone());
-        waiting.spawn(async move { server.post("/mutate", body).await.status });
-    }
-    tokio::select! {
-        entered = gated.entered.acquire_many(124 * 24) => entered.unwrap().forget(),
-        Some(status) = waiting.join_next() => panic!("one does not wait: {status:?}"),
+        waiting.spawn(async move { server.post("/mutate?timeout=30s", body).await.status });
+        tokio::select! {
+            entered = gated.entered.acquire_many(24) => entered.unwrap().forget(),
+            Some(status) = waiting.join_next() => panic!("one does not wait: {status:?}"),
+        }
     }
     let answer = server.post("/mutate?timeout=2s", body).await;
     assert_eq!(answer.status, StatusCode::OK);
