@@ -6,6 +6,7 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
@@ -20,15 +21,14 @@ mod connection;
 mod connections;
 pub mod limits;
 pub mod listener;
-mod open_files;
 pub mod reviewer;
 pub mod routes;
 
+pub use connection::Serving;
 use listener::Listener;
 pub use reviewer::Reviewer;
 
 /// The webhook's server with its socket bound.
-#[derive(Debug)]
 pub struct Bound {
     listener: Listener,
     router: Router,
@@ -41,32 +41,36 @@ impl Bound {
     /// # Errors
     /// Where the address cannot be bound.
     pub fn bind(address: SocketAddr, tls: Arc<ServerConfig>, limits: Limits, reviewer: Reviewer) -> io::Result<Self> {
-        match open_files::make_room(limits.connections) {
-            Ok(None) => {}
-            Ok(Some(files)) => tracing::warn!(
-                files,
-                connections = limits.connections,
-                "the system allows fewer open files than the connections that may be open"
-            ),
-            Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
+        // Many container runtimes start processes with a soft limit of 1024 open files. Go's programs do the same.
+        let files = getrlimit(Resource::Nofile);
+        if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }) {
+            tracing::warn!(%error, "cannot raise the limit of open files");
         }
         let log_limits = ["TLS handshake failed", "request refused"].map(|message| Arc::new(LogLimit::new(message)));
         let [handshakes, requests] = log_limits.clone();
-        let listener = Listener::bind(address, Some(tls), limits.connections, limits::IDLE_TIMEOUT)?
-            .observed_by(reviewer.metrics.clone(), handshakes);
+        let serving = Serving {
+            tls: Some(tls),
+            connections: limits.connections,
+            idle: limits::IDLE_TIMEOUT,
+            observers: Some((reviewer.metrics.clone(), handshakes)),
+            ..Serving::default()
+        };
+        let listener = Listener::bind(address, serving)?;
         Ok(Self { listener, router: routes::router(reviewer, &limits, requests), log_limits })
     }
 
-    /// [`Listener::leaving`]
+    /// [`Serving::ending`]
     #[must_use]
-    pub fn leaving(self, ending: CancellationToken) -> Self {
-        Self { listener: self.listener.leaving(ending), ..self }
+    pub fn leaving(mut self, ending: CancellationToken) -> Self {
+        self.listener.serving.ending = ending;
+        self
     }
 
-    /// [`Listener::of_clients`]
+    /// [`Serving::clients`]
     #[must_use]
-    pub fn of_clients(self, clients: Option<Arc<ClientAuth>>) -> Self {
-        Self { listener: self.listener.of_clients(clients), ..self }
+    pub fn of_clients(mut self, clients: Option<Arc<ClientAuth>>) -> Self {
+        self.listener.serving.clients = clients;
+        self
     }
 
     /// The address that is bound.

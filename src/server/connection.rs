@@ -8,7 +8,7 @@
 //! HTTP/2 is not offered. API servers speak HTTP/1.1 to webhooks since Kubernetes 1.16, to spread requests over replicas.
 //! Without HTTP/2 there are no control frames to flood a connection with, and one connection is one request at a time.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -16,7 +16,6 @@ use axum::{
 };
 use hyper::{
     body::Incoming,
-    rt::{Read, Write},
     server::conn::http1::Builder,
     service::{Service as _, service_fn},
 };
@@ -26,7 +25,11 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use rustls::ServerConfig;
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::timeout,
+};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
@@ -40,59 +43,72 @@ use crate::{
     tls::client_auth::ClientAuth,
 };
 
-/// What every connection of a listener needs.
-#[derive(Clone)]
-pub(super) struct Serving {
+/// How the connections of a listener are served: by default without TLS, and one at a time.
+#[derive(Clone, Default)]
+pub struct Serving {
     pub tls: Option<Arc<ServerConfig>>,
+    /// Closes the connections of clients that it no longer trusts.
     pub clients: Option<Arc<ClientAuth>>,
-    pub router: Router,
-    pub observers: Option<(Metrics, Arc<LogLimit>)>,
-    /// How long a connection may be without a request.
+    /// Open ones at once. Over it, the one that is idle longest is closed.
+    pub connections: usize,
+    /// How long one may bring no whole head of a request.
     pub idle: Duration,
-    /// From its cancellation on, every answer closes its connection.
+    /// Counts connections, and counts and logs failed handshakes.
+    pub observers: Option<(Metrics, Arc<LogLimit>)>,
+    /// From its cancellation on, every answer closes its connection: API servers then open new ones, to other replicas. One that
+    /// is closed only when the process ends may be closed while a review is on its way to it, and the API server does not
+    /// send that again.
     pub ending: CancellationToken,
-    /// From its cancellation on, nothing begins.
+}
+
+/// One connection, and what it needs.
+pub(super) struct Connection {
+    pub serving: Serving,
+    pub router: Router,
+    pub open: Arc<Open>,
+    /// From its cancellation on, no handshake goes on.
     pub closing: CancellationToken,
 }
 
-impl Serving {
+impl Connection {
     /// Serves until the connection ends, or has to. `graceful` lets a request in flight be answered first.
-    pub(super) async fn connection(self, stream: TcpStream, peer: SocketAddr, open: Arc<Open>, graceful: Watcher) {
-        let _counted = self.observers.as_ref().map(|(metrics, _)| metrics.connection());
-        let close = open.close.clone();
+    pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
+        let _counted = self.serving.observers.as_ref().map(|(metrics, _)| metrics.connection());
         let served = async {
-            let Some(tls) = &self.tls else { return self.http(TokioIo::new(stream), open, graceful).await };
+            let Some(tls) = &self.serving.tls else { return self.http(stream, graceful).await };
             // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
             let Some(stream) = Box::pin(self.handshake(Arc::clone(tls), stream, peer)).await else { return };
-            let Some(clients) = &self.clients else { return self.http(TokioIo::new(stream), open, graceful).await };
+            let Some(clients) = &self.serving.clients else { return self.http(stream, graceful).await };
             let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
             tokio::select! {
-                () = self.http(TokioIo::new(stream), open, graceful) => {}
-                () = clients.revoked(&chain) => tracing::info!(%peer, "connection closed: its client certificate is no longer trusted"),
+                () = self.http(stream, graceful) => {}
+                () = clients.revoked(&chain) => {
+                    tracing::info!(%peer, "connection closed: its client certificate is no longer trusted");
+                }
             }
         };
-        close.run_until_cancelled(served).await;
+        self.open.close.run_until_cancelled(served).await;
     }
 
-    async fn http<S: Read + Write + Unpin + 'static>(&self, stream: S, open: Arc<Open>, graceful: Watcher) {
+    async fn http<S: AsyncRead + AsyncWrite + Unpin + 'static>(&self, stream: S, graceful: Watcher) {
         let router = TowerToHyperService::new(self.router.clone());
-        let service = service_fn(move |mut request: Request<Incoming>| {
-            let (ending, may_be_review) = (self.ending.clone(), request.method() == Method::POST);
-            request.extensions_mut().insert(Arc::clone(&open));
+        let service = service_fn(|mut request: Request<Incoming>| {
+            let may_be_review = request.method() == Method::POST;
+            request.extensions_mut().insert(Arc::clone(&self.open));
             let response = router.call(request);
             async move {
                 let mut response = response.await?;
-                if ending.is_cancelled() || !may_be_review || response.status() != StatusCode::OK {
+                if self.serving.ending.is_cancelled() || !may_be_review || response.status() != StatusCode::OK {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok::<_, std::convert::Infallible>(response)
+                Ok::<_, Infallible>(response)
             }
         });
         let connection = Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.idle)
+            .header_read_timeout(self.serving.idle)
             .max_buf_size(MAX_HEAD)
-            .serve_connection(stream, service);
+            .serve_connection(TokioIo::new(stream), service);
         if let Err(error) = graceful.watch(connection).await {
             tracing::debug!(%error, "connection closed");
         }
@@ -111,7 +127,7 @@ impl Serving {
             Ok(stream) => return Some(stream),
             Err(error) => error.to_string(),
         };
-        if let Some((metrics, log_limit)) = &self.observers {
+        if let Some((metrics, log_limit)) = &self.serving.observers {
             metrics.handshake_failed();
             if log_limit.admit() {
                 tracing::info!(%peer, cause = cut(&error), "TLS handshake failed");

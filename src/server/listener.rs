@@ -6,14 +6,12 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::Arc,
     time::Duration,
 };
 
 use axum::Router;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustix::io::Errno;
-use rustls::ServerConfig;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -23,12 +21,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connection::Serving,
+    connection::{Connection, Serving},
     connections::{Connections, MOMENT},
     limits::{RECEIVE_BUFFER, SEND_BUFFER, UNREAD_TIMEOUT},
 };
-use crate::{metrics::Metrics, telemetry::LogLimit, tls::client_auth::ClientAuth};
-
 /// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
 /// and the client repeats it only after a second.
 const BACKLOG: i32 = 4096;
@@ -40,60 +36,26 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// sent while the connection was being closed, so a connection in use is better closed by the answer to its next request.
 const LAST_CALL: Duration = Duration::from_millis(500);
 
-/// A bound socket.
-#[derive(Debug)]
+/// A bound socket, and how its connections are served.
 pub struct Listener {
     tcp: TcpListener,
     address: SocketAddr,
-    tls: Option<Arc<ServerConfig>>,
-    clients: Option<Arc<ClientAuth>>,
-    connections: usize,
-    idle: Duration,
-    observers: Option<(Metrics, Arc<LogLimit>)>,
-    ending: CancellationToken,
+    pub(super) serving: Serving,
 }
 
 impl Listener {
     /// Binds `address`. The IPv6 wildcard takes IPv4 too, and becomes the IPv4 wildcard where the host has no IPv6.
-    /// Without `tls` the listener speaks plain HTTP. A connection is closed when it brings no request for `idle`, and over
-    /// `connections` open ones the one that is idle longest.
     ///
     /// # Errors
     /// Where the address cannot be bound: taken, not this host's, or a port that needs privileges.
-    pub fn bind(
-        address: SocketAddr,
-        tls: Option<Arc<ServerConfig>>,
-        connections: usize,
-        idle: Duration,
-    ) -> io::Result<Self> {
+    pub fn bind(address: SocketAddr, serving: Serving) -> io::Result<Self> {
         let tcp = match listen(address) {
             Err(error) if address.is_ipv6() && address.ip().is_unspecified() && is_no_ipv6(&error) => {
                 listen(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), address.port()))?
             }
             result => result?,
         };
-        let (address, ending) = (tcp.local_addr()?, CancellationToken::new());
-        Ok(Self { tcp, address, tls, clients: None, connections, idle, observers: None, ending })
-    }
-
-    /// Counts its connections, and counts and logs failed handshakes.
-    #[must_use]
-    pub fn observed_by(self, metrics: Metrics, failed_handshakes: Arc<LogLimit>) -> Self {
-        Self { observers: Some((metrics, failed_handshakes)), ..self }
-    }
-
-    /// Closes the connections of clients that `clients` no longer trusts.
-    #[must_use]
-    pub fn of_clients(self, clients: Option<Arc<ClientAuth>>) -> Self {
-        Self { clients, ..self }
-    }
-
-    /// From when `ending` is cancelled on, every answer closes its connection: API servers then open new ones, to other
-    /// replicas. One that is closed only when the process ends may be closed while a review is on its way to it, and the API
-    /// server does not send that again.
-    #[must_use]
-    pub fn leaving(self, ending: CancellationToken) -> Self {
-        Self { ending, ..self }
+        Ok(Self { address: tcp.local_addr()?, tcp, serving })
     }
 
     /// The address that is bound, with the port that the system chose where 0 was asked for.
@@ -105,15 +67,20 @@ impl Listener {
     /// Accepts and serves until `closing` is cancelled; then closes the socket, lets the requests in flight finish for at
     /// most `drain`, and drops what is left. Returns how many connections were dropped.
     pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
-        let Self { tcp, tls, clients, idle, observers, ending, .. } = self;
-        let (connections, graceful, mut tasks) =
-            (Connections::new(self.connections), GracefulShutdown::new(), JoinSet::new());
-        let serving = Serving { tls, clients, router, observers, idle, ending, closing };
-        while let Some((stream, peer)) = serving.closing.run_until_cancelled(accept(&tcp, &connections)).await {
+        let Self { tcp, serving, .. } = self;
+        let connections = Connections::new(serving.connections);
+        let (graceful, mut tasks) = (GracefulShutdown::new(), JoinSet::new());
+        while let Some((stream, peer)) = closing.run_until_cancelled(accept(&tcp, &connections)).await {
             while let Some(ended) = tasks.try_join_next() {
                 report(ended);
             }
-            tasks.spawn(serving.clone().connection(stream, peer, connections.open(), graceful.watcher()));
+            let connection = Connection {
+                serving: serving.clone(),
+                router: router.clone(),
+                open: connections.open(),
+                closing: closing.clone(),
+            };
+            tasks.spawn(connection.serve(stream, peer, graceful.watcher()));
         }
         drop(tcp);
         serving.ending.cancel();

@@ -148,7 +148,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let webhook = Bound::bind(config.listen, tls, config.limits, reviewer)
         .with_context(|| format!("cannot listen on {}", config.listen))?
         .of_clients(clients);
-    let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS, admin::IDLE_TIMEOUT)
+    let probes = Listener::bind(config.admin_listen, admin::serving())
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
     if let (Some(folder), Some(anchor)) = (&config.standalone, &anchor) {

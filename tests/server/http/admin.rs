@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use gmsa_webhook::{
-    admin::{self, IDLE_TIMEOUT, MAX_CONNECTIONS, Readiness, Scrape},
+    admin::{self, Readiness, Scrape},
     metrics::Metrics,
     server::listener::Listener,
 };
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::read_to_close;
 
 async fn serving() -> SocketAddr {
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), None, MAX_CONNECTIONS, IDLE_TIMEOUT).unwrap();
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), admin::serving()).unwrap();
     let address = listener.address();
     let scrape = Scrape::new(Metrics::new("test").1, || ());
     let router = admin::router(Readiness::new(CancellationToken::new()), scrape);

@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{Router, routing::post};
 use gmsa_core::credspec::Contents;
-use gmsa_webhook::{config::Limits, server::listener::Listener};
+use gmsa_webhook::{
+    config::Limits,
+    server::{Serving, listener::Listener},
+};
 use http::StatusCode;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -32,8 +35,8 @@ async fn a_slow_body_is_408() {
 
 #[tokio::test]
 async fn a_connection_that_brings_no_whole_head_in_time_is_closed() {
-    let idle = Duration::from_millis(500);
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), None, 10, idle).unwrap();
+    let serving = Serving { connections: 10, idle: Duration::from_millis(500), ..Serving::default() };
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), serving).unwrap();
     let address = listener.address();
     let router = Router::new().route("/", post(async || "answered"));
     tokio::spawn(listener.serve(router, CancellationToken::new(), Duration::ZERO));
