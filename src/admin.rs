@@ -22,13 +22,14 @@ use axum::{
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
-use crate::metrics;
+use crate::{metrics, server::Serving};
 
-/// Connections to the admin port at once: a few probes and a scraper.
-pub const MAX_CONNECTIONS: usize = 64;
-
-/// How long a connection to the admin port may be idle: a probe asks at once.
-pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How the admin port is served: a few probes and a scraper, each with a connection of its own for each request, which it sends
+/// at once.
+#[must_use]
+pub fn serving() -> Serving {
+    Serving { connections: 64, idle: Duration::from_secs(5), ..Serving::default() }
+}
 
 /// A condition that must hold before the process is ready.
 #[derive(Clone, Debug)]

@@ -13,7 +13,11 @@ use super::{
 
 mod bodies;
 mod floods;
+mod held;
 mod sockets;
+
+/// Milliseconds that an honest review may take while clients without credentials open thousands of connections: it gets through.
+const FLOODED_AIM: f64 = 2000.0;
 
 /// What an attack runs against.
 pub struct Target<'s> {
@@ -83,7 +87,47 @@ pub fn all() -> Vec<Attack> {
             sockets::idle(target, 2000, true).boxed()
         }),
         Attack {
-            honest_aim: 200.0,
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("2,048 halves of a `ClientHello` of 65,535 bytes", |target| {
+                held::half_hellos(target, 2048).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("2,048 halves of a handshake message of 65,535 bytes, after the handshake", |target| {
+                held::half_messages(target, 2048).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("2,400 connections of pipelined `GET /info` whose answers are not read", |target| {
+                held::unread(target, held::info(), 2400).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("2,400 connections of pipelined reviews whose answers are not read", |target| {
+                held::unread(target, held::review(), 2400).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("2,000 heads of 15.5 KB", |target| held::heads(target, 15_500, 2000).boxed())
+        },
+        Attack {
+            question: Question::Ready,
+            ..Attack::new("128 connections of 60 pipelined `GET /metrics` on the admin port, not read", |target| {
+                held::scrapes(target.server.admin, 60, 128).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("400 honest reviews at once, each on a new connection", |target| {
+                held::burst(target, 400).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
             ..Attack::new("4,500 silent sockets on the TLS port", |target| {
                 sockets::silent(target, target.client.address, 4500).boxed()
             })

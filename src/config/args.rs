@@ -167,11 +167,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint)]
     pub(super) otlp_endpoint: Option<OptionalEndpoint>,
 
-    /// Open connections at once; over it, the one that is idle longest is closed. [default: one for each 64 KiB of the memory limit; 2048 of 128 MiB]
+    /// Open connections at once; over it, the one that is idle longest is closed. [default: a third of the memory limit, at 170 KiB each; 257 with 128 MiB]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) max_connections: Option<usize>,
 
-    /// Reviews in flight at once; over it, a review is answered with 503. [default: half of the default of --max-connections]
+    /// Reviews in flight at once; over it, a review is answered with 503. [default: seven eighths of the default of --max-connections]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) max_reviews: Option<usize>,
 

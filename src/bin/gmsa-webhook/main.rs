@@ -129,7 +129,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     };
     let served = Served::new();
     let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
-    let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set up TLS")?;
+    let clients = certificates::clients(config, &mut tasks)?;
+    let tls = tls::server_config(&served, clients.clone()).context("cannot set up TLS")?;
 
     let reviewer = Reviewer {
         resolver,
@@ -145,8 +146,9 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         );
     }
     let webhook = Bound::bind(config.listen, tls, config.limits, reviewer)
-        .with_context(|| format!("cannot listen on {}", config.listen))?;
-    let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS, admin::IDLE_TIMEOUT)
+        .with_context(|| format!("cannot listen on {}", config.listen))?
+        .of_clients(clients);
+    let probes = Listener::bind(config.admin_listen, admin::serving())
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
     if let (Some(folder), Some(anchor)) = (&config.standalone, &anchor) {
