@@ -11,6 +11,7 @@
 
 use std::{
     hash::Hash,
+    sync::atomic::Ordering,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -197,10 +198,9 @@ impl Metrics {
     }
 }
 
-/// Brings a counter up to a total that is counted elsewhere. If two scrapes run at once, the next one
-/// corrects the total.
+/// Brings a counter up to a total that is counted elsewhere. Scrapes run at the same time: this is one step for each.
 fn raise(counter: &Counter, total: u64) {
-    counter.inc_by(total.saturating_sub(counter.get()));
+    counter.inner().fetch_max(total, Ordering::Relaxed);
 }
 
 /// Seconds since 1970; 0 before.
@@ -270,4 +270,26 @@ pub fn scrape(registry: &Registry) -> Result<String, std::fmt::Error> {
     let mut out = String::new();
     text::encode(&mut out, registry)?;
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Barrier, thread};
+
+    use super::*;
+
+    #[test]
+    fn scrapes_at_the_same_time_never_count_twice() {
+        const TOTALS: u64 = 20_000;
+        let (counter, barrier) = (Counter::default(), Barrier::new(2));
+        let scrape = || {
+            barrier.wait();
+            (1..=TOTALS).for_each(|total| raise(&counter, total));
+        };
+        thread::scope(|threads| {
+            threads.spawn(scrape);
+            scrape();
+        });
+        assert_eq!(counter.get(), TOTALS);
+    }
 }
