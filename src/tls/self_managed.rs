@@ -86,6 +86,8 @@ enum RoundError {
     Secret(#[from] ObjectError),
     #[error("cannot create a certificate")]
     Issue(#[from] IssueError),
+    #[error("cannot write the certificate authorities")]
+    Write(#[from] serde_json::Error),
 }
 
 impl SelfManaged {
@@ -197,7 +199,7 @@ impl SelfManaged {
         let Some(change) = next_change(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
         let damage = if let SecretContents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
         let certificates = apply(change, contents, &observed, &self.settings.issuance)?;
-        certificates.write(secret.data.get_or_insert_default());
+        certificates.write(secret.data.get_or_insert_default())?;
         secret::update(&self.api, &name, &secret).await?;
         if let Some(counter) = counter(change) {
             self.metrics.certificate_step(counter, 1);

@@ -132,13 +132,17 @@ impl Cas {
 
 impl Certificates {
     /// Writes them into the data of the Secret. Other keys are left alone.
-    pub fn write(&self, data: &mut Data) {
+    ///
+    /// # Errors
+    /// Where a time cannot be written. `data` is then as it was.
+    pub fn write(&self, data: &mut Data) -> Result<(), serde_json::Error> {
+        let authorities = serde_json::to_vec(&Authorities::from(&self.cas))?;
         let mut insert = |key: &str, value: Vec<u8>| data.insert(key.to_owned(), ByteString(value));
         insert(TLS_CERT, self.leaf.pem.cert.clone().into_bytes());
         insert(TLS_KEY, self.leaf.pem.key.clone().into_bytes());
         insert(CA_CERT, self.cas.bundle().to_pem().into_bytes());
-        // Strings, lists and options always make JSON.
-        insert(AUTHORITIES, serde_json::to_vec(&Authorities::from(&self.cas)).unwrap_or_default());
+        insert(AUTHORITIES, authorities);
+        Ok(())
     }
 }
 
