@@ -11,7 +11,6 @@ mod sources;
 use std::{process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::Context as _;
-use clap::Parser as _;
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
@@ -35,7 +34,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let now = SystemTime::now();
-    let ended = match Args::parse().command() {
+    let ended = match Args::read(std::env::args_os()).unwrap_or_else(|error| error.exit()).command() {
         Command::Serve(args) => observed(*args),
         Command::Test(args) => on_runtime(test(args)).map(printed),
         Command::UpgradeCrd => on_runtime(upgrade_crd()).map(printed),
