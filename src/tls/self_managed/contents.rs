@@ -28,6 +28,11 @@ pub const CA_CERT: &str = "ca.crt";
 /// The CAs, with the keys of those that sign or will sign.
 pub const AUTHORITIES: &str = "authorities.json";
 
+/// The most CAs that are taken from the Secret: who may update it may have any CA trusted, but not fill the `caBundle`s.
+pub(super) const MAX_CAS: usize = 16;
+/// The largest [`AUTHORITIES`], in bytes. One CA with its key takes about 1 KiB.
+const MAX_AUTHORITIES: usize = 64 * 1024;
+
 /// The data of a Secret, by key.
 pub type Data = BTreeMap<String, ByteString>;
 
@@ -52,6 +57,8 @@ pub enum Damage {
     // Without the parser's error, which may quote a key.
     #[error("{AUTHORITIES} is not the JSON that this webhook writes")]
     Json,
+    #[error("{AUTHORITIES} holds more than {MAX_CAS} certificate authorities, or more than {MAX_AUTHORITIES} bytes")]
+    TooLarge,
     #[error("a certificate authority in {AUTHORITIES} cannot be used")]
     Ca(#[source] IssueError),
     #[error("{TLS_CERT} and {TLS_KEY} are not a key pair")]
@@ -175,13 +182,18 @@ fn value<'a>(data: &'a Data, key: &'static str) -> Result<&'a [u8], Damage> {
 }
 
 fn read_cas(data: &Data) -> Result<Cas, Damage> {
-    let document: Authorities = serde_json::from_slice(value(data, AUTHORITIES)?).map_err(|_| Damage::Json)?;
-    Ok(Cas {
+    let text = value(data, AUTHORITIES)?;
+    if text.len() > MAX_AUTHORITIES {
+        return Err(Damage::TooLarge);
+    }
+    let document: Authorities = serde_json::from_slice(text).map_err(|_| Damage::Json)?;
+    let cas = Cas {
         signing: document.signing.signing()?,
         next: document.next.map(Authority::signing).transpose()?,
         retired: document.retired.into_iter().map(Authority::retired).collect::<Result<_, _>>()?,
         last_rotation: document.heeded_rotation,
-    })
+    };
+    if cas.bundle().len() > MAX_CAS { Err(Damage::TooLarge) } else { Ok(cas) }
 }
 
 fn read_leaf(data: &Data, cas: &Cas) -> Result<Leaf, Damage> {

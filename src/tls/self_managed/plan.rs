@@ -13,7 +13,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::contents::{Cas, Certificates, Leaf, RetiredCa, SecretContents, SigningCa};
+use super::contents::{Cas, Certificates, Leaf, MAX_CAS, RetiredCa, SecretContents, SigningCa};
 use crate::tls::{
     CaBundle,
     issue::{BACKDATED, Ca, IssueError},
@@ -86,7 +86,9 @@ pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &
         Some(_) => return Some(Change::Announce),
         None => {}
     }
-    let requested = !observed.rotation.is_empty() && observed.rotation != cas.last_rotation;
+    // A request waits where there is no room for another CA.
+    let has_room = cas.retired.len() + 2 < MAX_CAS;
+    let requested = has_room && !observed.rotation.is_empty() && observed.rotation != cas.last_rotation;
     if requested || is_due(signing.not_before(), signing.not_after(), policy.ca_lifetime, policy, now) {
         return Some(Change::Announce);
     }

@@ -196,6 +196,31 @@ fn a_rotation_that_is_asked_for_happens_once() {
 }
 
 #[test]
+fn a_secret_never_holds_more_authorities_than_are_taken_from_it() {
+    let mut content = filled();
+    let mut view = at(start());
+    // As many as there is room for beside the one that signs and the next one.
+    let rotations: Vec<String> = (1..=14).map(|number| number.to_string()).collect();
+    for rotation in &rotations {
+        view = Observed { rotation, ..at(view.now + HOUR) };
+        assert_eq!(next_change(&content, &view, &policy()), Some(Change::Announce), "{rotation}");
+        content = after(Change::Promote, after(Change::Announce, content, &view), &view);
+    }
+    assert!(matches!(read(&values(&content)), SecretContents::Complete(_)));
+    let more = Observed { rotation: "more", ..view.clone() };
+    assert_eq!(next_change(&content, &more, &policy()), None, "the request waits");
+    let content = after(Change::Promote, after(Change::Announce, content, &more), &more);
+    let content = after(Change::Announce, content, &more);
+    let mut long = values(&filled());
+    long.insert("authorities.json".to_owned(), ByteString(vec![b' '; 64 * 1024 + 1]));
+    for values in [values(&content), long] {
+        let SecretContents::Damaged { damage, cas: None, leaf: None } = read(&values) else { panic!("it is taken") };
+        let expected = "authorities.json holds more than 16 certificate authorities, or more than 65536 bytes";
+        assert_eq!(damage.to_string(), expected);
+    }
+}
+
+#[test]
 fn a_leaf_is_renewed_even_while_a_rotation_cannot_go_on() {
     let rotation = Observed { rotation: "please", ..at(start()) };
     let announced = after(Change::Announce, filled(), &rotation);
