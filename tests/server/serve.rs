@@ -15,7 +15,7 @@ use crate::support::SimulatedApi;
 
 mod certs;
 mod curl;
-mod install_test;
+mod dry_run;
 mod log;
 mod traces;
 

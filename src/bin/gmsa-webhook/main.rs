@@ -15,7 +15,7 @@ use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
-    command::{certs, crd, install_test},
+    command::{certs, crd, dry_run},
     config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
     metrics::Metrics,
     server::{Bound, Reviewer, limits::threads, listener::Listener},
@@ -94,7 +94,7 @@ fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
 
 async fn test(args: TestArgs) -> anyhow::Result<(String, ExitCode)> {
     let api = ApiServer::from_environment().await.context("no cluster to test")?;
-    install_test::run(&api, &args.namespace, args.enforcement).await
+    dry_run::run(&api, &args.namespace, args.enforcement).await
 }
 
 async fn upgrade_crd() -> anyhow::Result<(String, ExitCode)> {
