@@ -13,7 +13,6 @@ use rustls::{
 };
 
 mod ca_bundle;
-mod certificates;
 pub mod client_auth;
 pub mod configurations;
 pub mod files;
@@ -27,10 +26,9 @@ pub mod self_managed;
 mod served;
 mod summary;
 
-pub use ca_bundle::CaBundle;
-pub use certificates::CertificatesError;
+pub use ca_bundle::{CaBundle, CertificatesError};
 pub use key_pair::{KeyPair, KeyPairError};
-pub use object::{ObjectError, ObjectName};
+pub use object::{ObjectError, ObjectName, get};
 pub use publication::{CaPolicy, Publication, Published};
 pub use served::{Served, ServingStatus};
 pub use summary::{Summary, Timestamp};

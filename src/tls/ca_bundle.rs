@@ -1,4 +1,4 @@
-//! The certificates in a `caBundle`, and which are added and removed. `publication.rs` says when, and `configurations.rs`
+//! Certificates in PEM; those in a `caBundle`, and which are added and removed. `publication.rs` says when, and `configurations.rs`
 //! writes it.
 //!
 //! Pure. Invariants: only certificates that may be removed are removed; text that is not a certificate is no part of a
@@ -11,8 +11,30 @@ use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject},
 };
+use thiserror::Error;
+use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::certificates::{self, CertificatesError};
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum CertificatesError {
+    #[error("there is no PEM section CERTIFICATE")]
+    Missing,
+    #[error("the certificate is not valid PEM, or is not complete")]
+    Damaged,
+    #[error("certificate {0} is not an X.509 certificate")]
+    NotX509(usize),
+}
+
+/// Reads at least one certificate in PEM that must be complete: a damaged section may mean that the file is still being written.
+/// Sections that are not certificates are skipped.
+pub(super) fn read(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, CertificatesError> {
+    let certs: Vec<_> =
+        CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|_| CertificatesError::Damaged)?;
+    if certs.is_empty() {
+        return Err(CertificatesError::Missing);
+    }
+    let invalid = certs.iter().position(|cert| !matches!(X509Certificate::from_der(cert), Ok(([], _))));
+    invalid.map_or(Ok(certs), |index| Err(CertificatesError::NotX509(index + 1)))
+}
 
 /// The most certificates that are written into a `caBundle` besides those that are desired, and their bytes.
 const MAX_CERTIFICATES: usize = 64;
@@ -28,7 +50,7 @@ impl CaBundle {
     /// # Errors
     /// Where it has no certificate, or a section is damaged.
     pub fn from_pem(pem: &[u8]) -> Result<Self, CertificatesError> {
-        Ok(certificates::read(pem)?.into_iter().collect())
+        Ok(read(pem)?.into_iter().collect())
     }
 
     /// Reads the certificates that can be read and skips the rest, as API servers do.

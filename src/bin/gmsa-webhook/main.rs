@@ -174,7 +174,10 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         webhook.await
     };
     tokio::select! {
-        dropped = shutdown => tracing::info!(dropped_connections = dropped.unwrap_or_default(), "ended"),
+        dropped = shutdown => {
+            let dropped = dropped.context("the webhook's listener failed")?;
+            tracing::info!(dropped_connections = dropped, "ended");
+        }
         signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
     }
     Ok(())

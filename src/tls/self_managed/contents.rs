@@ -14,7 +14,8 @@ use time::{OffsetDateTime, serde::rfc3339};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::tls::{
-    CaBundle, CaPolicy, KeyPair, KeyPairError, certificates,
+    CaBundle, CaPolicy, KeyPair, KeyPairError,
+    ca_bundle::read as read_certificates,
     issue::{Ca, IssueError, Issued},
     key_pair::CLOCK_SKEW,
 };
@@ -265,7 +266,8 @@ impl Authority {
 
     fn retired(self) -> Result<RetiredCa, Damage> {
         let leaves_until = self.leaves_until.ok_or(Damage::Json)?.into();
-        let certs = certificates::read(self.certificate.as_bytes()).unwrap_or_default();
+        let certs =
+            read_certificates(self.certificate.as_bytes()).map_err(|_| Damage::Ca(IssueError::CaCertificate))?;
         let cert = certs.into_iter().next().ok_or(Damage::Ca(IssueError::CaCertificate))?;
         Ok(RetiredCa { cert, leaves_until })
     }

@@ -41,7 +41,7 @@ pub struct Observed<'a> {
     pub next_published_for: Option<Duration>,
     /// Every CA that is in any `caBundle`; `None` where that is unknown.
     pub present: Option<&'a CaBundle>,
-    /// The value of the annotation that asks for a rotation, or an empty text.
+    /// The value of the annotation that asks for a rotation, or an empty string.
     pub rotation: &'a str,
 }
 
