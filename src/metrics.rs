@@ -260,7 +260,7 @@ impl<L: Labels + Clone + Eq + Hash, M, C: MetricConstructor<M>> ShowAll for Fami
     }
 }
 
-/// What a scraper reads, and its content type: OpenMetrics where it accepts that, as Prometheus does, and otherwise the text
+/// What a scraper reads, and its content type: `OpenMetrics` where it accepts that, as Prometheus does, and otherwise the text
 /// format, which `promtool check metrics` reads.
 ///
 /// # Errors
@@ -273,7 +273,7 @@ pub fn negotiate(registry: &Registry, accept: &str) -> Result<(&'static str, Str
     Ok(("text/plain; version=0.0.4; charset=utf-8", text_format(&open)))
 }
 
-/// OpenMetrics as the text format 0.0.4 has it: there, a family has the name of its samples, and there is no type `info`.
+/// `OpenMetrics` as the text format 0.0.4 has it: there, a family has the name of its samples, and there is no type `info`.
 fn text_format(open: &str) -> String {
     let suffixes: HashMap<&str, &str> = open
         .lines()
@@ -294,7 +294,7 @@ fn text_format(open: &str) -> String {
     open.lines().map(line).collect()
 }
 
-/// All metrics, as OpenMetrics.
+/// All metrics, as `OpenMetrics`.
 ///
 /// # Errors
 /// Where a metric cannot be printed: a mistake in this program.
