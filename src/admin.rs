@@ -14,7 +14,7 @@ use std::{
 use axum::{
     Router,
     extract::State,
-    http::{StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -96,10 +96,11 @@ pub fn router(readiness: Readiness, scrape: Arc<Scrape>) -> Router {
         .route("/metrics", get(metrics).with_state(scrape))
 }
 
-async fn metrics(State(scrape): State<Arc<Scrape>>) -> Response {
+async fn metrics(State(scrape): State<Arc<Scrape>>, headers: HeaderMap) -> Response {
     (scrape.refresh)();
-    match metrics::scrape(&scrape.registry) {
-        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match metrics::negotiate(&scrape.registry, accept) {
+        Ok((content_type, text)) => ([(header::CONTENT_TYPE, content_type)], text).into_response(),
         Err(error) => {
             (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot print the metrics: {error}\n")).into_response()
         }

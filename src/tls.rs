@@ -9,7 +9,6 @@ use std::{sync::Arc, time::SystemTime};
 use rustls::{ServerConfig, crypto::CryptoProvider, server::NoServerSessionStorage};
 
 mod ca_bundle;
-mod certificates;
 pub mod client_auth;
 pub mod configurations;
 pub mod files;
@@ -23,11 +22,10 @@ pub mod self_managed;
 mod served;
 mod summary;
 
-pub use ca_bundle::CaBundle;
-pub use certificates::CertificatesError;
+pub use ca_bundle::{CaBundle, CertificatesError};
 use client_auth::ClientAuth;
 pub use key_pair::{KeyPair, KeyPairError};
-pub use object::{ObjectError, ObjectName};
+pub use object::{ObjectError, ObjectName, get};
 pub use publication::{CaPolicy, Publication, Published};
 pub use served::{Served, ServingStatus};
 pub use summary::{Summary, Timestamp};

@@ -8,9 +8,9 @@
 //! - a case in `config/tests.rs`, the value in `tests/chart/values/everything.yaml`, then `just generate`;
 //! - a line in CHANGELOG.md.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
+use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Parser, Subcommand, builder::Resettable};
 
 use super::go_duration;
 use crate::{
@@ -30,6 +30,20 @@ pub struct Args {
 }
 
 impl Args {
+    /// Reads a command line. The environment of `serve` counts for `serve` alone.
+    ///
+    /// # Errors
+    /// Where it is not one, or asks for help.
+    pub fn read(line: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
+        let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
+        let mut command = <Self as CommandFactory>::command();
+        if line.get(1).is_some_and(|word| command.find_subcommand(word).is_some()) {
+            // The flags before a subcommand are those of `serve` without its name.
+            command = command.mut_args(|flag| flag.env(Resettable::Reset));
+        }
+        Self::from_arg_matches(&command.try_get_matches_from(line)?)
+    }
+
     /// The command to run.
     #[must_use]
     pub fn command(self) -> Command {

@@ -135,6 +135,9 @@ fn record_on_span(review: &Review, decision: &Decision) {
     };
     span.record("uid", &*review.uid).record("namespace", cut(&review.namespace)).record("code", i64::from(code));
     span.record("outcome", outcome(decision).as_str()).record("reason", decision.reason);
+    if code >= 500 {
+        otlp::fail(&span, decision.reason);
+    }
 }
 
 fn timed_out<F: From<Failure>>() -> Known<F> {
@@ -180,7 +183,12 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
             let (code, text) = (denial.code(), denial.to_string());
             let denial = format_args!("{}", cut_message(&text));
             let message = if decision.is_allowed() { "would deny, not enforced" } else { "denied" };
-            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
+            // A failure of the webhook or its cluster shows at `logLevel: warn` too.
+            if code >= 500 {
+                tracing::warn!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
+            } else {
+                tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
+            }
         }
         Verdict::Allowed if decision.patch.is_some() => {
             tracing::info!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");

@@ -132,7 +132,11 @@ impl Shared {
             tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
         self.reviewer.metrics.request_refused(status.as_u16());
-        Span::current().record("outcome", "refused").record("code", i64::from(status.as_u16()));
+        let span = Span::current();
+        span.record("outcome", "refused").record("code", i64::from(status.as_u16()));
+        if status.is_server_error() {
+            otlp::fail(&span, "refused");
+        }
         (status, format!("{message}\n")).into_response()
     }
 }
