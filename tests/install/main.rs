@@ -12,11 +12,11 @@
     reason = "a test that cannot go on must fail"
 )]
 
+use gmsa_test_support::{control_plane, helm};
+
 mod admission;
 mod certificates;
 mod complaints;
-#[path = "../support/control_plane/mod.rs"]
-mod control_plane;
 mod crd;
 mod dependency;
 mod desk;
@@ -24,8 +24,6 @@ mod doctor;
 mod gitops;
 mod guard;
 mod handover;
-#[path = "../support/helm.rs"]
-mod helm;
 mod installed;
 mod nodes;
 mod objects;
