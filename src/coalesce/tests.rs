@@ -1,6 +1,9 @@
 //! Equal questions are one call, also when a caller goes away meanwhile.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use tokio::{
     sync::{Semaphore, watch},
