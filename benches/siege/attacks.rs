@@ -14,6 +14,7 @@ use super::{
 mod bodies;
 mod floods;
 mod held;
+mod lookups;
 mod sockets;
 
 /// Milliseconds that an honest review may take while clients without credentials open thousands of connections: it gets through.
@@ -152,6 +153,34 @@ pub fn all() -> Vec<Attack> {
             question: Question::NewAccount,
             ..Attack::new("1,000 reviews with 24 unknown names each, 200 at once", |target| {
                 floods::unknown_names(target, 1000, 200).boxed()
+            })
+        },
+        Attack {
+            question: Question::NewAccount,
+            honest_aim: 250.0,
+            ..Attack::new("800 connections, on each a pod with 24 made-up names on `/validate`", |target| {
+                lookups::made_up(target, 800, 1, 24).boxed()
+            })
+        },
+        Attack {
+            question: Question::NewAccount,
+            honest_aim: 250.0,
+            ..Attack::new("1,000 pods of one account with made-up names on `/validate`, 200 at once", |target| {
+                lookups::made_up(target, 200, 5, 1).boxed()
+            })
+        },
+        Attack {
+            question: Question::NewAccount,
+            honest_aim: 250.0,
+            ..Attack::new("4,000 look-ups on 32 connections with time limits of 5 to 50 ms", |target| {
+                lookups::hasty(target, 4000, 32).boxed()
+            })
+        },
+        Attack {
+            question: Question::NewAccount,
+            honest_aim: 250.0,
+            ..Attack::new("4,000 look-ups of clients that disconnect, 32 at once", |target| {
+                lookups::gone(target, 4000, 32).boxed()
             })
         },
     ]
