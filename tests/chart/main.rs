@@ -15,6 +15,7 @@ mod dependency;
 mod generated;
 #[path = "../support/helm.rs"]
 mod helm;
+mod limits;
 mod notes;
 mod observed;
 mod promql;
