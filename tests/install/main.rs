@@ -13,6 +13,7 @@
 )]
 
 mod admission;
+mod alerted;
 mod certificates;
 mod complaints;
 #[path = "../support/control_plane/mod.rs"]

@@ -10,6 +10,20 @@ the values and the way out.
 {{- include "gmsa-webhook.checkReplicas" . -}}
 {{- include "gmsa-webhook.checkPod" . -}}
 {{- include "gmsa-webhook.checkWebhooks" . -}}
+{{- include "gmsa-webhook.checkAlerts" . -}}
+{{- end -}}
+
+{{/* Changes of alerts that there are. */}}
+{{- define "gmsa-webhook.checkAlerts" -}}
+{{- $alerts := list -}}
+{{- range (.Files.Get "files/alerts.yaml" | fromYaml).groups -}}
+{{- range .rules }}{{ $alerts = append $alerts .alert }}{{ end -}}
+{{- end -}}
+{{- range $name, $change := .Values.prometheusRule.alerts -}}
+{{- if not (has $name $alerts) -}}
+{{- fail (printf "prometheusRule.alerts has %q, which is no alert: there are %s" $name (join ", " $alerts)) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Pods that are evicted, scaled and ended one after the other. */}}
@@ -130,6 +144,9 @@ the values and the way out.
 {{- end -}}
 {{- range $name, $threshold := $v.prometheusRule.thresholds -}}
 {{- $forms = append $forms (list (printf "prometheusRule.thresholds.%s" $name) $threshold "^[0-9]+(\\.[0-9]+)?$" "a number") -}}
+{{- end -}}
+{{- range $name, $change := $v.prometheusRule.alerts -}}
+{{- $forms = append $forms (list (printf "prometheusRule.alerts.%s.for" $name) (get ($change | default dict) "for") "^([0-9]+(d|h|m|s))+$" "a duration with units, such as 10m") -}}
 {{- end -}}
 {{- range $cidr := $v.networkPolicy.apiServerCidrs -}}
 {{- $forms = append $forms (list "networkPolicy.apiServerCidrs" $cidr "^[0-9A-Fa-f.:]+/[0-9]{1,3}$" "a CIDR, such as 10.0.0.1/32") -}}

@@ -1,6 +1,11 @@
 {{/*
-What a ServiceMonitor and a PodMonitor share.
+What the objects of monitoring share.
 */}}
+
+{{/* Matchers for the pods of this release and no others: the pods of a release whose name begins with this one's have one more part. */}}
+{{- define "gmsa-webhook.ownPods" -}}
+namespace={{ include "gmsa-webhook.namespace" . | quote }},pod=~{{ printf "%s-[a-z0-9]+(-[a-z0-9]+)?" (include "gmsa-webhook.fullname" .) | quote }}
+{{- end -}}
 
 {{/* How metrics are read, from the values of the monitor. */}}
 {{- define "gmsa-webhook.scrape" -}}
