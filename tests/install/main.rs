@@ -28,6 +28,7 @@ mod handover;
 #[path = "../support/helm.rs"]
 mod helm;
 mod installed;
+mod manifest;
 mod nodes;
 mod objects;
 mod path;
