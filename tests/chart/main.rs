@@ -25,4 +25,5 @@ mod refused;
 mod release;
 mod rendered;
 mod schema;
+mod scripts;
 mod snapshot;
