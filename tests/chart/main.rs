@@ -1,4 +1,4 @@
-//! The Helm chart and what is made from it: lint, rendered snapshots, refused values, generated files; and what its
+//! The Helm chart and what is made from it: lint, rendered snapshots, refused values, generated files; the scripts and workflows beside it; and what its
 //! dashboard and alerts ask the webhook for.
 //!
 //! Needs `helm` and `promtool` on the PATH, and says so where they are not there: `just chart` runs it, `cargo test` does not. `just generate` writes what
@@ -27,3 +27,4 @@ mod rendered;
 mod schema;
 mod scripts;
 mod snapshot;
+mod workflows;

@@ -23,7 +23,11 @@ fn names_that_would_become_lines_of_a_configuration_are_refused() {
     for (script, more) in [(OWN_CA, &folder_argument[..]), (CSR, &signer[..])] {
         for (option, value, said) in [
             ("--service", ca, format!("--service {quoted} is not a lower-case DNS label")),
-            ("--service", "web,DNS:example.com", r"--service web\,DNS:example.com is not a lower-case DNS label".to_owned()),
+            (
+                "--service",
+                "web,DNS:example.com",
+                r"--service web\,DNS:example.com is not a lower-case DNS label".to_owned(),
+            ),
             ("--service", "", "--service '' is not a lower-case DNS label".to_owned()),
             ("--service", &"a".repeat(64), format!("--service {} is not a lower-case DNS label", "a".repeat(64))),
             ("--namespace", ca, format!("--namespace {quoted} is not a lower-case DNS label")),
