@@ -31,6 +31,8 @@ fn the_released_chart_names_the_released_image() {
     let folder = stamped();
     let chart = folder.path().join("gmsa-webhook");
     assert_eq!(yaml(&chart.join("values.yaml"))["image"]["repository"], IMAGE);
+    let schema = yaml(&chart.join("values.schema.json"));
+    assert_eq!(schema["properties"]["image"]["properties"]["repository"]["default"], IMAGE);
     let manifest = fs::read_to_string(folder.path().join("gmsa-webhook.yaml")).unwrap();
     let images: Vec<&str> = manifest.lines().filter_map(|line| line.trim().strip_prefix("image: \"")).collect();
     assert_eq!(images, [format!("{IMAGE}:{VERSION}\"")]);

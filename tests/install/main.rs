@@ -14,6 +14,7 @@
 
 mod admission;
 mod alerted;
+mod autoscaling;
 mod certificates;
 mod complaints;
 #[path = "../support/control_plane/mod.rs"]

@@ -55,12 +55,12 @@ where a values file has the key with nothing behind it, and with --reuse-values 
 
 {{/* The label that selects the pods; a Deployment's selector never changes, so neither may this. */}}
 {{- define "gmsa-webhook.selector" -}}
-app: {{ include "gmsa-webhook.fullname" . }}
+app: {{ include "gmsa-webhook.fullname" . | toYaml }}
 {{- end -}}
 
 {{/* What Services and monitors know the release by. Two of this chart in one parent differ by their alias, which is the chart's name. */}}
 {{- define "gmsa-webhook.identity" -}}
-app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name }}
+app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name | toYaml }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
@@ -79,9 +79,9 @@ The metadata of an object, of dict: "root" CONTEXT, and where needed "name" (els
 {{- $root := .root -}}
 {{- $labels := merge (include "gmsa-webhook.labels" $root | fromYaml) (.labels | default dict) $root.Values.commonLabels -}}
 {{- $annotations := merge dict (.annotations | default dict) $root.Values.commonAnnotations -}}
-name: {{ .name | default (include "gmsa-webhook.fullname" $root) }}
+name: {{ .name | default (include "gmsa-webhook.fullname" $root) | toYaml }}
 {{- if not .cluster }}
-namespace: {{ .namespace | default (include "gmsa-webhook.namespace" $root) }}
+namespace: {{ .namespace | default (include "gmsa-webhook.namespace" $root) | toYaml }}
 {{- end }}
 labels:
   {{- toYaml $labels | nindent 2 }}

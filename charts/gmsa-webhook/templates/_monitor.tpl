@@ -10,9 +10,9 @@ namespace={{ include "gmsa-webhook.namespace" . | quote }},pod=~{{ printf "%s-[a
 {{/* How metrics are read, from the values of the monitor. */}}
 {{- define "gmsa-webhook.scrape" -}}
 path: /metrics
-interval: {{ .interval }}
+interval: {{ .interval | toYaml }}
 {{- with .scrapeTimeout }}
-scrapeTimeout: {{ . }}
+scrapeTimeout: {{ . | toYaml }}
 {{- end }}
 {{- with .relabelings }}
 relabelings:
@@ -28,6 +28,6 @@ metricRelabelings:
 {{- define "gmsa-webhook.scrapedNamespace" -}}
 {{- if .namespace -}}
 namespaceSelector:
-  matchNames: [{{ include "gmsa-webhook.namespace" .root }}]
+  matchNames: [{{ include "gmsa-webhook.namespace" .root | toYaml }}]
 {{- end -}}
 {{- end -}}

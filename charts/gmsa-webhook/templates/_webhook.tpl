@@ -20,8 +20,8 @@ What all webhooks share: where the API server finds the webhook, whom it trusts 
 {{- define "gmsa-webhook.clientConfig" -}}
 clientConfig:
   service:
-    name: {{ include "gmsa-webhook.fullname" .root }}
-    namespace: {{ include "gmsa-webhook.namespace" .root }}
+    name: {{ include "gmsa-webhook.fullname" .root | toYaml }}
+    namespace: {{ include "gmsa-webhook.namespace" .root | toYaml }}
     port: {{ int .root.Values.service.port }}
     path: {{ .path }}
   {{- with include "gmsa-webhook.caBundle" .root }}
