@@ -37,6 +37,7 @@ mod plane;
 mod pods;
 mod release;
 mod script;
+mod sources;
 mod system_namespaces;
 mod tool;
 mod trial;

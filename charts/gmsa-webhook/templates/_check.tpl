@@ -201,9 +201,13 @@ the values and the way out.
 {{- if and (ne $mode "self-managed") (eq .Values.certificates.secretName (include "gmsa-webhook.ownSecret" .)) -}}
 {{- fail (printf "certificates.secretName %q is the Secret of mode self-managed: choose another one" .Values.certificates.secretName) -}}
 {{- end -}}
+{{- if and .Values.certificates.formerCaBundle (not (include "gmsa-webhook.publishesCa" .)) -}}
+{{- fail "certificates.formerCaBundle is for modes in which the webhook publishes its CA: remove it, or the value that says otherwise (certificates.caBundle, certificates.certManager.injectCa)" -}}
+{{- end -}}
 {{- with include "gmsa-webhook.caBundle" . -}}
 {{- if not (contains "-----BEGIN CERTIFICATE-----" (b64dec .)) -}}
-{{- fail "certificates.caBundle holds no certificate: it must be a CA certificate in PEM, or base64 of that" -}}
+{{- fail (printf "certificates.%s holds no certificate: it must be a CA certificate in PEM, or base64 of that" (ternary "formerCaBundle" "caBundle" (include "gmsa-webhook.publishesCa" $ | empty | not))) -}}
 {{- end -}}
 {{- end -}}
+{{- include "gmsa-webhook.checkSource" . -}}
 {{- end -}}

@@ -11,7 +11,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 - --self-managed-service={{ include "gmsa-webhook.fullname" . }}.{{ include "gmsa-webhook.namespace" . }}
 {{- end }}
 {{- if include "gmsa-webhook.publishesCa" . }}
-{{- if eq $mode "secret" }}
+{{- if ne $mode "self-managed" }}
 - --publish-ca=/tls/ca.crt
 {{- end }}
 {{- if include "gmsa-webhook.hasFirst" . }}

@@ -5,7 +5,7 @@ What all webhooks share: where the API server finds the webhook, whom it trusts 
 {{/* Of dict "root" CONTEXT, and "name" where it is not that of all objects. */}}
 {{- define "gmsa-webhook.configurationMetadata" -}}
 {{- $annotations := deepCopy .root.Values.webhooks.annotations -}}
-{{- if eq (include "gmsa-webhook.mode" .root) "cert-manager" -}}
+{{- if and (eq (include "gmsa-webhook.mode" .root) "cert-manager") .root.Values.certificates.certManager.injectCa -}}
 {{- $_ := set $annotations "cert-manager.io/inject-ca-from" (printf "%s/%s" (include "gmsa-webhook.namespace" .root) (include "gmsa-webhook.caCertificate" .root)) -}}
 {{- end -}}
 {{ include "gmsa-webhook.metadata" (dict "root" .root "name" .name "cluster" true "annotations" $annotations) }}
