@@ -18,6 +18,7 @@ mod helm;
 mod limits;
 mod notes;
 mod observed;
+mod pages;
 mod promql;
 mod readme;
 mod reference;

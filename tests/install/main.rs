@@ -32,6 +32,7 @@ mod installed;
 mod manifest;
 mod nodes;
 mod objects;
+mod pages;
 mod path;
 mod plane;
 mod pods;
