@@ -21,6 +21,7 @@ use std::{
 use attacks::{Attack, Target};
 use clap::Parser as _;
 use client::Client;
+use gmsa_test_support::{self as support, page};
 use gmsa_webhook::tls::issue::Ca;
 use honest::{Honest, Question, Seen};
 use report::{Figure, Report, Row};
@@ -33,13 +34,9 @@ mod cgroup;
 mod client;
 mod honest;
 mod http2;
-#[path = "../page/mod.rs"]
-mod page;
 mod report;
 mod reviews;
 mod server;
-#[path = "../../tests/support/mod.rs"]
-mod support;
 
 /// The most memory that the server should ever use, in MiB.
 const PEAK_AIM: f64 = 96.0;

@@ -3,10 +3,7 @@
 
 #![no_main]
 
-#[path = "../shared.rs"]
-mod shared;
-
-use shared::hostile;
+use gmsa_test_support::hostile;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let mut rest = text.chars();

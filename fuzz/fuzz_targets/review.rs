@@ -2,9 +2,6 @@
 
 #![no_main]
 
-#[path = "../shared.rs"]
-mod shared;
-
-use shared::hostile;
+use gmsa_test_support::hostile;
 
 libfuzzer_sys::fuzz_target!(|body: &[u8]| hostile::review(body));

@@ -11,10 +11,10 @@
     reason = "a test that cannot go on must fail"
 )]
 
+use gmsa_test_support::helm;
+
 mod dependency;
 mod generated;
-#[path = "../support/helm.rs"]
-mod helm;
 mod limits;
 mod notes;
 mod observed;

@@ -23,6 +23,7 @@ use tokio::{
 };
 
 use crate::{
+    BINARY,
     control_plane::{
         Account, CALLER, Client, ControlPlane, LIFETIME, Registration, SERVICE, Webhook, free_addresses, grant,
         namespace, service_account, until,
@@ -166,7 +167,7 @@ pub fn flags() -> Vec<String> {
 /// A replica, which the Service passes connections on to when it is ready.
 async fn replica(folder: &Path, credentials: &Value, relay: &Relay, name: &str) -> Webhook {
     let flags = [flags(), vec!["--shutdown-delay=500ms".to_owned()]].concat();
-    let webhook = Webhook::start_with(folder, name, credentials, &flags, 0).await;
+    let webhook = Webhook::start_with(BINARY, folder, name, credentials, &flags, 0).await;
     relay.add(webhook.address);
     webhook
 }
@@ -324,7 +325,7 @@ pub async fn rotation_while_everything_restarts(world: &mut World) {
 
 /// What `certs inspect` says of it.
 fn assert_inspection(control_plane: &ControlPlane) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"));
+    let mut command = Command::new(BINARY);
     command.env_clear().env("KUBECONFIG", control_plane.folder().join("admin.kubeconfig"));
     command.args(["certs", "inspect", "--secret", &format!("{SERVICE}/managed-tls")]);
     for kind in ["mutating", "validating"] {
@@ -359,7 +360,7 @@ pub async fn only_the_api_server_may_call(world: &mut World) {
         [files.to_vec(), vec![format!("--client-name={client_name}"), "--shutdown-delay=0s".to_owned()]].concat()
     };
     let credentials = Account { name: GUARDED, verbs: &["get", "list", "watch"] }.create(&world.control_plane).await;
-    let webhook = Webhook::start_with(&folder, GUARDED, &credentials, &flags(CALLER), port).await;
+    let webhook = Webhook::start_with(BINARY, &folder, GUARDED, &credentials, &flags(CALLER), port).await;
     let client = world.client();
     register(client, GUARDED, port, world.ca.cert_pem()).await;
     until("the API server asks the webhook", async || create(client, GUARDED).await.ok()).await;
@@ -369,7 +370,7 @@ pub async fn only_the_api_server_may_call(world: &mut World) {
 
     // Another name than the one in the API server's certificate: the same authority is not enough.
     let flags = flags("kube-controller-manager");
-    let other = Webhook::start_with(&folder, "guarded-other", &credentials, &flags, port).await;
+    let other = Webhook::start_with(BINARY, &folder, "guarded-other", &credentials, &flags, port).await;
     until("the API server says that it was turned away", async || {
         let refusal = create(client, GUARDED).await.unwrap_err();
         // With TLS 1.3 it sends its request before it hears of it, and may say then that it could not write it.

@@ -26,22 +26,12 @@ use std::{
 
 use control_plane::{Binaries, tails};
 use futures::future::{FutureExt as _, LocalBoxFuture, join};
+use gmsa_test_support::{control_plane, helm, oracle, page};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::timeout,
 };
 use world::World;
-
-#[path = "../support/control_plane/mod.rs"]
-mod control_plane;
-#[path = "../support/helm.rs"]
-mod helm;
-#[path = "../server/contract/oracle.rs"]
-#[allow(dead_code, reason = "updates are only asked of the core")]
-mod oracle;
-#[path = "../../benches/page/mod.rs"]
-mod page;
-mod world;
 
 mod access;
 mod certificates;
@@ -60,6 +50,7 @@ mod roles;
 mod soak;
 mod update;
 mod workload;
+mod world;
 
 /// Far more than a whole run takes: machines are busy at times.
 const WHOLE_RUN: Duration = Duration::from_secs(1200);
@@ -78,6 +69,9 @@ macro_rules! scenarios {
         }),+]
     };
 }
+
+/// The program under test.
+const BINARY: &str = env!("CARGO_BIN_EXE_gmsa-webhook");
 
 const SCENARIOS: &[Scenario] = scenarios![
     expansion::pod_level,

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::{
+    BINARY,
     change::{change_to_second, create_first, user_of},
     control_plane::{Account, Webhook, grant},
     pods::{denied, filled, gmsa, pod, slots},
@@ -15,7 +16,7 @@ pub async fn minimal_roles_of_the_go_chart_suffice(world: &mut World) {
     let port = world.webhook.address.port();
     world.webhook.kill();
     let folder = world.control_plane.folder();
-    world.webhook = Webhook::start(folder, "go-chart", &kubeconfig, &world.certificate, port).await;
+    world.webhook = Webhook::start(BINARY, folder, "go-chart", &kubeconfig, &world.certificate, port).await;
 
     let text = create_first(world, "live").await;
     grant(world.client(), NAMESPACE, USER, &["live"]).await;

@@ -7,6 +7,7 @@ use gmsa_webhook::tls::issue::{Ca, Issued};
 use serde_json::{Value, json};
 
 use crate::{
+    BINARY,
     control_plane::{
         Account, Binaries, Client, ControlPlane, LIFETIME, Registration, SERVICE, SPECS, Webhook, grant, install,
         namespace, service_account, until,
@@ -57,7 +58,8 @@ impl World {
         let certificate = ca.issue(&[format!("{SERVICE}.{SERVICE}.svc")], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
-        let webhook = Webhook::start(control_plane.folder(), "gmsa-webhook", &kubeconfig, &certificate, 0).await;
+        let webhook =
+            Webhook::start(BINARY, control_plane.folder(), "gmsa-webhook", &kubeconfig, &certificate, 0).await;
         let world = Self { webhook, control_plane, certificate, ca };
         world.register().await;
         world

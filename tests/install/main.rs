@@ -12,13 +12,13 @@
     reason = "a test that cannot go on must fail"
 )]
 
+use gmsa_test_support::{control_plane, helm};
+
 mod admission;
 mod alerted;
 mod autoscaling;
 mod certificates;
 mod complaints;
-#[path = "../support/control_plane/mod.rs"]
-mod control_plane;
 mod crd;
 mod dependency;
 mod desk;
@@ -26,8 +26,6 @@ mod doctor;
 mod gitops;
 mod guard;
 mod handover;
-#[path = "../support/helm.rs"]
-mod helm;
 mod installed;
 mod manifest;
 mod nodes;

@@ -1,10 +1,6 @@
 //! The decisions against their contract: golden cases, every combination of one slot, and properties of any pod.
 
-#[path = "../support/hostile.rs"]
-mod hostile;
-mod oracle;
-#[path = "../support/slow_json.rs"]
-mod slow_json;
+use gmsa_test_support::{hostile, oracle};
 
 mod exhaustive;
 mod golden;

@@ -7,6 +7,8 @@
     reason = "a test that cannot go on must fail"
 )]
 
+use gmsa_test_support as support;
+
 // Tests start in the order of their names. Those of certificates wait longest, so it is good that they are the first.
 mod certificates;
 mod cluster;
@@ -15,5 +17,3 @@ mod house;
 mod http;
 mod https;
 mod serve;
-#[path = "../support/mod.rs"]
-mod support;

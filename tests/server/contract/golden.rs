@@ -1,8 +1,5 @@
 //! The golden cases through the decision core, over TLS, and against the program in standalone mode.
 
-#[path = "../../support/golden.rs"]
-mod cases;
-
 use std::{
     collections::HashMap,
     io::{BufRead as _, BufReader},
@@ -14,6 +11,7 @@ use std::{
 use futures::FutureExt as _;
 use gmsa_cluster::{authorizer::Authorizer as _, standalone::Standalone};
 use gmsa_core::admission::{Enforcement, Facts, Needs, Plan, Review, Source, Webhook};
+use gmsa_test_support::golden as cases;
 use serde_json::Value;
 use tokio::time::Instant;
 

@@ -1,11 +1,8 @@
 //! `check` says of a pod what the server says of its review: the golden cases, as manifests.
 
-#[path = "../../../../tests/support/golden.rs"]
-#[expect(dead_code, reason = "shared with the tests of the contract, which use more of it")]
-mod golden;
-
 use std::path::Path;
 
+use gmsa_test_support::golden;
 use serde_json::{Value, json};
 
 use super::run;

@@ -17,7 +17,7 @@ use gmsa_core::{
 };
 use serde_json::{Map, Value};
 
-use super::{
+use crate::{
     oracle,
     slow_json::{self, Read},
 };

@@ -3,17 +3,6 @@
 //! Invariants: it answers a real `kube::Client` in the words of kube-apiserver (messages, codes, `details`), and
 //! every request is recorded before anything else happens to it, so that tests can count calls. It knows nothing of the
 //! webhook. It keeps no schema: objects are JSON.
-#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::missing_panics_doc,
-    clippy::needless_pass_by_value,
-    clippy::struct_field_names,
-    reason = "a test ends where its surroundings fail, and reads best with values and Kubernetes' own words"
-)]
 
 use std::{
     net::SocketAddr,

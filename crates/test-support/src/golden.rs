@@ -37,9 +37,7 @@ const SLOT: &str = "slot";
 
 /// Where the cases stand.
 pub fn folder() -> PathBuf {
-    // Of the package that is tested, or of its workspace.
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.ancestors().map(|folder| folder.join("tests/golden")).find(|folder| folder.is_dir()).unwrap()
+    crate::repository().join("tests/golden")
 }
 
 /// All cases, in the order of their folders' names.

@@ -2,15 +2,6 @@
 //!
 //! Invariants: everything it writes is in one temporary folder, everything it listens on is a free port of
 //! 127.0.0.1, its credentials are made for this run, and its processes end with it. It decides nothing about what is tested.
-#![allow(dead_code, unused_imports, reason = "the tests and the benchmark each use their own part")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::missing_panics_doc,
-    reason = "a test ends where its surroundings fail"
-)]
 
 use std::{
     fs,

@@ -117,10 +117,6 @@ impl Store {
         self.objects.get(&key(plural, namespace, name)).map(|object| Value::clone(object))
     }
 
-    pub fn version(&self) -> u64 {
-        self.version
-    }
-
     /// Creates or replaces, whatever was there.
     pub fn apply(&mut self, mut object: Value) -> u64 {
         let (api_version, kind) = (object["apiVersion"].clone(), object["kind"].clone());

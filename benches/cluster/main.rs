@@ -31,22 +31,15 @@ use control_plane::{
 };
 use futures::{FutureExt as _, future::join_all};
 use gmsa_core::credspec::Contents;
+use gmsa_test_support::{control_plane, helm, page};
 use gmsa_webhook::tls::issue::{Ca, Issued};
 use other::Other;
 use report::{Kind, Report, Sample, Variant};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
-#[path = "cluster/conditions.rs"]
 mod conditions;
-#[path = "../tests/support/control_plane/mod.rs"]
-mod control_plane;
-#[path = "../tests/support/helm.rs"]
-mod helm;
-#[path = "cluster/other.rs"]
 mod other;
-mod page;
-#[path = "cluster/report.rs"]
 mod report;
 
 /// The service account of the pods.
@@ -211,7 +204,9 @@ impl Lab {
         let certificate = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
         let account = Account { name: "gmsa-webhook", verbs: &["get", "list", "watch"] };
         let kubeconfig = account.create(&control_plane).await;
-        let webhook = Webhook::start(folder, "gmsa-webhook", &kubeconfig, &certificate, 0).await;
+        let webhook =
+            Webhook::start(env!("CARGO_BIN_EXE_gmsa-webhook"), folder, "gmsa-webhook", &kubeconfig, &certificate, 0)
+                .await;
         let patch = folder.join("patch.json");
         fs::write(&patch, patch_of(&spec)).unwrap();
         let mut addresses = vec![(Variant::Webhook, webhook.address)];

@@ -59,7 +59,7 @@ impl Account<'_> {
 
 /// Installs the kind of credential specs that the chart brings, and creates the webhook's namespace.
 pub async fn install(client: &Client) {
-    let definition = include_str!("../../../charts/gmsa-webhook/crds/gmsacredentialspecs.yaml");
+    let definition = include_str!("../../../../charts/gmsa-webhook/crds/gmsacredentialspecs.yaml");
     let definition: Value = serde_saphyr::from_str(definition).unwrap();
     client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await.unwrap();
     until("credential specs are served", async || client.get(SPECS).await.ok()).await;

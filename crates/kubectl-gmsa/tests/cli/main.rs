@@ -17,29 +17,19 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-#[path = "cli/agreement.rs"]
+use gmsa_test_support as support;
+
 mod agreement;
-#[path = "cli/cluster.rs"]
 mod cluster;
 mod doctor;
-#[path = "cli/hostile.rs"]
 mod hostile;
-#[path = "cli/live.rs"]
 mod live;
-#[path = "cli/outdated.rs"]
 mod outdated;
-#[path = "cli/readme.rs"]
 mod readme;
-#[path = "../../../tests/support/mod.rs"]
-mod support;
 #[cfg(unix)]
-#[path = "cli/terminal.rs"]
 mod terminal;
-#[path = "cli/windows.rs"]
-mod windows;
-
-#[path = "cli/verify.rs"]
 mod verify;
+mod windows;
 
 /// The folder of the whole project.
 fn repository() -> PathBuf {
@@ -79,7 +69,7 @@ fn portable(output: &str) -> String {
 fn cases() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut cases: Vec<_> = entries.filter(|path| path.is_dir()).collect();
+    let mut cases: Vec<_> = entries.filter(|path| path.join("command").exists()).collect();
     cases.sort();
     cases
 }

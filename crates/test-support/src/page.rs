@@ -1,6 +1,8 @@
 //! What the benchmarks' reports share: the machine, and their places on the pages.
 
-use std::{env, fs, path::Path, process::Command, thread};
+use std::{env, fs, process::Command, thread};
+
+use crate::repository;
 
 /// The machine that the benchmark ran on.
 pub fn machine() -> String {
@@ -24,7 +26,7 @@ pub fn machine() -> String {
 
 /// Puts a report between its two marks on a page.
 pub fn write(page: &str, begin: &str, end: &str, report: &str) {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let page = repository().join(page);
     let text = fs::read_to_string(&page).unwrap();
     let (before, rest) = text.split_once(begin).unwrap();
     let (_, after) = rest.split_once(end).unwrap();

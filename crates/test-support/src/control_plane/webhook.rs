@@ -18,21 +18,35 @@ pub struct Webhook {
 impl Webhook {
     /// Starts the webhook with somebody's credentials and a serving certificate, and waits until it is ready. What is its
     /// own goes into `NAME` in `folder`, its log to `NAME.log`. Port 0 is a free one.
-    pub async fn start(folder: &Path, name: &str, kubeconfig: &Value, certificate: &Issued, port: u16) -> Self {
+    pub async fn start(
+        binary: &str,
+        folder: &Path,
+        name: &str,
+        kubeconfig: &Value,
+        certificate: &Issued,
+        port: u16,
+    ) -> Self {
         let own = folder.join(name);
         fs::create_dir(&own).unwrap();
         let (cert, key) = (own.join("tls.crt"), own.join("tls.key"));
         fs::write(&cert, &certificate.cert).unwrap();
         fs::write(&key, &certificate.key).unwrap();
         let pair = [format!("--tls-cert={}", cert.display()), format!("--tls-key={}", key.display())];
-        Self::start_with(folder, name, kubeconfig, &pair, port).await
+        Self::start_with(binary, folder, name, kubeconfig, &pair, port).await
     }
 
     /// Starts the webhook with somebody's credentials and these flags, and waits until it is ready.
-    pub async fn start_with(folder: &Path, name: &str, kubeconfig: &Value, flags: &[String], port: u16) -> Self {
+    pub async fn start_with(
+        binary: &str,
+        folder: &Path,
+        name: &str,
+        kubeconfig: &Value,
+        flags: &[String],
+        port: u16,
+    ) -> Self {
         let credentials = folder.join(name).with_extension("kubeconfig");
         fs::write(&credentials, kubeconfig.to_string()).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"));
+        let mut command = Command::new(binary);
         command.env_clear().env("KUBECONFIG", credentials).env("LOG_FORMAT", "json").args(flags);
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--admin-listen", "127.0.0.1:0"]);
         let mut process = Process::start(name, folder, &mut command);

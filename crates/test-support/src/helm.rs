@@ -1,5 +1,4 @@
 //! `helm` for tests: no home, no cluster, no network.
-#![allow(dead_code, reason = "the tests and the benchmark each use their own part")]
 
 use std::{
     path::{Path, PathBuf},

@@ -1,0 +1,33 @@
+//! What the tests and benchmarks share. It is a dev-dependency, never part of what is released.
+//!
+//! Everything here ends with a panic where its surroundings fail, as a test does.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    clippy::needless_pass_by_value,
+    clippy::new_without_default,
+    clippy::struct_field_names,
+    reason = "a test ends where its surroundings fail, and reads best with values and Kubernetes' own words"
+)]
+
+#[cfg(feature = "api")]
+mod api;
+#[cfg(feature = "control-plane")]
+pub mod control_plane;
+pub mod golden;
+pub mod helm;
+pub mod hostile;
+pub mod oracle;
+pub mod page;
+mod slow_json;
+
+#[cfg(feature = "api")]
+pub use api::*;
+
+/// The folder of the whole project.
+pub fn repository() -> &'static std::path::Path {
+    std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
