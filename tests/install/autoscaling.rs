@@ -14,4 +14,6 @@ fn turning_autoscaling_on_keeps_the_replicas() {
     plane.kubectl_prints(["scale", "deployment/gmsa", "--namespace", "windows", "--replicas=5"]);
     release.upgrade("autoscaling.enabled=true,logLevel=debug");
     assert_eq!(replicas(), 5);
+    release.upgrade("autoscaling.enabled=false,replicaCount=5");
+    assert_eq!(replicas(), 5);
 }

@@ -88,9 +88,9 @@ impl Release<'_> {
             "validatingwebhookconfiguration/gmsa",
         ] {
             let webhooks = self.get(name)["webhooks"].as_array().unwrap().len();
-            let path = |index| format!("/webhooks/{index}/clientConfig/caBundle");
+            let field = |index| format!("/webhooks/{index}/clientConfig/caBundle");
             let patch: Vec<_> =
-                (0..webhooks).map(|index| json!({"op": "add", "path": path(index), "value": bundle})).collect();
+                (0..webhooks).map(|index| json!({"op": "add", "path": field(index), "value": bundle})).collect();
             let patch = Value::Array(patch).to_string();
             self.plane.kubectl_prints([
                 "patch",
