@@ -26,6 +26,7 @@ mod doctor;
 mod gitops;
 mod guard;
 mod handover;
+mod inspected;
 mod installed;
 mod manifest;
 mod nodes;

@@ -53,7 +53,8 @@ webhook configurations do, and pods are replaced after both. docs/certificates.m
 {{- $isSame := and (eq $source "published") (eq $installed.secret (include "gmsa-webhook.certificateSecret" .)) -}}
 {{- $settle := printf "pods of before are still being replaced, and the CA that they are trusted by would go: wait for kubectl -n %s rollout status deployment/%s, then upgrade again" (include "gmsa-webhook.namespace" .) (include "gmsa-webhook.fullname" .) -}}
 {{- if include "gmsa-webhook.publishesCa" . -}}
-{{- if and (eq $source "values") (not $certificates.formerCaBundle) -}}
+{{- /* An install that takes objects over takes nothing away from them. */ -}}
+{{- if and .Release.IsUpgrade (eq $source "values") (not $certificates.formerCaBundle) -}}
 {{- fail (printf "without certificates.caBundle the API server trusts no pod until the new ones are ready, so pods that use GMSA would be refused: set certificates.formerCaBundle to what certificates.caBundle was, and leave it out of the next upgrade; %s" $steps) -}}
 {{- end -}}
 {{- if and (ne $source "values") $certificates.formerCaBundle -}}
