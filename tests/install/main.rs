@@ -15,6 +15,8 @@
 use gmsa_test_support::{control_plane, helm};
 
 mod admission;
+mod alerted;
+mod autoscaling;
 mod certificates;
 mod complaints;
 mod crd;
@@ -24,14 +26,18 @@ mod doctor;
 mod gitops;
 mod guard;
 mod handover;
+mod inspected;
 mod installed;
+mod manifest;
 mod nodes;
 mod objects;
+mod pages;
 mod path;
 mod plane;
 mod pods;
 mod release;
 mod script;
+mod sources;
 mod system_namespaces;
 mod tool;
 mod trial;
