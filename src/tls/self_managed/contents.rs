@@ -137,8 +137,12 @@ impl Certificates {
         insert(TLS_CERT, self.leaf.pem.cert.clone().into_bytes());
         insert(TLS_KEY, self.leaf.pem.key.clone().into_bytes());
         insert(CA_CERT, self.cas.bundle().to_pem().into_bytes());
-        // Strings, lists and options always make JSON.
-        insert(AUTHORITIES, serde_json::to_vec(&Authorities::from(&self.cas)).unwrap_or_default());
+        #[expect(
+            clippy::expect_used,
+            reason = "strings, lists and options always make JSON, and an empty text would lose the CA's keys"
+        )]
+        let authorities = serde_json::to_vec(&Authorities::from(&self.cas)).expect("authorities make JSON");
+        insert(AUTHORITIES, authorities);
     }
 }
 
@@ -249,8 +253,8 @@ impl Authority {
 
     fn retired(self) -> Result<RetiredCa, Damage> {
         let leaves_until = self.leaves_until.ok_or(Damage::Json)?.into();
-        let certs = certificates::read(self.certificate.as_bytes()).unwrap_or_default();
-        let cert = certs.into_iter().next().ok_or(Damage::Ca(IssueError::CaCertificate))?;
+        let certs = certificates::read(self.certificate.as_bytes()).ok();
+        let cert = certs.and_then(|certs| certs.into_iter().next()).ok_or(Damage::Ca(IssueError::CaCertificate))?;
         Ok(RetiredCa { cert, leaves_until })
     }
 }

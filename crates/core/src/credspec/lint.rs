@@ -15,6 +15,7 @@ use crate::diagnostic::{
     Diagnostic, Severity,
     rules::{self, Rule},
 };
+use crate::quote;
 
 mod accounts;
 mod domain;
@@ -213,14 +214,14 @@ fn is_typo(key: &str, known: &str) -> bool {
     rest(&a) <= 2 && rest(&b) <= 2 && a.len().abs_diff(b.len()) <= 1
 }
 
-/// A value from the object, fit for a message: quoted, escaped, at most 60 characters.
+/// A value from the object, fit for a message.
 fn quote(text: &str) -> String {
-    format!("{:?}{}", text.chars().take(60).collect::<String>(), if text.chars().nth(60).is_some() { "…" } else { "" })
+    quote::quoted(text, quote::VALUE)
 }
 
-/// A key from the object, fit for a field's path: escaped, at most 60 characters.
+/// A key from the object, fit for a field's path.
 fn bare(text: &str) -> String {
-    text.chars().take(60).flat_map(char::escape_debug).collect()
+    quote::bare(text, quote::VALUE)
 }
 
 #[cfg(test)]
