@@ -1,4 +1,4 @@
-//! `who-can`: the service accounts, users and groups that may use a credential spec, and by which binding.
+//! `who-can`: the service accounts, and the users and groups that pods can be, that may use a credential spec, and by which binding.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -48,6 +48,10 @@ fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3
         }
         for grant in rbac.grants(name, namespace) {
             let binding = grant.binding;
+            // Of a binding for all namespaces, the pods of the namespace that was asked for count.
+            if !grant.holder.is_of_pods_in(binding.namespace.as_deref().or(only)) {
+                continue;
+            }
             let place = binding.namespace.as_deref().unwrap_or("*");
             let holder = match grant.holder {
                 Holder::ServiceAccount { namespace, name } => format!("ServiceAccount {namespace}:{name}"),
