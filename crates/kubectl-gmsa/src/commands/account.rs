@@ -61,6 +61,9 @@ pub fn run(command: &Command, connection: &Connection) -> anyhow::Result<Outcome
             Err(error) => unreadable.push(at(Diagnostic::new(&rules::UNREADABLE, causes::chain(error.as_ref())))),
         }
     }
+    if accounts.is_empty() && unreadable.is_empty() {
+        bail!("no account in the files");
+    }
     if let Some(asked) = &options.credspec {
         let spec = credential_spec(asked, connection)?;
         let read: Vec<Account> = accounts.iter().map(|(_, account)| account.clone()).collect();

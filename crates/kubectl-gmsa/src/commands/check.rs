@@ -58,6 +58,7 @@ pub struct Options {
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let Manifests { documents, problems, foreign } = input::manifests(&options.files);
+    input::expect(documents.len(), "Kubernetes objects", &problems, &options.files)?;
     let mut report = Report { documents: documents.len(), findings: problems, ..Report::default() };
     report.findings.extend(foreign);
     let patched = block_on(async {

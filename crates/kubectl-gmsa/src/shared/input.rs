@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use gmsa_cluster::manifests::{self, Bounds, Manifests, decode};
-use gmsa_core::diagnostic::{Diagnostic, Location, rules};
+use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location, rules};
 
 /// More than a server reads.
 const BOUNDS: Bounds = Bounds { file_bytes: 64 * 1024 * 1024, files: 100_000, total_bytes: 512 * 1024 * 1024 };
@@ -30,6 +30,15 @@ pub fn manifests(paths: &[PathBuf]) -> Manifests {
         found.extend(if path == Path::new(STDIN) { standard_input() } else { manifests::load(path, &BOUNDS) });
     }
     found
+}
+
+/// Fails where nothing was found in files that could be read, as `kubectl` does: a pipe that broke is no success.
+pub fn expect(found: usize, what: &str, problems: &Diagnostics, paths: &[PathBuf]) -> anyhow::Result<()> {
+    if found == 0 && problems.is_empty() {
+        let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        bail!("no {what} in {}", names.join(", "));
+    }
+    Ok(())
 }
 
 fn standard_input() -> Manifests {

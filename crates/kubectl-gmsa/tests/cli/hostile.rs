@@ -124,18 +124,18 @@ fn problems_of_one_kind_in_one_file_are_summarised_after_a_hundred() {
 fn a_cell_of_any_length_is_cut_before_it_is_aligned() {
     let folder = tempfile::tempdir().unwrap();
     let long = "a".repeat(70_000);
-    let shown = format!("{}…", "a".repeat(1_023 - "User ".len()));
+    let shown = format!("{}…", "a".repeat(1_023 - "User system:serviceaccount:shop:".len()));
     let rbac = format!(
         r#"{{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {{"name": "admin"}},
   "rules": [{{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}}]}}
 ---
 {{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {{"name": "b", "namespace": "shop"}},
   "roleRef": {{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}},
-  "subjects": [{{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "{long}"}}]}}"#
+  "subjects": [{{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:serviceaccount:shop:{long}"}}]}}"#
     );
     let output = run(folder.path(), &["who-can", "web", "--state", "-"], rbac.as_bytes());
     let expected = format!(
-        "NAMESPACE  WHO{}BY\nshop       User {shown}  RoleBinding b of ClusterRole admin\n",
+        "NAMESPACE  WHO{}BY\nshop       User system:serviceaccount:shop:{shown}  RoleBinding b of ClusterRole admin\n",
         " ".repeat(1_024 - 3 + 2)
     );
     assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(0)), "{}", text(&output.stderr));
