@@ -5,10 +5,12 @@
 //! right value; no finding quotes a plugin's input, which may contain a secret; each quoted text is
 //! escaped and cut.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
-    Contents, GROUP, MAX_CONTENTS_BYTES, is_dns_subdomain,
+    Contents, GROUP, MAX_CONTENTS_BYTES,
+    generate::Domain,
+    is_dns_subdomain,
     manifest::{MAX_BYTES, MAX_VALUES},
 };
 use crate::diagnostic::{
@@ -222,6 +224,35 @@ fn quote(text: &str) -> String {
 /// A key from the object, fit for a field's path.
 fn bare(text: &str) -> String {
     quote::bare(text, quote::VALUE)
+}
+
+/// What is wrong with a value of `DomainJoinConfig` by itself.
+pub fn join_value(field: &str, value: &str) -> Option<Diagnostic> {
+    let findings = object(&json!({"credspec": {"DomainJoinConfig": {field: value}}})).into_iter();
+    let field = format!("credspec.DomainJoinConfig.{field}");
+    findings.filter(|found| found.severity == Severity::Error).find(|found| found.field == field)
+}
+
+/// Where a credential spec differs from the domain, as the domain itself prints it. What is missing is found by [`object`].
+pub fn against(spec: &Value, domain: &Domain) -> Vec<Diagnostic> {
+    let wanted: [(&'static Rule, &str, &str); 5] = [
+        (&rules::DNS_NAME, "DnsName", &domain.dns),
+        (&rules::DNS_TREE_NAME, "DnsTreeName", &domain.forest),
+        (&rules::NETBIOS_NAME, "NetBiosName", &domain.netbios),
+        (&rules::SID, "Sid", &domain.sid),
+        (&rules::GUID, "Guid", &domain.guid),
+    ];
+    let differs = |(rule, key, right): (&'static Rule, &str, &str)| {
+        let field = format!("credspec.DomainJoinConfig.{key}");
+        let found = spec.pointer(&format!("/{}", field.replace('.', "/")))?.as_str()?;
+        (!found.eq_ignore_ascii_case(right)).then(|| Diagnostic {
+            consequence: Some("the container asks another domain than the account's: every logon fails"),
+            fix: Some(format!("{key}: {}", bare(right))),
+            field,
+            ..Diagnostic::new(rule, format!("{} is not what the domain says, {}", quote(found), quote(right)))
+        })
+    };
+    wanted.into_iter().filter_map(differs).collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 
 use crate::shared::{
     Outcome,
-    credspecs::{findings, is_credential_spec},
+    credspecs::{findings, is_credential_spec, located},
     input,
     output::{Format, Report},
     print,
@@ -55,7 +55,7 @@ pub struct NewOptions {
     /// The domain's GUID: (Get-ADDomain).ObjectGUID
     #[arg(long, value_name = "GUID")]
     domain_guid: Option<String>,
-    /// The DNS name of the forest's root: (Get-ADDomain).Forest [default: the domain's]
+    /// The DNS name of the forest's root: (Get-ADDomain).Forest [default: the domain's, where that has at most two labels]
     #[arg(long, value_name = "DNS")]
     forest: Option<String>,
     /// Another account that the host may fetch; repeatable
@@ -153,6 +153,9 @@ pub struct LintOptions {
     /// A file, a folder, or - for standard input; repeatable
     #[arg(long = "filename", short, value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+    /// Compare with the domain: a file that holds the output of: Get-ADDomain | ConvertTo-Json
+    #[arg(long, value_name = "FILE")]
+    from_ad: Option<PathBuf>,
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Format,
@@ -191,18 +194,29 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     Ok(if findings.is_empty() { Outcome::Clean } else { Outcome::Findings })
 }
 
+fn domain(path: &Path) -> anyhow::Result<Domain> {
+    Domain::from_directory(&input::text(path)?)
+        .with_context(|| format!("cannot read the domain from {}", path.display()))
+}
+
 fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
     let mut questions = Questions::default();
-    let account = questions.answer(options.account.as_ref(), ACCOUNT, "SAM name of the account")?;
+    let account =
+        questions.answer(options.account.as_ref(), ACCOUNT, "SAM name of the account", "MachineAccountName")?;
     let domain = if let Some(path) = &options.from_ad {
-        Domain::from_directory(&input::text(path)?)
-            .with_context(|| format!("cannot read the domain from {}", path.display()))?
+        domain(path)?
     } else {
-        let dns = questions.answer(options.domain.as_ref(), "--domain", "DNS name of the domain")?;
-        let netbios = questions.answer(options.netbios.as_ref(), "--netbios", "NetBIOS name of the domain")?;
-        let sid = questions.answer(options.domain_sid.as_ref(), "--domain-sid", "SID of the domain")?;
-        let guid = questions.answer(options.domain_guid.as_ref(), "--domain-guid", "GUID of the domain")?;
-        let forest = options.forest.clone().unwrap_or_else(|| dns.clone());
+        let dns = questions.answer(options.domain.as_ref(), "--domain", "DNS name of the domain", "DnsName")?;
+        let netbios =
+            questions.answer(options.netbios.as_ref(), "--netbios", "NetBIOS name of the domain", "NetBiosName")?;
+        let sid = questions.answer(options.domain_sid.as_ref(), "--domain-sid", "SID of the domain", "Sid")?;
+        let guid = questions.answer(options.domain_guid.as_ref(), "--domain-guid", "GUID of the domain", "Guid")?;
+        // The name of a child domain has three labels or more; most others are the root of their forest.
+        let forest = if options.forest.is_some() || questions.asked || dns.split('.').count() > 2 {
+            questions.answer(options.forest.as_ref(), "--forest", "DNS name of the forest's root", "DnsTreeName")?
+        } else {
+            dns.clone()
+        };
         Domain { dns, forest, netbios, sid, guid }
     };
     if !questions.missing.is_empty() {
@@ -215,18 +229,23 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
         );
     }
     let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&account));
-    let plugin = options.plugin.plugin()?;
+    let plugin = match options.plugin.plugin()? {
+        None if questions.asked => questions.plugin()?,
+        plugin => plugin,
+    };
     Ok(Draft::new(name, account, domain, &options.additional, plugin))
 }
 
-/// Asks for missing values at a terminal; without one, collects their flags for one error message.
+/// Asks for missing values at a terminal, each until the linter accepts it; without one, collects their flags for one error message.
 #[derive(Default)]
 struct Questions {
     missing: Vec<&'static str>,
+    asked: bool,
 }
 
 impl Questions {
-    fn answer(&mut self, given: Option<&String>, flag: &'static str, what: &str) -> io::Result<String> {
+    /// The value of a field of `DomainJoinConfig`: the one that was given, or an answer.
+    fn answer(&mut self, given: Option<&String>, flag: &'static str, what: &str, field: &str) -> io::Result<String> {
         if let Some(given) = given {
             return Ok(given.clone());
         }
@@ -234,18 +253,57 @@ impl Questions {
             self.missing.push(flag);
             return Ok(String::new());
         }
-        let mut answer = String::new();
-        while answer.trim().is_empty() {
-            write!(io::stderr(), "{what}: ")?;
-            io::stderr().flush()?;
-            answer.clear();
-            if io::stdin().lock().read_line(&mut answer)? == 0 {
+        self.asked = true;
+        loop {
+            let Some(answer) = ask(what)? else {
                 self.missing.push(flag);
-                break;
+                return Ok(String::new());
+            };
+            let wrong = if answer.is_empty() { None } else { lint::join_value(field, &answer) };
+            match wrong {
+                Some(wrong) => writeln!(io::stderr(), "{}", one_line(&wrong.message))?,
+                None if answer.is_empty() => {}
+                None => return Ok(answer),
             }
         }
-        Ok(answer.trim().to_owned())
     }
+
+    /// The plugin, where the answer names one.
+    fn plugin(&self) -> io::Result<Option<Plugin>> {
+        let part = |what: &str| loop {
+            match ask(what)? {
+                Some(answer) if answer.is_empty() => {}
+                answer => return Ok::<_, io::Error>(answer.unwrap_or_default()),
+            }
+        };
+        let known = loop {
+            let named = ask("Plugin for hosts that are not joined to the domain (azure, aws, rancher, or nothing)")?;
+            let Some(named) = named.filter(|named| !named.is_empty()) else { return Ok(None) };
+            if let Some(known) = KnownPlugin::ALL.into_iter().find(|known| known.as_str() == named) {
+                break known;
+            }
+        };
+        let input = match known {
+            KnownPlugin::Azure => azure_input(
+                &part("Object ID of the managed identity")?,
+                &part("Address of the secret in the key vault")?,
+            ),
+            KnownPlugin::Aws => aws_input(&part("ARN of the secret or the parameter")?),
+            KnownPlugin::Rancher => {
+                rancher_input(&part("Namespace of the account provider")?, &part("Secret in that namespace")?)
+            }
+        };
+        Ok(Some(Plugin { guid: known.guid().to_owned(), input }))
+    }
+}
+
+/// Asks one question; `None` where the input has ended.
+fn ask(what: &str) -> io::Result<Option<String>> {
+    write!(io::stderr(), "{what}: ")?;
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    let length = io::stdin().lock().read_line(&mut answer)?;
+    Ok((length > 0).then(|| answer.trim().to_owned()))
 }
 
 fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
@@ -263,8 +321,14 @@ fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
 fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
     let Manifests { documents, problems, .. } = input::manifests(&options.files);
     let specs: Vec<&Document> = documents.iter().filter(|document| is_credential_spec(document)).collect();
+    input::expect(specs.len(), "credential spec", &problems, &options.files)?;
+    let domain = options.from_ad.as_deref().map(domain).transpose()?;
     let mut report = Report { documents: specs.len(), findings: problems, ..Report::default() };
-    report.findings.extend(specs.into_iter().flat_map(findings));
+    for document in specs {
+        report.findings.extend(findings(document));
+        let against = domain.iter().flat_map(|domain| lint::against(&document.value, domain));
+        report.findings.extend(against.map(|found| located(document, found)));
+    }
     report.print(options.output)
 }
 

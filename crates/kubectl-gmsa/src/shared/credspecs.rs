@@ -14,14 +14,17 @@ pub fn is_credential_spec(document: &Document) -> bool {
 
 /// What is wrong with a credential spec.
 pub fn findings(document: &Document) -> impl Iterator<Item = Diagnostic> {
+    lint::object(&document.value).into_iter().map(move |found| located(document, found))
+}
+
+/// A finding on a credential spec, with its place.
+pub fn located(document: &Document, found: Diagnostic) -> Diagnostic {
     // One without a name is reported by the linter.
     let name = document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("");
-    lint::object(&document.value).into_iter().map(move |found| {
-        let Location { file, position } = document.location.clone();
-        let line = document.line_of(&pointer(&found.field));
-        let position = position.map(|position| Position { line, ..position });
-        Diagnostic { object: format!("{KIND} {name}"), ..found }.at(Location { file, position })
-    })
+    let Location { file, position } = document.location.clone();
+    let line = document.line_of(&pointer(&found.field));
+    let position = position.map(|position| Position { line, ..position });
+    Diagnostic { object: format!("{KIND} {name}"), ..found }.at(Location { file, position })
 }
 
 /// A field's path as a JSON Pointer (RFC 6901): `a.b[0].c` is `/a/b/0/c`.

@@ -86,8 +86,20 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
 fn machine_account<'v>(findings: &mut Findings, value: Option<&'v Value>) -> Option<&'v str> {
     let field = format!("{PATH}.MachineAccountName");
     let name = findings.text(&rules::ACCOUNT, &field, value, CANNOT_START, ACCOUNT_REMEDY)?;
-    account_name(findings, &field, name).then_some(name)
+    if !account_name(findings, &field, name) {
+        return None;
+    }
+    let length = name.chars().count();
+    if length > MAX_ACCOUNT {
+        let problem = format!("{} has {length} characters, more than {MAX_ACCOUNT}", quote(name));
+        let why = "it is the name of the container as a computer of the domain, which cannot be longer";
+        findings.add_as(Severity::Warning, &rules::ACCOUNT, &field, problem, why, "use an account with a shorter name");
+    }
+    Some(name)
 }
+
+/// The longest name of an account, without the `$` (Microsoft: `New-ADServiceAccount -SamAccountName`).
+const MAX_ACCOUNT: usize = 15;
 
 const ACCOUNT_REMEDY: &str = "(Get-ADServiceAccount NAME).SamAccountName.TrimEnd('$')";
 
