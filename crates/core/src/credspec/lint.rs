@@ -246,7 +246,7 @@ pub fn against(spec: &Value, domain: &Domain) -> Vec<Diagnostic> {
         let field = format!("credspec.DomainJoinConfig.{key}");
         let found = spec.pointer(&format!("/{}", field.replace('.', "/")))?.as_str()?;
         (!found.eq_ignore_ascii_case(right)).then(|| Diagnostic {
-            consequence: Some("the container asks another domain than the account's: every logon fails"),
+            consequence: Some(WRONG_DOMAIN),
             fix: Some(format!("{key}: {}", bare(right))),
             field,
             ..Diagnostic::new(rule, format!("{} is not what the domain says, {}", quote(found), quote(right)))
