@@ -170,8 +170,15 @@ pub fn run(command: &Command) -> anyhow::Result<Outcome> {
 
 fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
     let draft = match &options.from_docker {
-        Some(path) => Draft::from_docker(options.name.clone(), &input::text(path)?)
-            .with_context(|| format!("cannot convert {}", path.display()))?,
+        Some(path) => {
+            let json = input::text(path)?;
+            let draft = Draft::from_docker(options.name.clone(), &json)
+                .with_context(|| format!("cannot convert {}", path.display()))?;
+            for change in draft.changes(&json) {
+                writeln!(io::stderr(), "note: {}", one_line(&change))?;
+            }
+            draft
+        }
         None => from_options(options)?,
     };
     let mut findings = lint::object(&draft.object());
