@@ -200,5 +200,5 @@ impl Refusal {
 
 /// A text from a client, cut to what a line can hold.
 fn shorten(text: &str) -> String {
-    text.chars().take(100).collect()
+    gmsa_core::quote::cut(text, gmsa_core::quote::NAME).to_owned()
 }

@@ -49,6 +49,26 @@ fn the_parts_of_the_server_do_not_know_each_others_libraries() {
 }
 
 #[test]
+fn the_commands_of_the_plugin_import_what_they_share_and_never_each_other() {
+    for part in ["commands", "shared"] {
+        let found = faults(&format!("crates/kubectl-gmsa/src/{part}"), |_, line| {
+            line.contains("commands::").then(|| "reaches a command".to_owned())
+        });
+        assert_eq!(found, [""; 0]);
+    }
+    // What is above a command's own module is the list of all commands.
+    let folder = root().join("crates/kubectl-gmsa/src/commands");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
+    assert!(files.len() > 10, "{files:?}");
+    for file in files {
+        let source = fs::read_to_string(&file).unwrap();
+        let code = source.split("#[cfg(test)]").next().unwrap();
+        assert!(!code.contains("super::"), "{} reaches the other commands", file.display());
+    }
+}
+
+#[test]
 fn every_file_states_the_version_of_the_package() {
     let version = env!("CARGO_PKG_VERSION");
     for (file, line) in [

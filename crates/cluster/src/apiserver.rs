@@ -14,7 +14,7 @@ use kube::core::Status;
 use tokio::time::{Instant, sleep, timeout_at};
 use tower::BoxError;
 
-use gmsa_core::admission::Failure;
+use gmsa_core::{admission::Failure, causes, quote::remark};
 
 pub mod backoff;
 mod client;
@@ -29,9 +29,6 @@ const MAX_ANSWER: usize = 32 * 1024 * 1024;
 
 /// The pause before the retry where the API server does not ask for another.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// The most characters of the API server's own words in a cause.
-const MAX_CAUSE: usize = 512;
 
 pub struct ApiServer {
     client: kube::Client,
@@ -72,7 +69,7 @@ pub enum CallError {
         retry_after: Option<Duration>,
     },
     /// The connection could not be made, or broke.
-    #[error("the API server cannot be reached: {}", bounded(&chain(.0)))]
+    #[error("the API server cannot be reached: {}", remark(&chain(.0)))]
     Unreachable(kube::Error),
     /// The connection broke in the middle of the answer.
     #[error("the API server's answer broke off")]
@@ -241,34 +238,14 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 fn refusal(code: StatusCode, status: Option<&Status>) -> String {
     match status.map(|status| status.message.as_str()).filter(|message| !message.is_empty()) {
-        Some(message) => format!("{}: {}", code.as_u16(), bounded(message)),
+        Some(message) => format!("{}: {}", code.as_u16(), remark(message)),
         None => code.to_string(),
     }
 }
 
-/// A text from the API server for a message: on one line, and cut where it is long.
-pub fn bounded(text: &str) -> String {
-    let mut chars = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
-    let mut bounded: String = chars.by_ref().take(MAX_CAUSE).collect();
-    if chars.next().is_some() {
-        bounded.push('…');
-    }
-    bounded
-}
-
 /// The causes of kube's error, down to that of the operating system; the outermost text, which names a layer of the client, is left out.
 fn chain(error: &kube::Error) -> String {
-    let mut causes: Vec<String> = Vec::new();
-    let mut next = error.source();
-    while let Some(error) = next {
-        let cause = error.to_string();
-        // Some errors repeat their source.
-        if causes.last().is_none_or(|last| !last.ends_with(&cause)) {
-            causes.push(cause);
-        }
-        next = error.source();
-    }
-    if causes.is_empty() { error.to_string() } else { causes.join(": ") }
+    error.source().map_or_else(|| error.to_string(), causes::chain)
 }
 
 #[cfg(test)]
@@ -285,13 +262,6 @@ mod tests {
         assert_eq!(read("Fri, 31 Dec 1999 23:59:59 GMT"), None);
         assert_eq!(read("-1"), None);
         assert_eq!(retry_after(&HeaderMap::new()), None);
-    }
-
-    #[test]
-    fn the_api_servers_words_stay_on_one_line_and_within_the_bound() {
-        assert_eq!(bounded("a\r\nb\u{1b}[0m\n"), "a  b [0m");
-        assert_eq!(bounded(&"x".repeat(MAX_CAUSE)), "x".repeat(MAX_CAUSE));
-        assert_eq!(bounded(&"é".repeat(MAX_CAUSE + 1)), format!("{}…", "é".repeat(MAX_CAUSE)));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use gmsa_cluster::{
-    apiserver::{ApiServer, CallError, bounded},
+    apiserver::{ApiServer, CallError},
     resolver::live::collection,
 };
 use gmsa_core::credspec::{Contents, CredentialSpec};
@@ -116,7 +116,7 @@ impl From<CallError> for WatchError {
 
 impl From<Box<Status>> for WatchError {
     fn from(status: Box<Status>) -> Self {
-        Self::of(status.code, || bounded(&status.message))
+        Self::of(status.code, || gmsa_core::quote::remark(&status.message))
     }
 }
 

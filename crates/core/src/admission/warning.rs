@@ -6,7 +6,10 @@
 //! and no line is given twice.
 
 use super::Denial;
-use crate::diagnostic::Rule;
+use crate::{
+    diagnostic::Rule,
+    quote::{bare, shorten},
+};
 
 /// The most characters of a warning that clients are asked to show (`k8s.io/api/admission/v1`).
 pub const MAX_CHARS: usize = 120;
@@ -35,7 +38,7 @@ impl Warnings {
 
     /// Adds a line that needs no names.
     pub(super) fn push(&mut self, rule: &Rule, text: &str) {
-        let line = format!("{} [{}]", cut(text, room(rule)), rule.id);
+        let line = format!("{} [{}]", shorten(text, room(rule)), rule.id);
         if self.lines.contains(&line) {
             return;
         }
@@ -58,7 +61,7 @@ impl Warnings {
 pub(super) fn not_enforced<'d>(denials: impl IntoIterator<Item = &'d Denial>) -> Vec<String> {
     let (mut warnings, mut room) = (Warnings::default(), MAX_CHARS_TOGETHER);
     for denial in denials {
-        let line = cut(&format!("GMSA, not enforced: {denial}"), MAX_CHARS_KEPT);
+        let line = shorten(&format!("GMSA, not enforced: {denial}"), MAX_CHARS_KEPT).into_owned();
         if warnings.lines.contains(&line) {
             continue;
         }
@@ -92,29 +95,21 @@ pub(super) fn text(rule: &Rule, sentence: &str, names: &[&str]) -> String {
         }
         line.push_str(part);
     }
-    cut(&line, room(rule))
+    shorten(&line, room(rule)).into_owned()
 }
 
 /// The names, escaped and cut to `room` characters together: what a short one leaves goes to the longer ones.
 fn share(names: &[&str], mut room: usize) -> Vec<String> {
-    let escape = |name: &&str| name.chars().take(MAX_CHARS).flat_map(char::escape_debug).collect::<String>();
-    let mut names: Vec<String> = names.iter().map(escape).collect();
+    let mut names: Vec<String> = names.iter().map(|name| bare(name, MAX_CHARS)).collect();
     let mut left = names.len();
     let mut by_length: Vec<&mut String> = names.iter_mut().collect();
     by_length.sort_by_key(|name| name.chars().count());
     for name in by_length {
-        *name = cut(name, room / left.max(1));
+        *name = shorten(name, room / left.max(1)).into_owned();
         room = room.saturating_sub(name.chars().count());
         left -= 1;
     }
     names
-}
-
-fn cut(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]

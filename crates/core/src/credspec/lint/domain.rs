@@ -88,13 +88,25 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
 fn machine_account<'v>(findings: &mut Findings, join: &'v Map<String, Value>) -> Option<&'v str> {
     let field = format!("{PATH}.MachineAccountName");
     let name = findings.text(&rules::ACCOUNT, &field, join.get("MachineAccountName"), CANNOT_START, ACCOUNT_REMEDY)?;
-    account_name(findings, &field, name, dns_names(join)).then_some(name)
+    if !account_name(findings, &field, name, dns_names(join)) {
+        return None;
+    }
+    let length = name.chars().count();
+    if length > MAX_ACCOUNT {
+        let problem = format!("{} has {length} characters, more than {MAX_ACCOUNT}", quote(name));
+        let why = "it is the name of the container as a computer of the domain, which cannot be longer";
+        findings.add_as(Severity::Warning, &rules::ACCOUNT, &field, problem, why, "use an account with a shorter name");
+    }
+    Some(name)
 }
 
 /// The DNS names as they are written, valid or not.
 fn dns_names(join: &Map<String, Value>) -> [Option<&str>; 2] {
     ["DnsName", "DnsTreeName"].map(|key| join.get(key).and_then(Value::as_str))
 }
+
+/// The longest name of an account, without the `$` (Microsoft: `New-ADServiceAccount -SamAccountName`).
+const MAX_ACCOUNT: usize = 15;
 
 const ACCOUNT_REMEDY: &str = "(Get-ADServiceAccount NAME).SamAccountName.TrimEnd('$')";
 
