@@ -41,6 +41,11 @@ pub fn unknown_names(number: usize, names: usize) -> Bytes {
     bytes(&pod(&json!({"serviceAccountName": account(0), "containers": (0..names).map(container).collect::<Value>()})))
 }
 
+/// The review of a pod that names this credential spec, without contents.
+pub fn one_name(name: &str) -> Bytes {
+    bytes(&pod(&json!({"serviceAccountName": account(0), "securityContext": naming(name), "containers": []})))
+}
+
 /// Reviews that carry a text of this length in each field that a pod's author, or any client, can set.
 pub fn long_texts(length: usize) -> Vec<Bytes> {
     let long = "a".repeat(length);

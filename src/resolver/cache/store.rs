@@ -168,6 +168,3 @@ impl Store {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod tests;
