@@ -15,7 +15,7 @@ const SPECS: &str = "/gmsacredentialspecs?";
 /// Seconds in which a replica must be ready.
 const READY_AIM: f64 = 30.0;
 /// Reviews of pods that name the credential specs, and how many at once.
-const REVIEWS: usize = 300;
+const REVIEWS: usize = 96;
 const AT_ONCE: usize = 32;
 
 fn apply(api: &SimulatedApi, number: usize, contents: impl Fn(usize) -> Value) {

@@ -312,7 +312,7 @@ impl Watch {
             }
             WatchError::Lost(cause) => {
                 self.version = None;
-                tracing::debug!(cause, "credential specs are listed again");
+                tracing::info!(cause, "credential specs are listed again");
             }
             WatchError::Failed(cause) if is_news => {
                 tracing::warn!(cause, "the watch of credential specs failed: each is read when it is needed");
