@@ -205,7 +205,7 @@ impl Watch {
                     return Err(WatchError::Failed("an object in the list is too large".to_owned()));
                 }
                 Err(_) => {
-                    limit /= 2;
+                    limit = (limit / 4).max(1);
                     continue;
                 }
             };

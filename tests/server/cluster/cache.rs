@@ -55,7 +55,7 @@ async fn pages_shrink_where_objects_are_large_and_large_contents_are_not_kept() 
     scene.knows(1).await;
     let limit = |page: &Recorded| page.path.split("limit=").nth(1).unwrap().split('&').next().unwrap().to_owned();
     let limits: Vec<String> = scene.api.requests(Verb::List, SPECS).iter().map(limit).collect();
-    assert_eq!(limits, ["250", "125", "62", "31", "15", "7", "3", "3"]);
+    assert_eq!(limits, ["250", "62", "15", "3", "3"]);
     assert_eq!(scene.look_up("web").await, is("first", Source::Cache));
     let Resolved { fact: SpecFact::Contents(contents), source } = scene.ask("huge-4", Freshness::Any).await else {
         panic!("no contents")
