@@ -195,7 +195,12 @@ impl Watch {
         self.list_due = Instant::now() + LIST_EVERY - jittered(JITTER);
         self.memory.change(Store::begin_list);
         let (mut limit, mut params) = (PAGE, ListParams::default());
+        let began = Instant::now();
         loop {
+            // A list of very much takes its time; meanwhile credential specs are read.
+            if self.answered && began.elapsed() > PATIENCE {
+                (self.ready)();
+            }
             params.limit = Some(limit);
             let body = self.send(Request::new(collection()).list(&params)).await?;
             let body = match Limited::new(body, MAX_BYTES).collect().await {
