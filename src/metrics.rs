@@ -91,9 +91,6 @@ metrics! {
     specs: Gauge = "specs_known", "Credential specs in memory";
     watch_state: Family<StateLabel, Gauge> =
         "spec_watch_state", "1 for the state that the watch of credential specs is in, 0 for the others";
-    watch_stuck: Counter =
-        "spec_watch_stuck",
-        "Times a watch of credential specs was connected but withheld changes: credential specs were listed again";
     certificate_expiry: Gauge =
         "certificate_expiry_timestamp_seconds",
         "When the certificate that is served expires, in seconds since 1970; 0 before there is one";
@@ -177,11 +174,6 @@ impl Metrics {
     /// The watch brought an event or a bookmark.
     pub fn watch_event(&self, at: SystemTime) {
         self.watch_event.0.set(unix(at));
-    }
-
-    /// A watch was connected but withheld changes.
-    pub fn watch_stuck(&self) {
-        self.watch_stuck.inc();
     }
 
     /// When the served certificate expires, how many certificates were served and refused so far, and whether the one

@@ -1,5 +1,7 @@
 //! The attacks, in the order of the table.
 
+use std::time::Duration;
+
 use futures::{FutureExt as _, future::BoxFuture};
 
 use super::{
@@ -16,6 +18,7 @@ mod floods;
 mod held;
 mod lookups;
 mod sockets;
+mod specs;
 
 /// Milliseconds that an honest review may take while clients without credentials open thousands of connections: it gets through.
 const FLOODED_AIM: f64 = 2000.0;
@@ -25,11 +28,15 @@ pub struct Target<'s> {
     pub client: Client,
     pub server: &'s Server,
     pub api: &'s SimulatedApi,
+    /// How long the server took to become ready.
+    pub ready: Duration,
 }
 
 /// An attack, the requests of an honest client meanwhile, and what both may cost.
 pub struct Attack {
     pub name: &'static str,
+    /// What the cluster has before the server starts.
+    pub prepare: fn(&SimulatedApi),
     pub run: Run,
     pub question: Question,
     /// Milliseconds that an honest request may take.
@@ -42,7 +49,7 @@ type Run = for<'t> fn(&'t Target<'_>) -> BoxFuture<'t, Vec<Figure>>;
 
 impl Attack {
     fn new(name: &'static str, run: Run) -> Self {
-        Self { name, run, question: Question::Review, honest_aim: 100.0, cpu_aim: None }
+        Self { name, prepare: |_| {}, run, question: Question::Review, honest_aim: 100.0, cpu_aim: None }
     }
 }
 
@@ -181,6 +188,40 @@ pub fn all() -> Vec<Attack> {
             honest_aim: 250.0,
             ..Attack::new("4,000 look-ups of clients that disconnect, 32 at once", |target| {
                 lookups::gone(target, 4000, 32).boxed()
+            })
+        },
+        Attack {
+            prepare: |api| specs::large(api, 30),
+            ..Attack::new("a start with 30 credential specs of 1.4 MB, and pods that name them", |target| {
+                specs::started(target, 30).boxed()
+            })
+        },
+        Attack {
+            prepare: |api| specs::large(api, 100),
+            ..Attack::new("a start with 100 credential specs of 1.4 MB, and pods that name them", |target| {
+                specs::started(target, 100).boxed()
+            })
+        },
+        Attack {
+            prepare: |api| specs::valid(api, 2000, 60_000),
+            ..Attack::new("a start with 2,000 valid credential specs of 60 KB, and pods that name them", |target| {
+                specs::started(target, 2000).boxed()
+            })
+        },
+        Attack {
+            prepare: specs::many_entries,
+            ..Attack::new("a start with a credential spec of 170,000 entries, and pods that name it", |target| {
+                specs::started(target, 1).boxed()
+            })
+        },
+        Attack {
+            prepare: |api| specs::valid(api, 50_000, 1000),
+            ..Attack::new("a start with 50,000 credential specs of 1 KB", |target| specs::started(target, 1).boxed())
+        },
+        Attack {
+            prepare: specs::endless_answers,
+            ..Attack::new("lists, then watches without an end, by a broken proxy", |target| {
+                specs::endless_lines(target).boxed()
             })
         },
     ]

@@ -24,9 +24,6 @@ use backoff::jittered;
 use limits::Limits;
 pub use limits::{CallKind, PER_ACCOUNT};
 
-/// The largest answer that is read, in bytes: etcd refuses objects far below it, and lists are read in pages.
-const MAX_ANSWER: usize = 32 * 1024 * 1024;
-
 /// The pause before the retry where the API server does not ask for another.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -74,8 +71,8 @@ pub enum CallError {
     /// The connection broke in the middle of the answer.
     #[error("the API server's answer broke off")]
     Cut,
-    #[error("the API server's answer is larger than {} MiB", MAX_ANSWER / (1024 * 1024))]
-    TooLarge,
+    #[error("the API server's answer is larger than {} MiB", .0 >> 20)]
+    TooLarge(usize),
 }
 
 impl CallError {
@@ -182,7 +179,7 @@ impl ApiServer {
             let permit = timeout_at(deadline, self.limits(kind).permit(account)).await;
             let permit = permit.map_err(|_| CallError::NoPermit(kind, deadline - asked))?;
             let permit = permit.ok_or(CallError::QueueFull(kind))?;
-            let sent = send(self.client.clone(), request);
+            let sent = send(self.client.clone(), kind, request);
             // A task of its own: dropping a request resets its stream, but the API server works on it for a while. Clients that
             // come and go would have it work on more than the limit.
             let call = tokio::spawn(async move {
@@ -213,13 +210,12 @@ impl ApiServer {
     }
 }
 
-async fn send(client: kube::Client, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
+async fn send(client: kube::Client, kind: CallKind, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
     let answer = client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
     let (head, body) = answer.into_parts();
-    let body = Limited::new(body, MAX_ANSWER)
-        .collect()
-        .await
-        .map_err(|error| if error.is::<LengthLimitError>() { CallError::TooLarge } else { CallError::Cut })?;
+    let body = Limited::new(body, kind.largest_answer()).collect().await.map_err(|error| {
+        if error.is::<LengthLimitError>() { CallError::TooLarge(kind.largest_answer()) } else { CallError::Cut }
+    })?;
     let body = body.to_bytes();
     if head.status.is_success() {
         return Ok(Response::from_parts(head, body));
@@ -281,7 +277,7 @@ mod tests {
         assert_eq!(refused(StatusCode::FORBIDDEN).pause(), None);
         assert_eq!(refused(StatusCode::NOT_FOUND).pause(), None);
         assert!(CallError::Cut.pause().is_some_and(|pause| pause <= PAUSE));
-        assert_eq!(CallError::TooLarge.pause(), None);
+        assert_eq!(CallError::TooLarge(1).pause(), None);
         assert_eq!(CallError::TimedOut(PAUSE).pause(), None);
     }
 }
