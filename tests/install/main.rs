@@ -42,5 +42,4 @@ mod system_namespaces;
 mod tool;
 mod trial;
 mod upgrade;
-mod walkthrough;
 mod warnings;

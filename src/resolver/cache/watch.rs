@@ -14,7 +14,6 @@ use gmsa_cluster::{
     apiserver::{
         CallError,
         backoff::{Backoff, jittered},
-        bounded,
     },
     resolver::live::{Object, collection},
 };
@@ -258,7 +257,7 @@ impl Watch {
         let event: Event = serde_json::from_slice(line).map_err(other)?;
         if event.r#type == "ERROR" {
             let status: Status = serde_json::from_str(event.object.get()).map_err(other)?;
-            return Err(WatchError::of(status.code, bounded(&status.message)));
+            return Err(WatchError::of(status.code, gmsa_core::quote::remark(&status.message)));
         }
         let object: Object = serde_json::from_str(event.object.get()).map_err(other)?;
         if object.metadata.resource_version.is_empty() {

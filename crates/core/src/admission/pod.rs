@@ -20,7 +20,7 @@
 //! - `Spec` and `Spec::containers` in `fields/wire.rs`;
 //! - `added` in `mutate.rs`: on an update, only ephemeral containers are filled in;
 //! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add;
-//! - `SLOT_LISTS` in `tests/server/house.rs`, which keeps this the only walk;
+//! - `SLOT_LISTS` in `tests/server/layout.rs`, which keeps this the only walk;
 //! - `verify.rs` of `kubectl gmsa`, which runs commands only in a `Container`.
 
 use serde::{Deserialize, Deserializer};
