@@ -118,18 +118,29 @@ impl Review {
             }
         }
         let specs = facts.names();
-        let mut audit = Vec::new();
-        if !specs.is_empty() {
-            audit.push((webhook.audit_key("credential-specs"), facts.describe(&specs)));
-        }
-        // What would be denied also where no credential spec was looked up: nothing else in the cluster shows it.
-        let would_deny = matches!(verdict, Verdict::WouldDeny(_));
-        if would_deny || !specs.is_empty() {
-            let start = if would_deny { "would-deny: " } else { "" };
-            audit.push((webhook.audit_key("decision"), format!("{start}{reason}")));
-        }
+        let audit = audit(webhook, &verdict, reason, &specs, facts);
         Ok(Decision { verdict, patch, denials, reason, specs, warnings, audit })
     }
+}
+
+fn audit(
+    webhook: Webhook,
+    verdict: &Verdict,
+    reason: &str,
+    specs: &[SpecName],
+    facts: &Facts,
+) -> Vec<(String, String)> {
+    let mut audit = Vec::new();
+    if !specs.is_empty() {
+        audit.push((webhook.audit_key("credential-specs"), facts.describe(specs)));
+    }
+    // What would be denied also where no credential spec was looked up: nothing else in the cluster shows it.
+    let would_deny = matches!(verdict, Verdict::WouldDeny(_));
+    if would_deny || !specs.is_empty() {
+        let start = if would_deny { "would-deny: " } else { "" };
+        audit.push((webhook.audit_key("decision"), format!("{start}{reason}")));
+    }
+    audit
 }
 
 /// The credential spec whose contents, taken from a cache, led to a denial.

@@ -5,9 +5,9 @@
 //!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;
-//! - an entry in [`Denial::code`], which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
+//! - a rule under "Denials" in `diagnostic/rules.rs`, whose name is the reason in logs and metrics;
+//! - its line in `denials!`, with the rule and the code, which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
-//! - a rule under "Denials" in `diagnostic/rules.rs`, and its line in `denial_rules!`, which also gives it its reason;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
 //!   `subject.rs`, `inquiry.rs` or `patch.rs`. If a cached credential
 //!   spec can lead to it, `contents_from_a_cache` in `decision.rs` has it checked against the API server (but for `PatchTooLarge`, which is
@@ -87,33 +87,14 @@ fn because(reason: Option<&str>) -> String {
 }
 
 impl Denial {
+    /// What it breaks.
+    pub fn rule(&self) -> &'static Rule {
+        self.rule_and_code().0
+    }
+
     /// The HTTP status code that the API server gives to its client.
     pub fn code(&self) -> u16 {
-        match self {
-            Self::UnexpectedKind { .. }
-            | Self::UnexpectedOperation(_)
-            | Self::NoObject { .. }
-            | Self::InvalidNamespace(_) => 400,
-            Self::NotAuthorized { .. } | Self::Modified { .. } => 403,
-            Self::SpecMissing(_) => 404,
-            Self::SpecUnusable(_) => 417,
-            Self::CredentialSpecWrong(_)
-            | Self::InvalidSpecName { .. }
-            | Self::InvalidServiceAccount(_)
-            | Self::TooManySlots
-            | Self::TooManySpecs
-            | Self::PatchTooLarge
-            | Self::ContentsWithoutName(_)
-            | Self::ContentsDiffer { .. }
-            | Self::NameWithoutContents { .. } => 422,
-            Self::SpecUnreadable { failure, .. } | Self::AuthorizationFailed { failure, .. } => {
-                if failure.timed_out {
-                    504
-                } else {
-                    500
-                }
-            }
-        }
+        self.rule_and_code().1
     }
 
     /// Whether the pod asks for something that it cannot have. The other denials are failures, or requests that are not
@@ -141,38 +122,37 @@ impl Denial {
     }
 }
 
-macro_rules! denial_rules {
-    ($($pattern:pat => $rule:ident,)+) => {
+macro_rules! denials {
+    ($($pattern:pat => $rule:ident, $code:expr;)+) => {
         impl Denial {
             /// The rules of all denials.
             pub const RULES: [&'static Rule; [$(stringify!($rule)),+].len()] = [$(&rules::$rule),+];
 
-            /// What it breaks.
-            pub fn rule(&self) -> &'static Rule {
-                match self { $($pattern => &rules::$rule),+ }
+            fn rule_and_code(&self) -> (&'static Rule, u16) {
+                match self { $($pattern => (&rules::$rule, $code)),+ }
             }
         }
     };
 }
 
-denial_rules! {
-    Self::UnexpectedKind { .. } => UNEXPECTED_KIND,
-    Self::CredentialSpecWrong(_) => CREDENTIAL_SPEC_WRONG,
-    Self::UnexpectedOperation(_) => UNEXPECTED_OPERATION,
-    Self::NoObject { .. } => NO_OBJECT,
-    Self::InvalidNamespace(_) => INVALID_NAMESPACE,
-    Self::InvalidSpecName { .. } => INVALID_SPEC_NAME,
-    Self::InvalidServiceAccount(_) => INVALID_SERVICE_ACCOUNT,
-    Self::TooManySlots => TOO_MANY_SLOTS,
-    Self::TooManySpecs => TOO_MANY_SPECS,
-    Self::PatchTooLarge => PATCH_TOO_LARGE,
-    Self::SpecMissing(_) => SPEC_MISSING,
-    Self::SpecUnusable(_) => SPEC_UNUSABLE,
-    Self::SpecUnreadable { .. } => SPEC_UNREADABLE,
-    Self::ContentsWithoutName(_) => CONTENTS_WITHOUT_NAME,
-    Self::NotAuthorized { .. } => NOT_AUTHORIZED,
-    Self::AuthorizationFailed { .. } => AUTHORIZATION_FAILED,
-    Self::ContentsDiffer { .. } => CONTENTS_DIFFER,
-    Self::NameWithoutContents { .. } => NAME_WITHOUT_CONTENTS,
-    Self::Modified { .. } => MODIFIED,
+denials! {
+    Self::UnexpectedKind { .. } => UNEXPECTED_KIND, 400;
+    Self::CredentialSpecWrong(_) => CREDENTIAL_SPEC_WRONG, 422;
+    Self::UnexpectedOperation(_) => UNEXPECTED_OPERATION, 400;
+    Self::NoObject { .. } => NO_OBJECT, 400;
+    Self::InvalidNamespace(_) => INVALID_NAMESPACE, 400;
+    Self::InvalidSpecName { .. } => INVALID_SPEC_NAME, 422;
+    Self::InvalidServiceAccount(_) => INVALID_SERVICE_ACCOUNT, 422;
+    Self::TooManySlots => TOO_MANY_SLOTS, 422;
+    Self::TooManySpecs => TOO_MANY_SPECS, 422;
+    Self::PatchTooLarge => PATCH_TOO_LARGE, 422;
+    Self::SpecMissing(_) => SPEC_MISSING, 404;
+    Self::SpecUnusable(_) => SPEC_UNUSABLE, 417;
+    Self::SpecUnreadable { failure, .. } => SPEC_UNREADABLE, failure.code();
+    Self::ContentsWithoutName(_) => CONTENTS_WITHOUT_NAME, 422;
+    Self::NotAuthorized { .. } => NOT_AUTHORIZED, 403;
+    Self::AuthorizationFailed { failure, .. } => AUTHORIZATION_FAILED, failure.code();
+    Self::ContentsDiffer { .. } => CONTENTS_DIFFER, 422;
+    Self::NameWithoutContents { .. } => NAME_WITHOUT_CONTENTS, 422;
+    Self::Modified { .. } => MODIFIED, 403;
 }

@@ -66,6 +66,11 @@ impl Failure {
     pub fn new(cause: impl Into<String>) -> Self {
         Self { timed_out: false, cause: cause.into() }
     }
+
+    /// The HTTP status code of a denial for it.
+    pub(super) fn code(&self) -> u16 {
+        if self.timed_out { 504 } else { 500 }
+    }
 }
 
 /// What is known about a credential spec.

@@ -26,6 +26,9 @@ impl From<Denial> for Stop {
     }
 }
 
+/// Each slot that was checked, with what was found or why it is denied.
+pub(super) type Checked<S, T> = Vec<(S, Result<T, Denial>)>;
+
 pub(super) struct Inquiry<'f> {
     pub facts: &'f Facts,
     /// Whether every slot is asked about, and every denial collected.
@@ -80,7 +83,7 @@ impl<'f> Inquiry<'f> {
         &mut self,
         slots: impl IntoIterator<Item = S>,
         mut check: impl FnMut(&mut Self, &S) -> Result<T, Stop>,
-    ) -> Result<Vec<(S, Result<T, Denial>)>, Stop> {
+    ) -> Result<Checked<S, T>, Stop> {
         let mut results = Vec::new();
         let mut is_lacking = false;
         for slot in slots {

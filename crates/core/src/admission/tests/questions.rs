@@ -29,13 +29,13 @@ fn all(names: &[&str], spec: &SpecFact, may_use: &UseFact) -> Facts {
     }
 }
 
-fn subject() -> Option<Subject> {
-    Some(Subject { namespace: Arc::from("prod"), service_account: Arc::from("default") })
+fn subject() -> Subject {
+    Subject { namespace: Arc::from("prod"), service_account: Arc::from("default") }
 }
 
 /// One name, whose contents and use are asked for at the same time.
 fn both(text: &str) -> Needs {
-    Needs { specs: vec![name(text)], subject: subject(), uses: vec![name(text)], ..Needs::default() }
+    Needs { specs: vec![name(text)], subject: Some(subject()), uses: vec![name(text)], ..Needs::default() }
 }
 
 fn pod_of_names() -> Value {
@@ -98,7 +98,7 @@ fn a_denial_that_needs_no_fact_ends_the_questions() {
     }
     // A name without contents: whether it may be used is said first, and its contents do not matter.
     let pod = stop(json!({"name": "last", "securityContext": named("d")}));
-    let only_use = Needs { subject: subject(), uses: vec![name("d")], ..Needs::default() };
+    let only_use = Needs { subject: Some(subject()), uses: vec![name("d")], ..Needs::default() };
     let rounds = stepped(Webhook::Validate, &pod, Enforcement::Enforce, &facts).0;
     assert_eq!(rounds, [both("a"), both("b"), only_use]);
 }
@@ -110,7 +110,7 @@ fn without_enforcement_everything_is_asked_at_once() {
     assert_eq!(asked(MUTATE), Needs { specs, ..Needs::default() });
     let uses = ["b", "a", "c", "d"].map(name).to_vec();
     let specs = vec![name("c")];
-    assert_eq!(asked(Webhook::Validate), Needs { specs, subject: subject(), uses, ..Needs::default() });
+    assert_eq!(asked(Webhook::Validate), Needs { specs, subject: Some(subject()), uses, ..Needs::default() });
 }
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
