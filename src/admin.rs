@@ -28,7 +28,8 @@ use crate::{metrics, server::Serving};
 /// at once.
 #[must_use]
 pub fn serving() -> Serving {
-    Serving { connections: 64, idle: Duration::from_secs(5), ..Serving::default() }
+    let (moment, idle) = (Duration::from_millis(20), Duration::from_secs(5));
+    Serving { connections: 64, moment, idle, ..Serving::default() }
 }
 
 /// A condition that must hold before the process is ready.

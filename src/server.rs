@@ -51,6 +51,7 @@ impl Bound {
         let serving = Serving {
             tls: Some(tls),
             connections: limits.connections,
+            moment: limits::MOMENT,
             idle: limits::IDLE_TIMEOUT,
             observers: Some((reviewer.metrics.clone(), handshakes)),
             ..Serving::default()

@@ -48,6 +48,11 @@ pub struct Attack {
 type Run = for<'t> fn(&'t Target<'_>) -> BoxFuture<'t, Vec<Figure>>;
 
 impl Attack {
+    /// By a client without credentials that opens many connections.
+    fn flood(name: &'static str, run: Run) -> Self {
+        Self { honest_aim: FLOODED_AIM, ..Self::new(name, run) }
+    }
+
     fn new(name: &'static str, run: Run) -> Self {
         Self { name, prepare: |_| {}, run, question: Question::Review, honest_aim: 100.0, cpu_aim: None }
     }
@@ -94,52 +99,31 @@ pub fn all() -> Vec<Attack> {
         Attack::new("2,000 idle TLS connections, after a review on each", |target| {
             sockets::idle(target, 2000, true).boxed()
         }),
-        Attack {
-            honest_aim: FLOODED_AIM,
-            ..Attack::new("2,048 halves of a `ClientHello` of 65,535 bytes", |target| {
-                held::half_hellos(target, 2048).boxed()
-            })
-        },
-        Attack {
-            honest_aim: FLOODED_AIM,
-            ..Attack::new("2,048 halves of a handshake message of 65,535 bytes, after the handshake", |target| {
-                held::half_messages(target, 2048).boxed()
-            })
-        },
-        Attack {
-            honest_aim: FLOODED_AIM,
-            ..Attack::new("2,400 connections of pipelined `GET /info` whose answers are not read", |target| {
-                held::unread(target, held::info(), 2400).boxed()
-            })
-        },
-        Attack {
-            honest_aim: FLOODED_AIM,
-            ..Attack::new("2,400 connections of pipelined reviews whose answers are not read", |target| {
-                held::unread(target, held::review(), 2400).boxed()
-            })
-        },
-        Attack {
-            honest_aim: FLOODED_AIM,
-            ..Attack::new("2,000 heads of 15.5 KB", |target| held::heads(target, 15_500, 2000).boxed())
-        },
+        Attack::flood("2,048 halves of a `ClientHello` of 65,535 bytes", |target| {
+            held::half_hellos(target, 2048).boxed()
+        }),
+        Attack::flood("2,048 halves of a handshake message of 65,535 bytes, after the handshake", |target| {
+            held::half_messages(target, 2048).boxed()
+        }),
+        Attack::flood("2,400 connections of pipelined `GET /info` whose answers are not read", |target| {
+            held::unread(target, held::info(), 2400).boxed()
+        }),
+        Attack::flood("2,400 connections of pipelined reviews whose answers are not read", |target| {
+            held::unread(target, held::review(), 2400).boxed()
+        }),
+        Attack::flood("2,000 heads of 15.5 KB", |target| held::heads(target, 15_500, 2000).boxed()),
         Attack {
             question: Question::Ready,
             ..Attack::new("128 connections of 60 pipelined `GET /metrics` on the admin port, not read", |target| {
                 held::scrapes(target.server.admin, 60, 128).boxed()
             })
         },
-        Attack {
-            honest_aim: FLOODED_AIM,
-            ..Attack::new("400 honest reviews at once, each on a new connection", |target| {
-                held::burst(target, 400).boxed()
-            })
-        },
-        Attack {
-            honest_aim: FLOODED_AIM,
-            ..Attack::new("4,500 silent sockets on the TLS port", |target| {
-                sockets::silent(target, target.client.address, 4500).boxed()
-            })
-        },
+        Attack::flood("400 honest reviews at once, each on a new connection", |target| {
+            held::burst(target, 400).boxed()
+        }),
+        Attack::flood("4,500 silent sockets on the TLS port", |target| {
+            sockets::silent(target, target.client.address, 4500).boxed()
+        }),
         Attack {
             question: Question::Ready,
             ..Attack::new("400 silent sockets on the admin port", |target| {

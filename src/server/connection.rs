@@ -51,6 +51,9 @@ pub struct Serving {
     pub clients: Option<Arc<ClientAuth>>,
     /// Open ones at once. Over it, the one that is idle longest is closed.
     pub connections: usize,
+    /// How long one is never closed for another one, so that those of a burst do not close each other in the middle of their
+    /// handshakes. New ones wait for no longer than this.
+    pub moment: Duration,
     /// How long one may bring no whole head of a request.
     pub idle: Duration,
     /// Counts connections, and counts and logs failed handshakes.

@@ -17,14 +17,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a connection is never closed for another one, so that thousands of new ones do not close those that are in
-/// the middle of their handshake. New ones wait for no longer than this.
-pub(super) const MOMENT: Duration = Duration::from_millis(50);
-
 /// The open connections of one listener.
 #[derive(Debug)]
 pub(super) struct Connections {
     limit: usize,
+    /// How long a connection is never closed for another one.
+    moment: Duration,
     state: Mutex<State>,
 }
 
@@ -45,8 +43,8 @@ impl State {
 }
 
 impl Connections {
-    pub(super) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, state: Mutex::default() })
+    pub(super) fn new(limit: usize, moment: Duration) -> Arc<Self> {
+        Arc::new(Self { limit, moment, state: Mutex::default() })
     }
 
     /// Whether there is room for one more: below the limit, or because the connection that is idle longest is closed for it.
@@ -55,10 +53,10 @@ impl Connections {
         !is_full || self.close_longest_idle()
     }
 
-    /// Closes the connection that is idle longest, where one is idle for more than a [`MOMENT`].
+    /// Closes the connection that is idle longest, where one is idle for more than a moment.
     pub(super) fn close_longest_idle(&self) -> bool {
         let mut state = self.state.lock();
-        let Some(oldest) = state.idle.first_entry().filter(|oldest| oldest.get().0.elapsed() >= MOMENT) else {
+        let Some(oldest) = state.idle.first_entry().filter(|oldest| oldest.get().0.elapsed() >= self.moment) else {
             return false;
         };
         oldest.remove().1.cancel();
@@ -118,13 +116,15 @@ mod tests {
 
     use super::*;
 
+    const MOMENT: Duration = Duration::from_millis(50);
+
     fn closed(open: &[&Arc<Open>]) -> Vec<bool> {
         open.iter().map(|open| open.close.is_cancelled()).collect()
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_connection_that_is_idle_longest_makes_room_after_a_moment() {
-        let connections = Connections::new(3);
+        let connections = Connections::new(3, MOMENT);
         let [first, second, third] = [(); 3].map(|()| connections.open());
         drop(first.busy());
         assert!(!connections.make_room());
@@ -143,7 +143,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_whose_request_is_decided_is_never_closed_for_another() {
-        let connections = Connections::new(1);
+        let connections = Connections::new(1, MOMENT);
         let open = connections.open();
         let busy = open.busy();
         advance(MOMENT).await;
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_ends_leaves_nothing_behind() {
-        let connections = Connections::new(2);
+        let connections = Connections::new(2, MOMENT);
         for _ in 0..3 {
             drop(connections.open().busy());
         }

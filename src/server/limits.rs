@@ -42,6 +42,9 @@ pub fn threads() -> usize {
 /// How long a TLS handshake may take.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long a connection is never closed for another one: in that time a core completes hundreds of handshakes.
+pub const MOMENT: Duration = Duration::from_millis(200);
+
 /// How long a request body may take, from the end of its head.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 

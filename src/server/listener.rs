@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     connection::{Connection, Serving},
-    connections::{Connections, MOMENT},
+    connections::Connections,
     limits::{RECEIVE_BUFFER, SEND_BUFFER, UNREAD_TIMEOUT},
 };
 /// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
@@ -31,6 +31,9 @@ const BACKLOG: i32 = 4096;
 
 /// How long to wait after the process has run out of something (file descriptors) before accepting again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long to wait before looking again for a connection that can make room.
+const ROOM_PAUSE: Duration = Duration::from_millis(5);
 
 /// How long an idle connection may still bring a request during shutdown. The API server does not repeat a request that it
 /// sent while the connection was being closed, so a connection in use is better closed by the answer to its next request.
@@ -68,7 +71,7 @@ impl Listener {
     /// most `drain`, and drops what is left. Returns how many connections were dropped.
     pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
         let Self { tcp, serving, .. } = self;
-        let connections = Connections::new(serving.connections);
+        let connections = Connections::new(serving.connections, serving.moment);
         let (graceful, mut tasks) = (GracefulShutdown::new(), JoinSet::new());
         while let Some((stream, peer)) = closing.run_until_cancelled(accept(&tcp, &connections)).await {
             while let Some(ended) = tasks.try_join_next() {
@@ -104,7 +107,7 @@ async fn accept(tcp: &TcpListener, connections: &Connections) -> (TcpStream, Soc
         match tcp.accept().await {
             Ok(accepted) => {
                 while !connections.make_room() {
-                    sleep(MOMENT).await;
+                    sleep(ROOM_PAUSE).await;
                 }
                 // Those that have a request by now read it before the next one comes.
                 yield_now().await;

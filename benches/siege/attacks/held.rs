@@ -31,7 +31,7 @@ const AT_ONCE: usize = 128;
 
 /// A handshake message of 65,535 bytes without its last 535: the longest that rustls takes.
 fn half_a_message() -> Vec<u8> {
-    [1, 0, 0xff, 0xfb].into_iter().chain([0; 64_996]).collect()
+    [1, 0, 0xff, 0xfb].into_iter().chain(vec![0; 64_996]).collect()
 }
 
 /// Opens this many connections at once, sends something on each, and holds those that stay.

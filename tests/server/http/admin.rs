@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::read_to_close;
 
-async fn serving() -> SocketAddr {
+fn serving() -> SocketAddr {
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), admin::serving()).unwrap();
     let address = listener.address();
     let scrape = Scrape::new(Metrics::new("test").1, || ());
@@ -23,7 +23,7 @@ async fn serving() -> SocketAddr {
 
 #[tokio::test]
 async fn a_connection_has_one_answer() {
-    let mut stream = TcpStream::connect(serving().await).await.unwrap();
+    let mut stream = TcpStream::connect(serving()).await.unwrap();
     stream.write_all(&b"GET /livez HTTP/1.1\r\nhost: l\r\n\r\n".repeat(3)).await.unwrap();
     let answer = read_to_close(&mut stream).await;
     assert_eq!(answer.matches("HTTP/1.1 200 OK\r\n").count(), 1, "{answer}");
@@ -33,7 +33,7 @@ async fn a_connection_has_one_answer() {
 
 #[tokio::test]
 async fn scrapes_that_nobody_reads_keep_no_probe_out() {
-    let address = serving().await;
+    let address = serving();
     let mut neighbours = JoinSet::new();
     for _ in 0..128 {
         neighbours.spawn(async move {

@@ -14,7 +14,7 @@ async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
     let gated = Gated::new();
     let server = Setup { resolver: gated.clone(), ..examples() }.start();
     let mut resting = server.connect(&["http/1.1"]).await;
-    assert_eq!(reviewed(&mut resting).await, allowed());
+    assert_eq!(reviewed(&mut resting).await, Some(allowed()));
     let stream = server.connect(&["http/1.1"]).await;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     let connection = tokio::spawn(connection);
@@ -39,7 +39,7 @@ async fn a_drain_answers_what_is_in_flight_and_closes_what_rests() {
 async fn before_the_end_every_answer_closes_its_connection_and_new_ones_are_served() {
     let server = examples().start();
     let mut kept = server.connect(&["http/1.1"]).await;
-    assert_eq!(reviewed(&mut kept).await, allowed());
+    assert_eq!(reviewed(&mut kept).await, Some(allowed()));
     server.ending.cancel();
     let mut new = server.connect(&["http/1.1"]).await;
     for connection in [&mut kept, &mut new] {
