@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::future::join;
+use futures::future::{join, join_all};
 use gmsa_cluster::{
     apiserver::{ApiServer, CallKind, PER_ACCOUNT},
     authorizer::{Authorization, Authorizer as _},
@@ -185,6 +185,29 @@ async fn watches_have_a_connection_that_no_call_shares() {
         server.client().request::<Value>(list).await.unwrap();
         assert_eq!(api.connections(), 2);
     }
+}
+
+#[tokio::test]
+async fn calls_that_time_out_do_not_break_their_connection() {
+    const LATE: Duration = Duration::from_millis(50);
+    let api = SimulatedApi::start_with_tls().await;
+    let authorizer = connect(&api);
+    let denied = Authorization { fact: UseFact::Denied { reason: None }, source: Source::Api };
+    assert_eq!(may_use(&authorizer, "a", 0).await, denied);
+    // Most answers come just too late: by default a client that has had 1,024 of them closes the connection.
+    api.fault(Verb::Create, REVIEWS, usize::MAX, Fault::Delay(LATE));
+    while api.count(Verb::Create, REVIEWS) < 1_100 {
+        let hasty = |account| {
+            let authorizer = Arc::clone(&authorizer);
+            async move {
+                let (subject, spec) = (subject("shop", account), spec_name("web"));
+                authorizer.may_use(&subject, &spec, within(LATE)).await
+            }
+        };
+        join_all((0..8).flat_map(|_| ["a", "b", "c", "d"].map(hasty))).await;
+    }
+    assert_eq!(may_use(&authorizer, "a", 0).await, denied);
+    assert_eq!(api.connections(), 1);
 }
 
 #[test]
