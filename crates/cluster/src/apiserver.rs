@@ -28,7 +28,7 @@ pub use limits::{CallKind, PER_ACCOUNT};
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub struct ApiServer {
-    client: kube::Client,
+    calls: kube::Client,
     watches: kube::Client,
     access_reviews: Limits,
     known_specs: Limits,
@@ -136,9 +136,9 @@ impl ApiServer {
     /// # Errors
     /// Where the credentials cannot be used.
     pub fn new(config: kube::Config) -> Result<Self, ConnectError> {
-        let (client, watches) = client::connect(config).map_err(ConnectError::Unusable)?;
+        let (calls, watches) = client::connect(config).map_err(ConnectError::Unusable)?;
         Ok(Self {
-            client,
+            calls,
             watches,
             access_reviews: Limits::new(CallKind::AccessReview),
             known_specs: Limits::new(CallKind::KnownSpec),
@@ -179,7 +179,7 @@ impl ApiServer {
             let permit = timeout_at(deadline, self.limits(kind).permit(account)).await;
             let permit = permit.map_err(|_| CallError::NoPermit(kind, deadline - asked))?;
             let permit = permit.ok_or(CallError::QueueFull(kind))?;
-            let sent = send(self.client.clone(), kind, request);
+            let sent = send(self.calls.clone(), kind, request);
             // A task of its own: dropping a request resets its stream, but the API server works on it for a while. Clients that
             // come and go would have it work on more than the limit.
             let call = tokio::spawn(async move {

@@ -166,7 +166,9 @@ impl SimulatedApi {
                 connections.spawn(async move {
                     if let Some(acceptor) = acceptor {
                         let Ok(stream) = acceptor.accept(stream).await else { return };
-                        let http = auto::Builder::new(TokioExecutor::new());
+                        let mut http = auto::Builder::new(TokioExecutor::new());
+                        // Calls that are given up early do not end a connection: on a busy machine they come all at once.
+                        http.http2().max_pending_accept_reset_streams(10_000).max_local_error_reset_streams(None);
                         let _ = http.serve_connection(TokioIo::new(stream), answer).await;
                     } else {
                         let _ =

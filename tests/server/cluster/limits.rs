@@ -9,6 +9,7 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolver as _},
 };
 use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
+use http::Request;
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
 
@@ -173,30 +174,40 @@ async fn of_a_thousand_questions_for_one_account_those_over_its_queue_fail_at_on
 }
 
 #[tokio::test]
-async fn calls_that_time_out_break_neither_their_connection_nor_that_of_the_watch() {
-    let scene = Scene::synced_on(SimulatedApi::start_with_tls().await, &["web"]).await;
-    assert_eq!(scene.api.connections(), 1);
-    let authorizer = connect(&scene.api);
-    // Most answers come just too late: by default a client that has had 1,024 of them closes the connection.
-    scene.api.fault(Verb::Create, REVIEWS, usize::MAX, Fault::Delay(Duration::from_millis(5)));
-    while scene.api.count(Verb::Create, REVIEWS) < 1_100 {
-        let calls = ["a", "b", "c", "d"].into_iter().flat_map(|account| {
-            (0..8).map({
-                let authorizer = &authorizer;
-                move |_| async move {
-                    let (subject, spec) = (subject("shop", account), spec_name("web"));
-                    authorizer.may_use(&subject, &spec, within(Duration::from_millis(5))).await
-                }
-            })
-        });
-        join_all(calls).await;
-    }
+async fn watches_have_a_connection_that_no_call_shares() {
+    let api = SimulatedApi::start_with_tls().await;
+    let server = connect(&api);
     let denied = Authorization { fact: UseFact::Denied { reason: None }, source: Source::Api };
-    assert_eq!(may_use(&authorizer, "e", 0).await, denied);
-    assert_eq!(scene.api.connections(), 2);
-    scene.api.apply(credential_spec("web", json!({"is": "second"})));
-    scene.says("web", "second").await;
-    assert_eq!((scene.api.count(Verb::Watch, SPECS), scene.api.count(Verb::List, SPECS)), (0, 0));
+    for connections in [1, 2, 2] {
+        assert_eq!(may_use(&server, "a", 0).await, denied);
+        assert_eq!(api.connections(), connections);
+        let list = Request::get(SPECS).body(Vec::new()).unwrap();
+        server.client().request::<Value>(list).await.unwrap();
+        assert_eq!(api.connections(), 2);
+    }
+}
+
+#[tokio::test]
+async fn calls_that_time_out_do_not_break_their_connection() {
+    const LATE: Duration = Duration::from_millis(50);
+    let api = SimulatedApi::start_with_tls().await;
+    let authorizer = connect(&api);
+    let denied = Authorization { fact: UseFact::Denied { reason: None }, source: Source::Api };
+    assert_eq!(may_use(&authorizer, "a", 0).await, denied);
+    // Most answers come just too late: by default a client that has had 1,024 of them closes the connection.
+    api.fault(Verb::Create, REVIEWS, usize::MAX, Fault::Delay(LATE));
+    while api.count(Verb::Create, REVIEWS) < 1_100 {
+        let hasty = |account| {
+            let authorizer = Arc::clone(&authorizer);
+            async move {
+                let (subject, spec) = (subject("shop", account), spec_name("web"));
+                authorizer.may_use(&subject, &spec, within(LATE)).await
+            }
+        };
+        join_all((0..8).flat_map(|_| ["a", "b", "c", "d"].map(hasty))).await;
+    }
+    assert_eq!(may_use(&authorizer, "a", 0).await, denied);
+    assert_eq!(api.connections(), 1);
 }
 
 #[test]
