@@ -5,11 +5,7 @@
 //! asked: what is revoked after that is noticed in time. A denial or a failure is never remembered. The number of
 //! remembered answers is bounded.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use gmsa_cluster::authorizer::{Authorization, Authorizer};
@@ -42,7 +38,7 @@ impl Remembered {
     /// Asks `inner` and remembers what it allows for `ttl`; zero remembers nothing. The server passes the flag
     /// `--authorization-cache-ttl`, whose default of 10 s is `authorization_cache_ttl` in `config/args.rs`.
     pub fn new(inner: Arc<dyn Authorizer>, ttl: Duration) -> Self {
-        let allowed = Allowed { ttl, answers: Mutex::default() };
+        let allowed = Allowed { ttl, asked: Mutex::default() };
         Self { inner, allowed: Arc::new(allowed), asking: Coalescer::default() }
     }
 }
@@ -74,51 +70,34 @@ impl Authorizer for Remembered {
 /// Which questions were answered with "allowed", and how long that is valid.
 struct Allowed {
     ttl: Duration,
-    answers: Mutex<Answers>,
-}
-
-#[derive(Default)]
-struct Answers {
-    until: HashMap<Question, Instant>,
-    /// What is in `until`, and what was, in the order in which it came; it expires in about the same order.
-    order: VecDeque<(Instant, Question)>,
+    /// When each was asked.
+    asked: Mutex<HashMap<Question, Instant>>,
 }
 
 impl Allowed {
     fn remembered(&self, question: &Question) -> Option<Authorization> {
-        let answers = self.answers.lock();
-        let counts = answers.until.get(question).is_some_and(|until| Instant::now() < *until);
-        counts.then_some(Authorization { fact: UseFact::Allowed, source: Source::Remembered })
+        let asked = *self.asked.lock().get(question)?;
+        self.is_valid(asked).then_some(Authorization { fact: UseFact::Allowed, source: Source::Remembered })
     }
 
-    fn remember(&self, question: Question, asked: Instant) {
-        let (now, until) = (Instant::now(), asked + self.ttl);
-        if until <= now {
+    fn remember(&self, question: Question, at: Instant) {
+        if !self.is_valid(at) {
             return;
         }
-        let mut answers = self.answers.lock();
-        answers.drop_expired(now);
-        if answers.order.len() >= MAX_REMEMBERED {
-            answers.drop_oldest();
+        let mut asked = self.asked.lock();
+        if asked.len() >= MAX_REMEMBERED {
+            asked.retain(|_, at| self.is_valid(*at));
         }
-        answers.until.insert(question.clone(), until);
-        answers.order.push_back((until, question));
-    }
-}
-
-impl Answers {
-    fn drop_expired(&mut self, now: Instant) {
-        while self.order.front().is_some_and(|(until, _)| *until <= now) {
-            self.drop_oldest();
+        if asked.len() >= MAX_REMEMBERED {
+            let oldest = asked.iter().min_by_key(|(_, at)| **at).map(|(question, _)| question.clone());
+            oldest.and_then(|oldest| asked.remove(&oldest));
         }
+        asked.insert(question, at);
     }
 
-    fn drop_oldest(&mut self) {
-        if let Some((until, question)) = self.order.pop_front()
-            && self.until.get(&question) == Some(&until)
-        {
-            self.until.remove(&question);
-        }
+    fn is_valid(&self, asked: Instant) -> bool {
+        // No sum: an instant does not hold every duration.
+        asked.elapsed() < self.ttl
     }
 }
 

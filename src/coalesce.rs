@@ -5,7 +5,7 @@
 //! a call that began more than [`JOIN_WITHIN`] before, since the state that it reports may have changed. No task is started:
 //! the callers that wait drive the call.
 
-use std::{collections::HashMap, hash::Hash, sync::Arc, time::Duration};
+use std::{collections::HashMap, hash::Hash, time::Duration};
 
 use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared, ready};
 use gmsa_cluster::apiserver::CallError;
@@ -18,16 +18,10 @@ pub const JOIN_WITHIN: Duration = Duration::from_secs(1);
 
 /// The calls in flight, by what they ask.
 pub struct Coalescer<K, F> {
-    calls: Arc<Mutex<Calls<K, F>>>,
-}
-
-struct Calls<K, F> {
-    under_way: HashMap<K, Call<F>>,
-    last_number: u64,
+    calls: Mutex<HashMap<K, Call<F>>>,
 }
 
 struct Call<F> {
-    number: u64,
     began: Instant,
     deadline: Instant,
     /// The callers hold the call itself: it ends when the last of them has gone.
@@ -37,19 +31,16 @@ struct Call<F> {
 /// What a caller waits for.
 type Waiting<F> = Shared<BoxFuture<'static, Known<F>>>;
 
-impl<K: Eq + Hash, F: Clone> Calls<K, F> {
-    /// A call that a caller with this `deadline` may join.
-    fn find(&self, key: &K, deadline: Instant) -> Option<Waiting<F>> {
-        let call = self.under_way.get(key)?;
-        let fits = call.began.elapsed() <= JOIN_WITHIN && deadline <= call.deadline;
-        // Only now: the last handle of a call must not be dropped under the lock.
-        if fits { call.answer.upgrade() } else { None }
+impl<F: Clone> Call<F> {
+    /// The call, unless it has ended.
+    fn in_flight(&self) -> Option<Waiting<F>> {
+        self.answer.upgrade().filter(|answer| answer.peek().is_none())
     }
 }
 
 impl<K, F> Default for Coalescer<K, F> {
     fn default() -> Self {
-        Self { calls: Arc::new(Mutex::new(Calls { under_way: HashMap::new(), last_number: 0 })) }
+        Self { calls: Mutex::default() }
     }
 }
 
@@ -81,12 +72,22 @@ where
             let (answer, joined) = {
                 // One lock: between looking for a call and making one, no other caller may make it.
                 let mut calls = self.calls.lock();
-                if let Some(answer) = calls.find(&key, deadline) {
+                let fits = |call: &&Call<F>| call.began.elapsed() <= JOIN_WITHIN && deadline <= call.deadline;
+                if let Some(answer) = calls.get(&key).filter(fits).and_then(Call::in_flight) {
                     (answer, true)
                 } else if let Some(known) = known(&key) {
                     return known;
                 } else {
-                    (self.begin(&mut calls, key, deadline + JOIN_WITHIN, call), false)
+                    // Calls that have ended go before the map would grow.
+                    if calls.len() == calls.capacity() {
+                        calls.retain(|_, call| call.in_flight().is_some());
+                    }
+                    let deadline = deadline + JOIN_WITHIN;
+                    let answer = call(key.clone(), deadline).boxed().shared();
+                    if let Some(weak) = answer.downgrade() {
+                        calls.insert(key, Call { began: Instant::now(), deadline, answer: weak });
+                    }
+                    (answer, false)
                 }
             };
             match timeout_at(deadline, answer).await {
@@ -103,53 +104,12 @@ where
 
     /// From now on no caller joins the call for `key`: what it asks about has changed. Callers that wait get its answer.
     pub fn forget(&self, key: &K) {
-        self.calls.lock().under_way.remove(key);
+        self.calls.lock().remove(key);
     }
 
     /// From now on no caller joins a call that is in flight now.
     pub fn forget_all(&self) {
-        self.calls.lock().under_way.clear();
-    }
-
-    fn begin<W>(
-        &self,
-        calls: &mut Calls<K, F>,
-        key: K,
-        deadline: Instant,
-        call: impl FnOnce(K, Instant) -> W,
-    ) -> Waiting<F>
-    where
-        W: Future<Output = Known<F>> + Send + 'static,
-    {
-        calls.last_number += 1;
-        let number = calls.last_number;
-        let end = End { calls: Arc::clone(&self.calls), key: key.clone(), number };
-        let call = call(key.clone(), deadline);
-        let answer = async move {
-            let _end = end;
-            call.await
-        };
-        let answer = answer.boxed().shared();
-        if let Some(weak) = answer.downgrade() {
-            calls.under_way.insert(key, Call { number, began: Instant::now(), deadline, answer: weak });
-        }
-        answer
-    }
-}
-
-/// Removes a call from the map when it ends, also when it is dropped.
-struct End<K: Eq + Hash, F> {
-    calls: Arc<Mutex<Calls<K, F>>>,
-    key: K,
-    number: u64,
-}
-
-impl<K: Eq + Hash, F> Drop for End<K, F> {
-    fn drop(&mut self) {
-        let mut calls = self.calls.lock();
-        if calls.under_way.get(&self.key).is_some_and(|call| call.number == self.number) {
-            calls.under_way.remove(&self.key);
-        }
+        self.calls.lock().clear();
     }
 }
 

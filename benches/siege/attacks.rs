@@ -13,7 +13,12 @@ use super::{
 
 mod bodies;
 mod floods;
+mod held;
+mod lookups;
 mod sockets;
+
+/// Milliseconds that an honest review may take while clients without credentials open thousands of connections: it gets through.
+const FLOODED_AIM: f64 = 2000.0;
 
 /// What an attack runs against.
 pub struct Target<'s> {
@@ -83,7 +88,47 @@ pub fn all() -> Vec<Attack> {
             sockets::idle(target, 2000, true).boxed()
         }),
         Attack {
-            honest_aim: 200.0,
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("2,048 halves of a `ClientHello` of 65,535 bytes", |target| {
+                held::half_hellos(target, 2048).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("2,048 halves of a handshake message of 65,535 bytes, after the handshake", |target| {
+                held::half_messages(target, 2048).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("2,400 connections of pipelined `GET /info` whose answers are not read", |target| {
+                held::unread(target, held::info(), 2400).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("2,400 connections of pipelined reviews whose answers are not read", |target| {
+                held::unread(target, held::review(), 2400).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("2,000 heads of 15.5 KB", |target| held::heads(target, 15_500, 2000).boxed())
+        },
+        Attack {
+            question: Question::Ready,
+            ..Attack::new("128 connections of 60 pipelined `GET /metrics` on the admin port, not read", |target| {
+                held::scrapes(target.server.admin, 60, 128).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
+            ..Attack::new("400 honest reviews at once, each on a new connection", |target| {
+                held::burst(target, 400).boxed()
+            })
+        },
+        Attack {
+            honest_aim: FLOODED_AIM,
             ..Attack::new("4,500 silent sockets on the TLS port", |target| {
                 sockets::silent(target, target.client.address, 4500).boxed()
             })
@@ -108,6 +153,34 @@ pub fn all() -> Vec<Attack> {
             question: Question::NewAccount,
             ..Attack::new("1,000 reviews with 24 unknown names each, 200 at once", |target| {
                 floods::unknown_names(target, 1000, 200).boxed()
+            })
+        },
+        Attack {
+            question: Question::NewAccount,
+            honest_aim: 250.0,
+            ..Attack::new("800 connections, on each a pod with 24 made-up names on `/validate`", |target| {
+                lookups::made_up(target, 800, 1, 24).boxed()
+            })
+        },
+        Attack {
+            question: Question::NewAccount,
+            honest_aim: 250.0,
+            ..Attack::new("1,000 pods of one account with made-up names on `/validate`, 200 at once", |target| {
+                lookups::made_up(target, 200, 5, 1).boxed()
+            })
+        },
+        Attack {
+            question: Question::NewAccount,
+            honest_aim: 250.0,
+            ..Attack::new("4,000 look-ups on 32 connections with time limits of 5 to 50 ms", |target| {
+                lookups::hasty(target, 4000, 32).boxed()
+            })
+        },
+        Attack {
+            question: Question::NewAccount,
+            honest_aim: 250.0,
+            ..Attack::new("4,000 look-ups of clients that disconnect, 32 at once", |target| {
+                lookups::gone(target, 4000, 32).boxed()
             })
         },
     ]

@@ -45,6 +45,8 @@ impl Client {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.resumption = Resumption::disabled();
+        // Some attacks write TLS records of their own.
+        config.enable_secret_extraction = true;
         let connector = |protocol: &str| {
             let mut config = config.clone();
             config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
@@ -96,10 +98,11 @@ pub async fn exchange(connection: &mut TlsStream<TcpStream>, path: &str, body: B
     Answer(timeout(PATIENCE, exchange).await.ok().and_then(Result::ok))
 }
 
-/// The head of a review of this length.
+/// The head of a review of this length, with the usual time limit unless the path names one.
 pub fn head(path: &str, length: usize) -> String {
+    let limit = if path.contains('?') { "" } else { "?timeout=10s" };
     format!(
-        "POST {path}?timeout=10s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        "POST {path}{limit} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
     )
 }
 

@@ -99,7 +99,7 @@ fn main() -> ExitCode {
 
 /// An API server with one credential spec, which many service accounts may use.
 async fn api_server() -> SimulatedApi {
-    let api = SimulatedApi::start().await;
+    let api = SimulatedApi::start_with_tls().await;
     api.apply(reviews::credential_spec());
     let accounts: Vec<String> = (0..reviews::ACCOUNTS).map(reviews::account).collect();
     let entries: Vec<_> =

@@ -41,6 +41,14 @@ pub fn unknown_names(number: usize, names: usize) -> Bytes {
     bytes(&pod(&json!({"serviceAccountName": account(0), "containers": (0..names).map(container).collect::<Value>()})))
 }
 
+/// The review of a pod of this account that names credential specs which do not exist, with contents: an access review for each.
+pub fn made_up(account: &str, number: usize, names: usize) -> Bytes {
+    let slot =
+        |at: usize| json!({"gmsaCredentialSpecName": format!("unknown-{number}-{at}"), "gmsaCredentialSpec": "{}"});
+    let container = |at: usize| json!({"name": format!("c-{at}"), "securityContext": {"windowsOptions": slot(at)}});
+    bytes(&pod(&json!({"serviceAccountName": account, "containers": (0..names).map(container).collect::<Value>()})))
+}
+
 /// Reviews that carry a text of this length in each field that a pod's author, or any client, can set.
 pub fn long_texts(length: usize) -> Vec<Bytes> {
     let long = "a".repeat(length);

@@ -136,21 +136,33 @@ async fn a_review_that_is_out_of_time_says_so_and_does_not_fail_the_others() {
     assert_eq!(scene.calls(), 1);
 }
 
-#[test]
-fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first() {
-    let allowed = Allowed { ttl: TTL, answers: Mutex::default() };
+#[tokio::test(start_paused = true)]
+async fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first() {
+    let allowed = Allowed { ttl: TTL, asked: Mutex::default() };
     let question = |n: usize| Question {
         subject: Subject { namespace: "shop".into(), service_account: format!("account-{n}").into() },
         spec: SpecName::parse("web").unwrap(),
     };
-    let now = Instant::now();
     for n in 0..MAX_REMEMBERED + 10 {
-        allowed.remember(question(n), now);
-        allowed.remember(question(n), now);
+        allowed.remember(question(n), Instant::now());
+        advance(Duration::from_micros(1)).await;
     }
-    let answers = allowed.answers.lock();
-    assert_eq!(answers.order.len(), MAX_REMEMBERED);
-    assert!(answers.until.len() <= MAX_REMEMBERED);
-    assert!(answers.until.contains_key(&question(MAX_REMEMBERED + 9)));
-    assert!(!answers.until.contains_key(&question(0)));
+    let remembered = |n| allowed.remembered(&question(n)).is_some();
+    assert_eq!(
+        (0..MAX_REMEMBERED + 10).filter(|n| remembered(*n)).collect::<Vec<_>>(),
+        Vec::from_iter(10..MAX_REMEMBERED + 10)
+    );
+    assert_eq!(allowed.asked.lock().len(), MAX_REMEMBERED);
+    // What has expired makes room first.
+    advance(TTL).await;
+    allowed.remember(question(0), Instant::now());
+    assert_eq!(allowed.asked.lock().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_time_of_all_is_one_too() {
+    let scene = Scene::new(UseFact::Allowed, Duration::MAX);
+    scene.ask("shop", "till", "web").await;
+    advance(Duration::from_secs(365 * 24 * 3600)).await;
+    assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Remembered));
 }

@@ -1,6 +1,9 @@
 //! Equal questions are one call, also when a caller goes away meanwhile.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use tokio::{
     sync::{Semaphore, watch},
@@ -41,21 +44,21 @@ fn too_late(cause: &str) -> Known<Fact> {
 struct Scene {
     coalescer: Arc<Coalescer<&'static str, Fact>>,
     calls: Arc<AtomicUsize>,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Scene {
     fn new() -> Self {
-        Self { coalescer: Arc::default(), calls: Arc::default(), turns: Arc::new(Semaphore::new(0)) }
+        Self { coalescer: Arc::default(), calls: Arc::default(), permits: Arc::new(Semaphore::new(0)) }
     }
 
     fn ask(&self, time: Duration) -> impl Future<Output = Known<Fact>> + Send + 'static {
-        let Self { coalescer, calls, turns } = self;
-        let (coalescer, calls, turns) = (Arc::clone(coalescer), Arc::clone(calls), Arc::clone(turns));
+        let Self { coalescer, calls, permits } = self;
+        let (coalescer, calls, permits) = (Arc::clone(coalescer), Arc::clone(calls), Arc::clone(permits));
         async move {
             let call = |_, _| async move {
                 let number = calls.fetch_add(1, Ordering::SeqCst) + 1;
-                turns.acquire().await.unwrap().forget();
+                permits.acquire().await.unwrap().forget();
                 made(number)
             };
             coalescer.ask("question", Instant::now() + time, |_| None, call).await
@@ -82,7 +85,7 @@ async fn two_hundred_at_once_are_one_call() {
         asking.spawn(scene.ask(SOON));
     }
     settle().await;
-    scene.turns.add_permits(1);
+    scene.permits.add_permits(1);
     let answers = asking.join_all().await;
     assert_eq!(scene.calls(), 1);
     assert_eq!(answers.iter().filter(|answer| **answer == joined(1)).count(), 199);
@@ -92,7 +95,7 @@ async fn two_hundred_at_once_are_one_call() {
 #[tokio::test(start_paused = true)]
 async fn a_finished_call_is_not_joined() {
     let scene = Scene::new();
-    scene.turns.add_permits(2);
+    scene.permits.add_permits(2);
     assert_eq!(scene.ask(SOON).await, made(1));
     assert_eq!(scene.ask(SOON).await, made(2));
 }
@@ -106,7 +109,7 @@ async fn who_joined_gets_the_answer_although_who_began_is_gone() {
     settle().await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
-    scene.turns.add_permits(1);
+    scene.permits.add_permits(1);
     assert_eq!(second.await.unwrap(), joined(1));
 }
 
@@ -118,7 +121,7 @@ async fn everybody_waits_until_their_own_deadline() {
     let second = tokio::spawn(scene.ask(Duration::from_millis(900)));
     settle().await;
     assert_eq!(first.await.unwrap(), too_late("no answer from the API server within 0.1 s"));
-    scene.turns.add_permits(1);
+    scene.permits.add_permits(1);
     assert_eq!(second.await.unwrap(), joined(1));
 }
 
@@ -130,7 +133,7 @@ async fn who_may_wait_longer_than_the_call_does_not_join_it() {
     let second = tokio::spawn(scene.ask(SOON));
     settle().await;
     assert_eq!(scene.calls(), 2);
-    scene.turns.add_permits(2);
+    scene.permits.add_permits(2);
     assert_eq!(second.await.unwrap(), made(2));
     assert_eq!(first.await.unwrap(), made(1));
 }
@@ -148,7 +151,7 @@ async fn an_old_call_is_not_joined() {
     let third = tokio::spawn(scene.ask(Duration::from_secs(1)));
     settle().await;
     assert_eq!(scene.calls(), 2);
-    scene.turns.add_permits(2);
+    scene.permits.add_permits(2);
     assert_eq!(first.await.unwrap(), made(1));
     assert_eq!(second.await.unwrap(), joined(1));
     assert_eq!(third.await.unwrap(), made(2));
@@ -163,7 +166,7 @@ async fn a_forgotten_call_answers_only_those_who_wait() {
     let second = tokio::spawn(scene.ask(SOON));
     settle().await;
     assert_eq!(scene.calls(), 2);
-    scene.turns.add_permits(2);
+    scene.permits.add_permits(2);
     assert_eq!(first.await.unwrap(), made(1));
     assert_eq!(second.await.unwrap(), made(2));
 }
@@ -181,7 +184,30 @@ async fn a_call_without_callers_ends_and_leaves_nothing() {
     let answer = coalescer.ask("question", Instant::now() + Duration::from_secs(1), |_| None, call).await;
     assert_eq!(answer, too_late("no answer from the API server within 1.0 s"));
     assert_eq!(alive.receiver_count(), 0);
-    assert!(coalescer.calls.lock().under_way.is_empty());
+    assert!(coalescer.calls.lock().values().all(|call| call.in_flight().is_none()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_have_ended_do_not_add_up() {
+    let coalescer: Coalescer<usize, Fact> = Coalescer::default();
+    for number in 0..10_000 {
+        let answer = coalescer.ask(number, Instant::now() + SOON, |_| None, |_, _| async move { made(number) }).await;
+        assert_eq!(answer, made(number));
+    }
+    assert!(coalescer.calls.lock().capacity() < 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_others_have_not_fetched_yet_is_not_joined() {
+    let scene = Scene::new();
+    let mut first = Box::pin(scene.ask(SOON));
+    let mut second = Box::pin(scene.ask(SOON));
+    assert!((&mut first).now_or_never().is_none());
+    assert!((&mut second).now_or_never().is_none());
+    scene.permits.add_permits(2);
+    assert_eq!(first.await, made(1));
+    assert_eq!(scene.ask(SOON).await, made(2));
+    assert_eq!(second.await, joined(1));
 }
 
 #[tokio::test(start_paused = true)]

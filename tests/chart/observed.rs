@@ -1,8 +1,14 @@
 //! What is observed: the reference of metrics, alerts and dashboard; that alerts and dashboard name nothing but what there is; and, by
 //! `promtool`, when each alert fires.
 
-use std::{fmt::Write as _, fs, process::Command};
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{Read as _, Write as _},
+    process::{Command, Stdio},
+};
 
+use gmsa_webhook::metrics::{Metrics, negotiate};
 use serde_json::{Value, json};
 
 use crate::{
@@ -291,4 +297,18 @@ fn strings(value: &Value, key: &str) -> Vec<String> {
         Value::Array(list) => list.iter().flat_map(|value| strings(value, key)).collect(),
         _ => Vec::new(),
     }
+}
+
+#[test]
+fn promtool_can_read_the_text_format() {
+    let (metrics, registry) = Metrics::new("VERSION");
+    metrics.show_all();
+    let (_, text) = negotiate(&registry, "").unwrap();
+    let mut promtool = Command::new("promtool");
+    let promtool = promtool.args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut promtool = promtool.expect("`promtool` must be on the PATH for these tests; .ci/run installs it");
+    promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let mut found = String::new();
+    promtool.stderr.take().unwrap().read_to_string(&mut found).unwrap();
+    assert_eq!((promtool.wait().unwrap().code(), found.as_str()), (Some(0), ""));
 }

@@ -92,7 +92,7 @@ const HEAD: &str = "# Metrics
 
 Made from the registry by `UPDATE_SNAPSHOTS=1 cargo test --test chart`: do not edit.
 
-`/metrics` on the admin port speaks OpenMetrics. A combination of labels is shown once it has happened. No label takes its
+`/metrics` on the admin port answers with OpenMetrics where `Accept` names it, and otherwise with Prometheus' text format. A combination of labels is shown once it has happened. No label takes its
 value from what a client sends, so their number is bounded.
 ";
 

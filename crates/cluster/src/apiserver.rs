@@ -1,8 +1,9 @@
-//! Calls to the API server: one connection, limits on the calls in flight, one retry.
+//! Calls to the API server: one connection for them and one for watches, limits on the calls in flight, one retry.
 //!
-//! Invariants: a call ends by its deadline, whatever the API server does; no more calls are in flight at once than
-//! their [`CallKind`] allows, and waiting for a turn counts against the deadline; a call is retried once, and only after a
-//! transient failure; messages contain what the API server says in a `Status`, cut to a bound, and never another body.
+//! Invariants: a call ends by its deadline, whatever the API server does; no more calls are in flight or wait than
+//! their [`CallKind`] allows, and waiting counts against the deadline; a call that was sent ends with its answer or at its deadline,
+//! also where nobody waits for it any more; a call is retried once, and only after a transient failure; messages contain what the
+//! API server says in a `Status`, cut to a bound, and never another body.
 
 use std::{error::Error as _, time::Duration};
 
@@ -17,11 +18,11 @@ use gmsa_core::admission::Failure;
 
 pub mod backoff;
 mod client;
-mod turns;
+mod limits;
 
 use backoff::jittered;
-pub use turns::CallKind;
-use turns::Turns;
+use limits::Limits;
+pub use limits::{CallKind, PER_ACCOUNT};
 
 /// The largest answer that is read, in bytes: etcd refuses objects far below it, and lists are read in pages.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
@@ -34,10 +35,11 @@ const MAX_CAUSE: usize = 512;
 
 pub struct ApiServer {
     client: kube::Client,
-    access_reviews: Turns,
-    known_specs: Turns,
-    unknown_specs: Turns,
-    background: Turns,
+    watches: kube::Client,
+    access_reviews: Limits,
+    known_specs: Limits,
+    unknown_specs: Limits,
+    background: Limits,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +54,9 @@ pub enum ConnectError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// No turn by the deadline: other calls were in flight.
+    /// No permit by the deadline: other calls were in flight.
     #[error("{} other calls to the API server were under way for {:.1} s", .0.limit(), .1.as_secs_f64())]
-    NoTurn(CallKind, Duration),
+    NoPermit(CallKind, Duration),
     /// The queue is full, so the call is not made.
     #[error("too many other calls to the API server are waiting, of which {} are made at once: try again", .0.limit())]
     QueueFull(CallKind),
@@ -114,7 +116,7 @@ impl CallError {
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
-        let timed_out = matches!(error, CallError::NoTurn(..) | CallError::TimedOut(_));
+        let timed_out = matches!(error, CallError::NoPermit(..) | CallError::TimedOut(_));
         Self { timed_out, cause: error.to_string() }
     }
 }
@@ -140,18 +142,21 @@ impl ApiServer {
     /// # Errors
     /// Where the credentials cannot be used.
     pub fn new(config: kube::Config) -> Result<Self, ConnectError> {
+        let (client, watches) = client::connect(config).map_err(ConnectError::Unusable)?;
         Ok(Self {
-            client: client::connect(config).map_err(ConnectError::Unusable)?,
-            access_reviews: Turns::new(CallKind::AccessReview),
-            known_specs: Turns::new(CallKind::KnownSpec),
-            unknown_specs: Turns::new(CallKind::UnknownSpec),
-            background: Turns::new(CallKind::Background),
+            client,
+            watches,
+            access_reviews: Limits::new(CallKind::AccessReview),
+            known_specs: Limits::new(CallKind::KnownSpec),
+            unknown_specs: Limits::new(CallKind::UnknownSpec),
+            background: Limits::new(CallKind::Background),
         })
     }
 
-    /// The client itself, for what is not a call with an end: watches.
+    /// A client for what is not a call with an end: watches, and the lists that they begin with. It has a connection of its
+    /// own, which no call can break.
     pub fn client(&self) -> &kube::Client {
-        &self.client
+        &self.watches
     }
 
     /// Calls without a review, and returns the body of the answer: [`Self::exchange`] without its head.
@@ -162,7 +167,7 @@ impl ApiServer {
         self.exchange(CallKind::Background, None, request, deadline).await.map(Response::into_body)
     }
 
-    /// Calls within the limits of `kind`, and of the share of `namespace` where one is named. On an error of the
+    /// Calls within the limits of `kind`, and of those of the service account that it is made for, if any. On an error of the
     /// connection, on 429 and on 5xx it retries once, after the time that the API server asks for; if that is after
     /// the deadline, it fails at once.
     ///
@@ -171,17 +176,25 @@ impl ApiServer {
     pub async fn exchange(
         &self,
         kind: CallKind,
-        namespace: Option<&str>,
+        account: Option<&str>,
         request: Request<Vec<u8>>,
         deadline: Instant,
     ) -> Result<Response<Bytes>, CallError> {
         let asked = Instant::now();
         let attempt = |request| async {
-            let turn = timeout_at(deadline, self.turns(kind).turn(namespace)).await;
-            let turn = turn.map_err(|_| CallError::NoTurn(kind, deadline - asked))?;
-            let turn = turn.ok_or(CallError::QueueFull(kind))?;
-            let answer = timeout_at(deadline, self.send(request)).await;
-            drop(turn);
+            let permit = timeout_at(deadline, self.limits(kind).permit(account)).await;
+            let permit = permit.map_err(|_| CallError::NoPermit(kind, deadline - asked))?;
+            let permit = permit.ok_or(CallError::QueueFull(kind))?;
+            let sent = send(self.client.clone(), request);
+            // A task of its own: dropping a request resets its stream, but the API server works on it for a while. Clients that
+            // come and go would have it work on more than the limit.
+            let call = tokio::spawn(async move {
+                let answer = timeout_at(deadline, sent).await;
+                drop(permit);
+                answer
+            });
+            // It is not aborted, and does not panic.
+            let answer = call.await.map_err(|_| CallError::Cut)?;
             answer.unwrap_or_else(|_| Err(CallError::TimedOut(deadline - asked)))
         };
         let error = match attempt(request.clone()).await {
@@ -193,7 +206,7 @@ impl ApiServer {
         attempt(request).await
     }
 
-    fn turns(&self, kind: CallKind) -> &Turns {
+    fn limits(&self, kind: CallKind) -> &Limits {
         match kind {
             CallKind::AccessReview => &self.access_reviews,
             CallKind::KnownSpec => &self.known_specs,
@@ -201,24 +214,24 @@ impl ApiServer {
             CallKind::Background => &self.background,
         }
     }
+}
 
-    async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
-        let answer = self.client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
-        let (head, body) = answer.into_parts();
-        let body = Limited::new(body, MAX_ANSWER)
-            .collect()
-            .await
-            .map_err(|error| if error.is::<LengthLimitError>() { CallError::TooLarge } else { CallError::Cut })?;
-        let body = body.to_bytes();
-        if head.status.is_success() {
-            return Ok(Response::from_parts(head, body));
-        }
-        Err(CallError::Refused {
-            code: head.status,
-            status: serde_json::from_slice(&body).ok().map(Box::new),
-            retry_after: retry_after(&head.headers),
-        })
+async fn send(client: kube::Client, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
+    let answer = client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
+    let (head, body) = answer.into_parts();
+    let body = Limited::new(body, MAX_ANSWER)
+        .collect()
+        .await
+        .map_err(|error| if error.is::<LengthLimitError>() { CallError::TooLarge } else { CallError::Cut })?;
+    let body = body.to_bytes();
+    if head.status.is_success() {
+        return Ok(Response::from_parts(head, body));
     }
+    Err(CallError::Refused {
+        code: head.status,
+        status: serde_json::from_slice(&body).ok().map(Box::new),
+        retry_after: retry_after(&head.headers),
+    })
 }
 
 /// The header's form in seconds, which is the one that the API server uses.

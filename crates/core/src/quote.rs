@@ -1,8 +1,8 @@
-//! Quotes a text from outside for a message.
+//! Quotes a string from outside for a message.
 
 use std::fmt;
 
-/// A text from a pod, as it is put into a message: in quotes, control characters escaped, at most 253 characters.
+/// A string from a pod, as it is put into a message: in quotes, control characters escaped, at most 253 characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quoted(String);
 
@@ -17,7 +17,7 @@ impl Quoted {
         Self(format!("{head:?}{cut}"))
     }
 
-    /// Escapes and cuts a text without putting it in quotes: for a kind, which the API server gives.
+    /// Escapes and cuts a string without putting it in quotes: for a kind, which the API server gives.
     pub fn bare(text: &str) -> Self {
         Self(text.chars().take(Self::MAX).flat_map(char::escape_debug).collect())
     }

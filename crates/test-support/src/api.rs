@@ -222,6 +222,11 @@ impl SimulatedApi {
         }
     }
 
+    /// How many connections were made, since the last were frozen.
+    pub fn connections(&self) -> usize {
+        self.world.connections.lock().unwrap().len()
+    }
+
     /// Whether no request is waiting for its answer to be made.
     pub fn is_idle(&self) -> bool {
         self.world.answering.load(Ordering::SeqCst) == 0
@@ -237,7 +242,7 @@ impl SimulatedApi {
         json!({
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "simulated", "cluster": {"server": self.url()}}],
+            "clusters": [{"name": "simulated", "cluster": {"server": self.url(), "insecure-skip-tls-verify": self.tls.is_some()}}],
             "users": [{"name": "webhook", "user": {}}],
             "contexts": [{"name": "simulated", "context": {"cluster": "simulated", "user": "webhook"}}],
             "current-context": "simulated",

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use futures::future::{join, join_all};
 use gmsa_cluster::{
-    apiserver::CallKind,
+    apiserver::{ApiServer, CallKind, PER_ACCOUNT},
     authorizer::{Authorization, Authorizer as _},
     resolver::{Freshness, Resolver as _},
 };
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
-    Duration, REVIEWS, SOON, SPECS, connect,
+    Duration, REVIEWS, SOON, SPECS, connect, failed,
     pods::{WEB, create, options, pod, simple},
     replica::{MUTATE, Replica},
     scene::{Scene, describe},
@@ -80,39 +81,122 @@ async fn names_that_were_found_are_known_without_a_list_too() {
 }
 
 #[tokio::test]
-async fn access_reviews_have_a_limit_and_each_namespace_a_quarter_of_it() {
+async fn access_reviews_have_a_limit_and_each_account_a_quarter_of_it() {
     let api = SimulatedApi::start().await;
     let gate = Gate::new();
     api.fault(Verb::Create, REVIEWS, usize::MAX, Fault::Hold(gate.clone()));
     let authorizer = connect(&api);
     let mut asking = JoinSet::new();
-    let mut ask = |namespace: &'static str, questions: usize| {
-        for n in 0..questions {
-            let authorizer = Arc::clone(&authorizer);
-            asking.spawn(async move {
-                let (subject, spec) = (subject(namespace, "default"), spec_name(&format!("spec-{n}")));
-                authorizer.may_use(&subject, &spec, within(PATIENCE)).await
-            });
-        }
-    };
-    ask("crowd", 100);
-    api.wait_for(Verb::Create, "/crowd/", 8).await;
+    let mut ask =
+        |account, questions| (0..questions).for_each(|n| drop(asking.spawn(may_use(&authorizer, account, n))));
+    ask("crowd", PER_ACCOUNT);
+    api.wait_for(Verb::Create, REVIEWS, 8).await;
     settle().await;
     assert_eq!(api.count(Verb::Create, REVIEWS), 8);
-    for namespace in ["a", "b", "c", "d", "e"] {
-        ask(namespace, 20);
+    for account in ["a", "b", "c", "d", "e"] {
+        ask(account, 20);
     }
     api.wait_for(Verb::Create, REVIEWS, 32).await;
     settle().await;
     assert_eq!(api.count(Verb::Create, REVIEWS), 32);
-    // A turn that does not come is a time-out, which says so.
+    // A permit that does not come is a time-out, which says so.
     let late = within(Duration::from_millis(200));
     let late = authorizer.may_use(&subject("late", "default"), &spec_name("web"), late).await;
     let cause = "32 other calls to the API server were under way for 0.2 s";
     assert_eq!(late, Authorization { fact: UseFact::Failed(timed_out(cause)), source: Source::Api });
     assert_eq!(api.count(Verb::Create, REVIEWS), 32);
     gate.open();
-    assert_eq!(asking.join_all().await.len(), 200);
+    let denied = Authorization { fact: UseFact::Denied { reason: None }, source: Source::Api };
+    assert_eq!(asking.join_all().await, vec![denied; PER_ACCOUNT + 5 * 20]);
+}
+
+/// Asks whether an account of the namespace `shop` may use a credential spec.
+fn may_use(
+    authorizer: &Arc<ApiServer>,
+    account: &'static str,
+    spec: usize,
+) -> impl Future<Output = Authorization> + Send + use<> {
+    let authorizer = Arc::clone(authorizer);
+    async move {
+        let (subject, spec) = (subject("shop", account), spec_name(&format!("spec-{spec}")));
+        authorizer.may_use(&subject, &spec, within(PATIENCE)).await
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_sent_keeps_its_permit_when_its_caller_has_gone() {
+    let api = SimulatedApi::start().await;
+    let gate = Gate::new();
+    api.fault(Verb::Create, REVIEWS, 8, Fault::Hold(gate.clone()));
+    let authorizer = connect(&api);
+    let mut gone = JoinSet::new();
+    (0..PER_ACCOUNT).for_each(|n| drop(gone.spawn(may_use(&authorizer, "crowd", n))));
+    api.wait_for(Verb::Create, REVIEWS, 8).await;
+    gone.shutdown().await;
+    // Those that waited have left the queue, so these find room. The API server still works on eight.
+    let mut asking = JoinSet::new();
+    (0..PER_ACCOUNT - 8).for_each(|n| drop(asking.spawn(may_use(&authorizer, "crowd", n))));
+    settle().await;
+    assert_eq!(api.count(Verb::Create, REVIEWS), 8);
+    gate.open();
+    let denied = Authorization { fact: UseFact::Denied { reason: None }, source: Source::Api };
+    assert_eq!(asking.join_all().await, vec![denied; PER_ACCOUNT - 8]);
+    assert_eq!(api.count(Verb::Create, REVIEWS), PER_ACCOUNT);
+}
+
+#[tokio::test]
+async fn of_a_thousand_questions_for_one_account_those_over_its_queue_fail_at_once() {
+    let api = SimulatedApi::start().await;
+    let gate = Gate::new();
+    api.fault(Verb::Create, REVIEWS, usize::MAX, Fault::Hold(gate.clone()));
+    let authorizer = connect(&api);
+    let mut asking = JoinSet::new();
+    (0..1000).for_each(|n| drop(asking.spawn(may_use(&authorizer, "crowd", n))));
+    let cause = "too many other calls to the API server are waiting, of which 32 are made at once: try again";
+    let full = Authorization { fact: UseFact::Failed(failed(cause)), source: Source::Api };
+    for _ in PER_ACCOUNT..1000 {
+        assert_eq!(asking.join_next().await.unwrap().unwrap(), full);
+    }
+    api.wait_for(Verb::Create, REVIEWS, 8).await;
+    // The same name in another namespace is another account.
+    let other = subject("mall", "crowd");
+    let spec = spec_name("web");
+    let other = authorizer.may_use(&other, &spec, within(PATIENCE));
+    let opened = async {
+        api.wait_for(Verb::Create, "/namespaces/mall/", 1).await;
+        assert_eq!(api.count(Verb::Create, REVIEWS), 9);
+        gate.open();
+    };
+    let denied = Authorization { fact: UseFact::Denied { reason: None }, source: Source::Api };
+    assert_eq!(join(other, opened).await.0, denied);
+    assert_eq!(asking.join_all().await, vec![denied; PER_ACCOUNT]);
+}
+
+#[tokio::test]
+async fn calls_that_time_out_break_neither_their_connection_nor_that_of_the_watch() {
+    let scene = Scene::synced_on(SimulatedApi::start_with_tls().await, &["web"]).await;
+    assert_eq!(scene.api.connections(), 1);
+    let authorizer = connect(&scene.api);
+    // Most answers come just too late: by default a client that has had 1,024 of them closes the connection.
+    scene.api.fault(Verb::Create, REVIEWS, usize::MAX, Fault::Delay(Duration::from_millis(5)));
+    while scene.api.count(Verb::Create, REVIEWS) < 1_100 {
+        let calls = ["a", "b", "c", "d"].into_iter().flat_map(|account| {
+            (0..8).map({
+                let authorizer = &authorizer;
+                move |_| async move {
+                    let (subject, spec) = (subject("shop", account), spec_name("web"));
+                    authorizer.may_use(&subject, &spec, within(Duration::from_millis(5))).await
+                }
+            })
+        });
+        join_all(calls).await;
+    }
+    let denied = Authorization { fact: UseFact::Denied { reason: None }, source: Source::Api };
+    assert_eq!(may_use(&authorizer, "e", 0).await, denied);
+    assert_eq!(scene.api.connections(), 2);
+    scene.api.apply(credential_spec("web", json!({"is": "second"})));
+    scene.says("web", "second").await;
+    assert_eq!((scene.api.count(Verb::Watch, SPECS), scene.api.count(Verb::List, SPECS)), (0, 0));
 }
 
 #[test]
@@ -173,7 +257,7 @@ async fn a_thousand_reviews_of_unknown_names_hold_no_other_up() {
 }
 
 #[tokio::test]
-async fn a_thousand_reviews_in_one_namespace_leave_access_reviews_to_the_others() {
+async fn a_thousand_reviews_for_one_account_leave_access_reviews_to_the_others() {
     let replica = Replica::start().await;
     let gate = Gate::new();
     replica.api.fault(Verb::Create, "/namespaces/crowd/", usize::MAX, Fault::Hold(gate.clone()));
@@ -188,7 +272,7 @@ async fn a_thousand_reviews_in_one_namespace_leave_access_reviews_to_the_others(
 }
 
 #[tokio::test]
-async fn a_review_that_waits_for_a_turn_ends_by_its_deadline() {
+async fn a_review_that_waits_for_a_permit_ends_by_its_deadline() {
     let replica = Replica::start().await;
     replica.api.fault(Verb::Get, UNKNOWN, usize::MAX, Fault::Silence);
     // Few enough that another one may wait.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{
     golden, hostile,
     oracle::{self, LISTS, World, created, has_duplicate_key, slots, updated},
-    world::{agrees, mutate, review, validate},
+    world::{agrees, mutate, review, validate, warned},
 };
 
 const SPECS: [&str; 3] = ["web", "db", "cache"];
@@ -111,6 +111,22 @@ proptest! {
         let expected = updated(&old, &new, &world);
         let outcome = validate(&review("UPDATE", "ephemeralcontainers", &new, &old), &world);
         prop_assert!(agrees(&outcome, &expected), "{outcome:?}, not {expected:?}");
+    }
+
+    #[test]
+    fn without_enforcement_every_denial_is_a_warning(pod in any_pod(), world in world()) {
+        let world = World { unknown: Vec::new(), ..world };
+        let mut expected: Vec<String> = Vec::new();
+        for (_, start) in slots(&pod).iter().filter_map(|slot| created(slot, &world).err()) {
+            if !expected.contains(&start) {
+                expected.push(start);
+            }
+        }
+        let warned = warned(&create(&pod), &world);
+        prop_assert_eq!(warned.len(), expected.len(), "{:?} {:?}", warned, expected);
+        for (line, start) in warned.iter().zip(&expected) {
+            prop_assert!(line.starts_with(start), "{line}, not {start}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The client of the API server: one HTTP/2 connection with keep-alive pings.
+//! The clients of the API server, one for calls and one for watches: each an HTTP/2 connection with keep-alive pings.
 //!
 //! Invariants: a connection on which nothing arrives for [`PING_AFTER`] is pinged, and closed when the answer does
 //! not come within [`PING_TIMEOUT`], as client-go does it. Without that, a connection that a firewall or a failed node
@@ -28,11 +28,13 @@ const PROBES: u32 = 3;
 /// How long a TCP connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client for `config`. Must be called within a tokio runtime.
-pub(super) fn connect(config: kube::Config) -> Result<kube::Client, BoxError> {
+/// Two clients for `config`, for calls and for watches. They share credentials, but no connection. Must be called within a tokio
+/// runtime.
+pub(super) fn connect(config: kube::Config) -> Result<(kube::Client, kube::Client), BoxError> {
     if config.proxy_url.is_some() {
-        // kube knows which kinds of proxy this build can use, and says so.
-        return Ok(kube::Client::try_from(config)?);
+        // kube knows which kinds of proxy this build can use, and says so. Over HTTP/1.1 each request in flight has a connection.
+        let client = kube::Client::try_from(config)?;
+        return Ok((client.clone(), client));
     }
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -48,19 +50,26 @@ pub(super) fn connect(config: kube::Config) -> Result<kube::Client, BoxError> {
             .map_err(|_| format!("tls-server-name {name:?} is not a host name or an IP address"))?;
         tls = tls.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
-    let http: Client<_, Body> = Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .http2_keep_alive_interval(PING_AFTER)
-        .http2_keep_alive_timeout(PING_TIMEOUT)
-        .http2_keep_alive_while_idle(true)
-        .build(tls.enable_http1().enable_http2().wrap_connector(tcp));
-
-    let base = config.base_uri_layer();
-    let http = http.map_err(BoxError::from);
-    let client = ClientBuilder::new(http, config.default_namespace.clone()).with_layer(&config.extra_headers_layer()?);
-    Ok(match config.auth_layer()? {
-        Some(auth) => client.with_layer(&auth).with_layer(&base).build(),
-        None => client.with_layer(&base).build(),
-    })
+    let connector = tls.enable_http1().enable_http2().wrap_connector(tcp);
+    let (auth, headers) = (config.auth_layer()?, config.extra_headers_layer()?);
+    let client = || {
+        let http: Client<_, Body> = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .http2_keep_alive_interval(PING_AFTER)
+            .http2_keep_alive_timeout(PING_TIMEOUT)
+            .http2_keep_alive_while_idle(true)
+            // An answer that comes after its call has timed out counts as an error of the API server: after 1,024 of them, by
+            // default, the connection is closed, and every call on it fails.
+            .http2_max_local_error_reset_streams(None)
+            .build(connector.clone());
+        let base = config.base_uri_layer();
+        let client =
+            ClientBuilder::new(http.map_err(BoxError::from), config.default_namespace.clone()).with_layer(&headers);
+        match &auth {
+            Some(auth) => client.with_layer(auth).with_layer(&base).build(),
+            None => client.with_layer(&base).build(),
+        }
+    };
+    Ok((client(), client()))
 }

@@ -54,9 +54,10 @@ impl From<Status> for UseFact {
 }
 
 async fn check(api: &ApiServer, subject: &Subject, spec: &SpecName, deadline: Instant) -> Result<UseFact, Failure> {
-    // A namespace that floods the API server with questions leaves turns to the others.
-    let namespace = Some(&*subject.namespace);
-    let answer = api.exchange(CallKind::AccessReview, namespace, request(subject, spec)?, deadline).await?;
+    // Pods of one service account, however many, leave permits to those of others. An author of pods can name no account of
+    // another namespace.
+    let account = Some(&*subject.user());
+    let answer = api.exchange(CallKind::AccessReview, account, request(subject, spec)?, deadline).await?;
     let answer: Answer = serde_json::from_slice(answer.body())
         .map_err(|_| Failure::new("the API server's answer is not a LocalSubjectAccessReview with a status"))?;
     Ok(answer.status.into())

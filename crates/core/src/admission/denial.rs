@@ -1,17 +1,17 @@
 //! Every denial: the message for the user, the HTTP code of the status, and the reason for logs and metrics.
 //!
 //! The messages and codes are those of the Go webhook where it had one. None of them quotes a contents text, and
-//! every text from a pod is quoted, escaped and cut.
+//! every string from a pod is quoted, escaped and cut.
 //!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;
 //! - an entry in [`Denial::code`], which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
-//! - an entry in [`Denial::reason`], and the rule of that name under "Denials" in `diagnostic/rules.rs`;
+//! - a rule under "Denials" in `diagnostic/rules.rs`, and its line in `denial_rules!`, which also gives it its reason;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
-//!   `subject.rs`, `facts.rs` or `patch.rs`. If a cached credential
-//!   spec can lead to it, `contents_from_a_cache` in `plan.rs` has it checked against the API server (but for `PatchTooLarge`, which is about
-//!   all contents together);
+//!   `subject.rs`, `inquiry.rs` or `patch.rs`. If a cached credential
+//!   spec can lead to it, `contents_from_a_cache` in `decision.rs` has it checked against the API server (but for `PatchTooLarge`, which is
+//!   about all contents together);
 //! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p
 //!   kubectl-gmsa`, `just generate`).
 
@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     credspec::{SpecName, compare::Difference},
+    diagnostic::rules::{self, Rule},
     quote::Quoted,
 };
 
@@ -134,28 +135,44 @@ impl Denial {
         }
     }
 
-    words! {
-        /// The reason in logs, metrics and audit annotations.
-        reason, REASONS {
-            Self::UnexpectedKind { .. } => "unexpected-kind",
-            Self::CredentialSpecWrong(_) => "credential-spec-wrong",
-            Self::UnexpectedOperation(_) => "unexpected-operation",
-            Self::NoObject { .. } => "no-object",
-            Self::InvalidNamespace(_) => "invalid-namespace",
-            Self::InvalidSpecName { .. } => "invalid-spec-name",
-            Self::InvalidServiceAccount(_) => "invalid-service-account",
-            Self::TooManySlots => "too-many-slots",
-            Self::TooManySpecs => "too-many-specs",
-            Self::PatchTooLarge => "patch-too-large",
-            Self::SpecMissing(_) => "spec-missing",
-            Self::SpecUnusable(_) => "spec-unusable",
-            Self::SpecUnreadable { .. } => "spec-unreadable",
-            Self::ContentsWithoutName(_) => "contents-without-name",
-            Self::NotAuthorized { .. } => "not-authorized",
-            Self::AuthorizationFailed { .. } => "authorization-failed",
-            Self::ContentsDiffer { .. } => "contents-differ",
-            Self::NameWithoutContents { .. } => "name-without-contents",
-            Self::Modified { .. } => "modified",
-        }
+    /// The reason in logs, metrics and audit annotations: the name of its rule.
+    pub fn reason(&self) -> &'static str {
+        self.rule().id
     }
+}
+
+macro_rules! denial_rules {
+    ($($pattern:pat => $rule:ident,)+) => {
+        impl Denial {
+            /// The rules of all denials.
+            pub const RULES: [&'static Rule; [$(stringify!($rule)),+].len()] = [$(&rules::$rule),+];
+
+            /// What it breaks.
+            pub fn rule(&self) -> &'static Rule {
+                match self { $($pattern => &rules::$rule),+ }
+            }
+        }
+    };
+}
+
+denial_rules! {
+    Self::UnexpectedKind { .. } => UNEXPECTED_KIND,
+    Self::CredentialSpecWrong(_) => CREDENTIAL_SPEC_WRONG,
+    Self::UnexpectedOperation(_) => UNEXPECTED_OPERATION,
+    Self::NoObject { .. } => NO_OBJECT,
+    Self::InvalidNamespace(_) => INVALID_NAMESPACE,
+    Self::InvalidSpecName { .. } => INVALID_SPEC_NAME,
+    Self::InvalidServiceAccount(_) => INVALID_SERVICE_ACCOUNT,
+    Self::TooManySlots => TOO_MANY_SLOTS,
+    Self::TooManySpecs => TOO_MANY_SPECS,
+    Self::PatchTooLarge => PATCH_TOO_LARGE,
+    Self::SpecMissing(_) => SPEC_MISSING,
+    Self::SpecUnusable(_) => SPEC_UNUSABLE,
+    Self::SpecUnreadable { .. } => SPEC_UNREADABLE,
+    Self::ContentsWithoutName(_) => CONTENTS_WITHOUT_NAME,
+    Self::NotAuthorized { .. } => NOT_AUTHORIZED,
+    Self::AuthorizationFailed { .. } => AUTHORIZATION_FAILED,
+    Self::ContentsDiffer { .. } => CONTENTS_DIFFER,
+    Self::NameWithoutContents { .. } => NAME_WITHOUT_CONTENTS,
+    Self::Modified { .. } => MODIFIED,
 }

@@ -14,7 +14,11 @@ pub const MAX_CHARS: usize = 120;
 /// The most characters of a warning that the API server keeps where there are many (`k8s.io/apiserver/pkg/warning`).
 const MAX_CHARS_KEPT: usize = 256;
 
-/// The most lines for one request.
+/// The most characters of all warnings of a request that the API server keeps, less those of the line that counts what is left
+/// out (`truncateAtTotalRunes` in `k8s.io/apiserver/pkg/endpoints/filters/warning.go`).
+const MAX_CHARS_TOGETHER: usize = 4 * 1024 - 64;
+
+/// The most lines of advice for one request.
 const MAX_LINES: usize = 16;
 
 #[derive(Debug, Default)]
@@ -29,12 +33,9 @@ impl Warnings {
         self.push(rule, &text(rule, sentence, names));
     }
 
-    /// Adds a line with a text that is complete.
+    /// Adds a line that needs no names.
     pub(super) fn push(&mut self, rule: &Rule, text: &str) {
-        self.push_line(format!("{} [{}]", cut(text, room(rule)), rule.id));
-    }
-
-    fn push_line(&mut self, line: String) {
+        let line = format!("{} [{}]", cut(text, room(rule)), rule.id);
         if self.lines.contains(&line) {
             return;
         }
@@ -53,11 +54,20 @@ impl Warnings {
     }
 }
 
-/// The lines for denials that are not enforced.
-pub(super) fn not_enforced(denials: &[Denial]) -> Vec<String> {
-    let mut warnings = Warnings::default();
+/// The lines for denials that are not enforced: as many as the API server passes on.
+pub(super) fn not_enforced<'d>(denials: impl IntoIterator<Item = &'d Denial>) -> Vec<String> {
+    let (mut warnings, mut room) = (Warnings::default(), MAX_CHARS_TOGETHER);
     for denial in denials {
-        warnings.push_line(cut(&format!("GMSA, not enforced: {denial}"), MAX_CHARS_KEPT));
+        let line = cut(&format!("GMSA, not enforced: {denial}"), MAX_CHARS_KEPT);
+        if warnings.lines.contains(&line) {
+            continue;
+        }
+        if let Some(rest) = room.checked_sub(line.chars().count()) {
+            room = rest;
+            warnings.lines.push(line);
+        } else {
+            warnings.left_out += 1;
+        }
     }
     warnings.into_lines()
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-/// The text on one line: control characters, line breaks and characters that are invisible or turn the direction of
+/// The string on one line: control characters, line breaks and characters that are invisible or turn the direction of
 /// writing are escaped.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(hides) {
@@ -19,12 +19,12 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The text with its line feeds, each line made safe like [`one_line`].
+/// The string with its line feeds, each line made safe like [`one_line`].
 pub fn lines(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }
 
-/// A JSON text, in which such characters occur only in strings, in ASCII where it would hide something.
+/// A string of JSON, in which such characters occur only in strings, in ASCII where it would hide something.
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,50 +1,35 @@
 //! Sends one pod through both webhooks, the mutating one first, as the API server does.
 
 use anyhow::Context as _;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::facts::FactFinder;
-use gmsa_core::admission::{Denial, Plan, Review, Verdict, Webhook};
+use gmsa_core::admission::{Review, SlotDenial, Webhook};
 
 pub(super) struct Admission {
     /// The pod as the mutating webhook leaves it.
     pub stored: Value,
-    /// The denial, if one of the webhooks refuses the pod.
-    pub denial: Option<Denial>,
+    /// Every denial, at most one for each slot.
+    pub denials: Vec<SlotDenial>,
 }
 
-/// The review of a pod that is created.
-pub(super) fn review(namespace: &str, pod: &Value, webhook: Webhook) -> anyhow::Result<Review> {
-    let review = json!({
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "kubectl-gmsa",
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "operation": "CREATE",
-            "namespace": namespace,
-            "object": pod,
-        },
-    });
-    Review::parse(review.to_string().as_bytes(), webhook).context("the API server would refuse the pod")
-}
-
-pub(super) async fn admit(namespace: &str, pod: Value, finder: &mut FactFinder) -> anyhow::Result<Admission> {
-    let mut stored = pod;
-    for webhook in [Webhook::Mutate { random_hostname: false }, Webhook::Validate] {
-        let review = review(namespace, &stored, webhook)?;
-        let facts = finder.facts(&Plan::new(webhook, &review).needs()).await;
-        match Plan::new(webhook, &review).decide(&facts).verdict {
-            Verdict::Denied(denial) | Verdict::WouldDeny { denial, .. } => {
-                return Ok(Admission { stored, denial: Some(denial) });
-            }
-            Verdict::Allowed(None) => {}
-            Verdict::Allowed(Some(patch)) => {
-                let patch: json_patch::Patch =
-                    serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
-                json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
-            }
+/// Admits the pod of `review`, which is `pod`.
+pub(super) async fn admit(review: &Review, pod: &Value, finder: &mut FactFinder) -> anyhow::Result<Admission> {
+    let mut stored = pod.clone();
+    let mutated = finder.decide(Webhook::Mutate, review).await;
+    let mut patched = None;
+    if let Some(patch) = mutated.patch {
+        let patch: json_patch::Patch =
+            serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
+        json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
+        patched = Some(Review::of_pod(&review.namespace, &stored.to_string())?);
+    }
+    let mut denials = mutated.denials;
+    for found in finder.decide(Webhook::Validate, patched.as_ref().unwrap_or(review)).await.denials {
+        // Why a slot was not filled in says more than that it is empty.
+        if !denials.iter().any(|known| known.slot == found.slot) {
+            denials.push(found);
         }
     }
-    Ok(Admission { stored, denial: None })
+    Ok(Admission { stored, denials })
 }

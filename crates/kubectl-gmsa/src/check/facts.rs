@@ -10,7 +10,7 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolved, Resolver},
 };
 use gmsa_core::{
-    admission::{Facts, Needs, Subject},
+    admission::{Decision, Enforcement, Facts, Review, Settings, Subject, Webhook},
     credspec::SpecName,
 };
 
@@ -27,20 +27,26 @@ impl FactFinder {
         Self { resolver, authorizer, specs: HashMap::new(), uses: HashMap::new() }
     }
 
-    /// Looks up what is needed, except the host name, which the server draws at random.
-    pub(super) async fn facts(&mut self, needs: &Needs) -> Facts {
+    /// What a webhook decides, with every denial. A host name, which the server draws at random, is not given.
+    pub(super) async fn decide(&mut self, webhook: Webhook, review: &Review) -> Decision {
+        let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
         let mut facts = Facts::default();
-        for name in &needs.specs {
-            let Resolved { fact, source } = self.spec(name).await;
-            facts.specs.push((name.clone(), fact, source));
-        }
-        for name in needs.subject.iter().flat_map(|_| &needs.uses) {
-            if let Some(subject) = &needs.subject {
-                let Authorization { fact, source } = self.may_use(subject, name).await;
-                facts.uses.push((name.clone(), fact, source));
+        loop {
+            let needs = match review.decide(webhook, settings, &facts) {
+                Ok(decision) => return decision,
+                Err(needs) => needs,
+            };
+            debug_assert!(needs.live.is_empty(), "no fact is from a cache");
+            for name in needs.specs {
+                let known = self.spec(&name).await;
+                facts.specs.push((name, known));
+            }
+            let Some(subject) = needs.subject else { continue };
+            for name in needs.uses {
+                let known = self.may_use(&subject, &name).await;
+                facts.uses.push((name, known));
             }
         }
-        facts
     }
 
     async fn spec(&mut self, name: &SpecName) -> Resolved {

@@ -39,9 +39,6 @@ pub(super) fn fix(denial: &Denial, slot: &Slot<'_>, namespace: &str, service_acc
     })
 }
 
-/// The YAML that keeps a pod on Windows nodes.
-pub(super) const WINDOWS: &str = "spec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}";
-
 /// The YAML that pins a pod to a build of Windows.
 pub(super) const BUILD: &str =
     "spec:\n  nodeSelector: {node.kubernetes.io/windows-build: 10.0.20348}  # Windows Server 2022";

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
-    admit::{admit, review},
+    admit::{Admission, admit},
     facts::FactFinder,
     fix,
     surroundings::Surroundings,
@@ -13,7 +13,7 @@ use super::{
 use crate::output::{Place, Report};
 use gmsa_cluster::manifests::Document;
 use gmsa_core::admission::{
-    Denial, Webhook,
+    Denial, Review,
     advice::{Advice, advise, advise_template},
     pod::{Pod, Slot, SlotRef, fields},
     workload::template_pointer,
@@ -127,29 +127,23 @@ async fn try_check(
     surroundings: &mut Surroundings,
     report: &mut Report,
 ) -> anyhow::Result<Option<Value>> {
-    let review = review(&checked.namespace, &checked.pod, Webhook::Validate)?;
+    let json = checked.pod.to_string();
+    let review = Review::of_pod(&checked.namespace, &json)?;
     let Some(pod) = &review.object else { return Ok(None) };
-    let slots: Vec<Slot<'_>> = pod.slots().filter(|slot| slot.name.is_some() || slot.contents.is_some()).collect();
-    if slots.is_empty() && !pod.has_too_many_slots() {
+    if !pod.uses_gmsa() && !pod.has_too_many_slots() {
         return Ok(None);
     }
-    let whole = admit(&checked.namespace, checked.pod.clone(), finder).await?;
-    let mut refusals = Vec::new();
-    for slot in &slots {
-        // A denial names the first fault only: where there are several slots, each is sent through as if it were the only one.
-        let denial = match slots.as_slice() {
-            [_] => whole.denial.clone(),
-            _ => admit(&checked.namespace, only(pod, slot), finder).await?.denial,
-        };
-        explain(checked, pod, slot, denial.as_ref(), report);
-        refusals.extend(denial);
+    let Admission { stored, denials } = admit(&review, &checked.pod, finder).await?;
+    let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);
+    for slot in pod.slots().filter(Slot::uses_gmsa) {
+        let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index))).map(|found| &found.denial);
+        explain(checked, pod, &slot, own, of_the_pod, report);
     }
-    // A problem of the pod as a whole, such as too many names.
-    if let Some(denial) = whole.denial.as_ref().filter(|denial| !refusals.contains(denial)) {
-        report.findings.push(checked.finding(rules::of_denial(denial.reason()), "/spec", denial.to_string()));
+    if let Some(denial) = of_the_pod {
+        report.findings.push(checked.finding(denial.rule(), "/spec", denial.to_string()));
     }
     // Of fields that cannot be read, the API server refuses the pod.
-    let unsupported = fields::read(&checked.pod.to_string()).unwrap_or_default();
+    let unsupported = fields::read(&json).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.replicas())) {
         report.findings.push(advised(checked, advice));
     }
@@ -160,31 +154,20 @@ async fn try_check(
         let note = checked.finding(&rules::WINDOWS_BUILD, "/spec", text);
         report.findings.push(Diagnostic { fix: Some(fix::BUILD.to_owned()), ..note });
     }
-    Ok(checked.at.is_empty().then_some(whole.stored))
+    // A pod that is refused is not stored: it stays as it is written.
+    Ok((checked.at.is_empty() && denials.is_empty()).then_some(stored))
 }
 
-/// A pod with the GMSA settings of one slot and no other.
-fn only(pod: &Pod, slot: &Slot<'_>) -> Value {
-    let mut options = Map::new();
-    options.extend(slot.name.map(|name| ("gmsaCredentialSpecName".to_owned(), Value::from(name))));
-    options.extend(slot.contents.map(|contents| ("gmsaCredentialSpec".to_owned(), Value::from(contents))));
-    let context = json!({"windowsOptions": options});
-    let mut spec = json!({"serviceAccountName": pod.service_account()});
-    let os = pod.is_linux().then(|| ("os", json!({"name": "linux"})));
-    let place = match slot.kind.field() {
-        None => ("securityContext", context),
-        Some(list) => (list, json!([{"name": slot.owner, "securityContext": context}])),
-    };
-    for (key, value) in os.into_iter().chain([place]) {
-        if let Some(spec) = spec.as_object_mut() {
-            spec.insert(key.to_owned(), value);
-        }
-    }
-    json!({"metadata": {"name": pod.name()}, "spec": spec})
-}
-
-/// Reports the result for one slot.
-fn explain(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<&Denial>, report: &mut Report) {
+/// Reports the result for one slot, which its own denial decides, or that of the pod.
+fn explain(
+    checked: &CheckedPod<'_>,
+    pod: &Pod,
+    slot: &Slot<'_>,
+    own: Option<&Denial>,
+    of_the_pod: Option<&Denial>,
+    report: &mut Report,
+) {
+    let denial = own.or(of_the_pod);
     let field = if slot.name.is_some() && !matches!(denial, Some(Denial::ContentsDiffer { .. })) {
         "gmsaCredentialSpecName"
     } else {
@@ -209,22 +192,16 @@ fn explain(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: Option<
         admitted: denial.is_none(),
         result,
     });
-    if let Some(denial) = denial {
+    if let Some(denial) = own {
         let fix = fix::fix(denial, slot, &checked.namespace, pod.service_account());
-        let finding = checked.finding(rules::of_denial(denial.reason()), &pointer, denial.to_string());
+        let finding = checked.finding(denial.rule(), &pointer, denial.to_string());
         report.findings.push(Diagnostic { fix, ..finding });
     }
 }
 
 fn advised(checked: &CheckedPod<'_>, advice: Advice) -> Diagnostic {
-    let fix = match advice.rule.id {
-        "linux-node" => Some(fix::WINDOWS.to_owned()),
-        "run-as-user" | "nano-server" => Some(r"runAsUserName: NT AUTHORITY\NETWORK SERVICE".to_owned()),
-        "linux-only" => Some("remove the field".to_owned()),
-        _ => None,
-    };
     let finding = checked.finding(advice.rule, &advice.pointer, advice.text);
-    Diagnostic { fix, ..finding.with_severity(advice.severity) }
+    Diagnostic { fix: advice.fix.map(str::to_owned), ..finding.with_severity(advice.severity) }
 }
 
 /// What is wrong with the objects that the pod refers to.

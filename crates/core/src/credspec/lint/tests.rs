@@ -209,6 +209,7 @@ fn an_account_is_named_by_its_sam_name_alone() {
         ("CONTOSO\\WebApp1", "carries its domain in front"),
         ("CONTOSO\\WebApp1$", "carries its domain in front"),
         ("WebApp1.contoso.com", "carries its domain behind"),
+        ("WebApp1.CONTOSO.com", "carries its domain behind"),
         ("WebApp1@contoso.com", "carries its domain behind"),
     ] {
         let spec = with("/credspec/DomainJoinConfig/MachineAccountName", Some(json!(name)));
@@ -233,10 +234,41 @@ fn an_account_is_named_by_its_sam_name_alone() {
 }
 
 #[test]
+fn an_account_may_have_a_dot() {
+    for name in ["web.app", "web.app.contoso", "contoso.com"] {
+        let mut spec = with("/credspec/DomainJoinConfig/MachineAccountName", Some(json!(name)));
+        for index in [0, 1] {
+            spec["credspec"]["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"][index]["Name"] = json!(name);
+        }
+        assert_eq!(object(&spec), [], "{name}");
+    }
+}
+
+#[test]
+fn a_domain_may_have_a_single_label() {
+    let mut spec = with("/credspec/DomainJoinConfig/DnsTreeName", Some(json!("corp")));
+    spec["credspec"]["DomainJoinConfig"]["DnsName"] = json!("corp");
+    spec["credspec"]["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"][0]["Scope"] = json!("corp");
+    spec["credspec"]["ActiveDirectoryConfig"]["GroupManagedServiceAccounts"][1]["Scope"] = json!("CONTOSO");
+    let lines = |field, rule, remedy| {
+        format!(
+            "warning {rule} credspec.DomainJoinConfig.{field}: \"corp\" has no dot: it looks like the NetBIOS name -> {remedy}"
+        )
+    };
+    assert_eq!(
+        self::lines(&spec),
+        [
+            lines("DnsName", "dns-name", "(Get-ADDomain).DNSRoot"),
+            lines("DnsTreeName", "dns-tree-name", "(Get-ADDomain).Forest"),
+        ]
+    );
+}
+
+#[test]
 fn dns_names_are_not_netbios_names() {
     assert_one(
         &with("/credspec/DomainJoinConfig/DnsTreeName", Some(json!("CONTOSO"))),
-        "error dns-tree-name credspec.DomainJoinConfig.DnsTreeName: \"CONTOSO\" has no dot: it looks like the NetBIOS name -> (Get-ADDomain).Forest",
+        "warning dns-tree-name credspec.DomainJoinConfig.DnsTreeName: \"CONTOSO\" has no dot: it looks like the NetBIOS name -> (Get-ADDomain).Forest",
     );
     assert_one(
         &with("/credspec/DomainJoinConfig/DnsTreeName", Some(json!("contoso..com"))),

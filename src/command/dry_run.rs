@@ -102,9 +102,9 @@ async fn create(api: &ApiServer, namespace: &str, pod: &Value) -> anyhow::Result
         }
         Err(error) => error,
     };
-    match error.status().map(|status| status.message.clone()) {
-        Some(message) if !message.contains("cannot create resource \"pods\"") => {
-            Ok(Answer::Refused(error.code().unwrap_or_default(), message))
+    match (error.code(), error.status()) {
+        (Some(code), Some(status)) if !status.message.contains("cannot create resource \"pods\"") => {
+            Ok(Answer::Refused(code, status.message.clone()))
         }
         _ => Err(error).context("cannot ask the API server"),
     }

@@ -1,0 +1,174 @@
+//! Limits on the calls to the API server: how many of each kind are in flight, and how many wait for that.
+//!
+//! Invariants: a flood of one kind of call, such as reads of names that do not exist, takes no permit from another
+//! kind; a flood for one service account leaves most permits, and nearly the whole queue, to the others. A call that is not sent
+//! yet and that nobody waits for any more leaves the queue; one that was sent keeps its permit until it ends.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The most calls for one service account, in flight or waiting: 24 wait. An account seldom needs more than one answer at a
+/// time, since equal questions are one call.
+pub const PER_ACCOUNT: usize = 32;
+
+/// What a call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    AccessReview,
+    /// A read of a credential spec that is known to exist.
+    KnownSpec,
+    /// A read of a credential spec that may not exist: a pod's author can make up any number of names.
+    UnknownSpec,
+    /// Anything that no review waits for: lists, Secrets, webhook configurations, the command-line tools.
+    Background,
+}
+
+impl CallKind {
+    /// The most calls of this kind in flight, in the whole process. Together they stay below the 100 streams that
+    /// kube-apiserver allows on a connection.
+    pub const fn limit(self) -> usize {
+        match self {
+            Self::AccessReview => 32,
+            Self::KnownSpec => 24,
+            Self::UnknownSpec => 8,
+            Self::Background => 16,
+        }
+    }
+
+    /// The most calls of this kind that wait for a permit; any other one fails at once. A waiting call takes about 8 KiB.
+    /// 1,024 are more than the connections to the webhook, on each of which at most one access review waits: the bound per
+    /// account is met first. Background calls are made by this process alone.
+    const fn queue(self) -> usize {
+        match self {
+            Self::UnknownSpec => 256,
+            Self::AccessReview | Self::KnownSpec => 1024,
+            Self::Background => Semaphore::MAX_PERMITS - self.limit(),
+        }
+    }
+
+    /// The most of them in flight for one service account, where the call is made for one.
+    pub const fn share(self) -> usize {
+        self.limit() / 4
+    }
+}
+
+/// The calls of one kind that are in flight or wait.
+pub(super) struct Limits {
+    in_flight: Arc<Semaphore>,
+    /// In flight and waiting.
+    all: Arc<Semaphore>,
+    share: usize,
+    /// The service accounts with calls in flight or waiting.
+    accounts: Mutex<HashMap<Box<str>, Weak<Semaphore>>>,
+}
+
+/// Permission to call, until it is dropped.
+pub(super) struct Permit {
+    _all: OwnedSemaphorePermit,
+    _account: Option<OwnedSemaphorePermit>,
+    _in_flight: OwnedSemaphorePermit,
+}
+
+impl Limits {
+    pub fn new(kind: CallKind) -> Self {
+        Self {
+            in_flight: Arc::new(Semaphore::new(kind.limit())),
+            all: Arc::new(Semaphore::new(kind.limit() + kind.queue())),
+            share: kind.share(),
+            accounts: Mutex::default(),
+        }
+    }
+
+    /// Waits for a permit; `None` where too many calls wait. First for one of the account's: calls that wait for that do not
+    /// block other accounts. The semaphores are never closed, so that only a full queue refuses.
+    pub async fn permit(&self, account: Option<&str>) -> Option<Permit> {
+        let all = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        let account = match account {
+            Some(account) => Some(self.account(account)?.acquire_owned().await.ok()?),
+            None => None,
+        };
+        let in_flight = Arc::clone(&self.in_flight).acquire_owned().await.ok()?;
+        Some(Permit { _all: all, _account: account, _in_flight: in_flight })
+    }
+
+    /// The account's permits, unless too many calls wait for them. A call holds the semaphore while it waits and while it is
+    /// in flight: the count of its holders is that of the calls, and an account without calls is dropped.
+    fn account(&self, account: &str) -> Option<Arc<Semaphore>> {
+        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(permits) = accounts.get(account).and_then(Weak::upgrade) {
+            return (Arc::strong_count(&permits) <= PER_ACCOUNT).then_some(permits);
+        }
+        accounts.retain(|_, permits| permits.strong_count() > 0);
+        let permits = Arc::new(Semaphore::new(self.share));
+        accounts.insert(account.into(), Arc::downgrade(&permits));
+        Some(permits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
+    use std::pin::Pin;
+
+    use futures::{FutureExt as _, future::join_all};
+
+    use super::*;
+
+    type Waiting<'l> = Pin<Box<dyn Future<Output = Option<Permit>> + 'l>>;
+
+    /// Calls that wait.
+    fn waiting<'l>(limits: &'l Limits, account: Option<&'l str>, number: usize) -> Vec<Waiting<'l>> {
+        let mut waiting: Vec<Waiting> = (0..number).map(|_| -> Waiting { Box::pin(limits.permit(account)) }).collect();
+        for permit in &mut waiting {
+            assert!(permit.now_or_never().is_none());
+        }
+        waiting
+    }
+
+    #[tokio::test]
+    async fn a_call_over_the_queue_fails_at_once_and_one_that_is_dropped_makes_room() {
+        for (kind, in_flight, queue) in [(CallKind::UnknownSpec, 8, 256), (CallKind::KnownSpec, 24, 1024)] {
+            let limits = Limits::new(kind);
+            let in_flight = join_all((0..in_flight).map(|_| limits.permit(None))).await;
+            let mut queue = waiting(&limits, None, queue);
+            assert!(limits.permit(None).now_or_never().unwrap().is_none());
+            queue.pop();
+            assert!(limits.permit(None).now_or_never().is_none());
+            drop((in_flight, queue));
+            assert!(limits.permit(None).await.is_some());
+        }
+    }
+
+    #[tokio::test]
+    async fn an_account_has_a_share_and_a_queue_of_its_own() {
+        let limits = Limits::new(CallKind::AccessReview);
+        let in_flight = join_all((0..8).map(|_| limits.permit(Some("crowd")))).await;
+        let mut queue = waiting(&limits, Some("crowd"), 24);
+        assert!(limits.permit(Some("crowd")).now_or_never().unwrap().is_none());
+        queue.pop();
+        assert!(limits.permit(Some("crowd")).now_or_never().is_none());
+        // Another account waits for nothing.
+        assert!(limits.permit(Some("other")).now_or_never().unwrap().is_some());
+        drop((in_flight, queue));
+        assert!(limits.permit(Some("crowd")).await.is_some());
+        assert!(limits.permit(Some("other")).await.is_some());
+        assert_eq!(limits.accounts.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn accounts_together_have_no_longer_queue_than_all_have() {
+        let limits = Limits::new(CallKind::AccessReview);
+        let names: Vec<String> = (0..44).map(|n| format!("account-{n}")).collect();
+        let in_flight = join_all(names[..4].iter().flat_map(|name| (0..8).map(|_| limits.permit(Some(name))))).await;
+        // The others have only what waits: 32 × 32.
+        let queue: Vec<_> = names[4..36].iter().flat_map(|name| waiting(&limits, Some(name), 32)).collect();
+        assert!(limits.permit(Some(&names[40])).now_or_never().unwrap().is_none());
+        drop((in_flight, queue));
+        assert!(limits.permit(Some(&names[40])).await.is_some());
+    }
+}
