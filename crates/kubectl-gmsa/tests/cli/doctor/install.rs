@@ -22,7 +22,7 @@ async fn a_missing_or_old_custom_resource_is_found() {
         api.apply(crd);
     })
     .await;
-    let old = "serves v1, v1alpha1, but is older than this release's (revision 0, not 1)";
+    let old = "serves v1, v1alpha1, but is older than this release's (revision 0, not 2)";
     assert_eq!(found, [format!("warn custom resource: {old} [crd-outdated]")]);
 }
 
