@@ -16,6 +16,7 @@ use crate::shared::{
 use gmsa_cluster::{
     authorizer::rbac::Rbac,
     manifests::{Document, Manifests},
+    resolver::live::collection,
 };
 use gmsa_core::{admission::Subject, credspec::SpecName, quote::one_line};
 
@@ -29,7 +30,7 @@ pub struct Options {
     /// The service account
     #[arg(long, value_name = "NAMESPACE:NAME", value_parser = service_account)]
     serviceaccount: Subject,
-    /// Revoke the permission: with --apply the RoleBinding is deleted, otherwise it is printed, for kubectl delete. The ClusterRole stays, because other bindings may use it
+    /// Revoke the permission: with --apply the RoleBinding is deleted, otherwise the command that deletes it is printed. The ClusterRole stays, because other bindings may use it
     #[arg(long)]
     revoke: bool,
     /// Apply the objects to the cluster instead of printing them; with --revoke, delete the RoleBinding there
@@ -43,8 +44,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let Subject { namespace, service_account } = &options.serviceaccount;
     let grant = GrantObjects { spec: &options.credspec, namespace, service_account };
     if options.dry_run.is_off() && !options.apply {
-        let yaml = if options.revoke { grant.binding_yaml() } else { grant.yaml() };
-        return print(yaml);
+        // Not the object: piped to `kubectl apply`, it would grant what is to be revoked.
+        let delete = || format!("kubectl delete rolebinding --namespace {} {}\n", grant.namespace, grant.binding());
+        return print(if options.revoke { delete() } else { grant.yaml() });
     }
     block_on(async {
         let cluster = connection.cluster().await?;
@@ -66,12 +68,30 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
     if !binding.is_none_or(|binding| grant.is_own_binding(&binding)) {
         bail!("rolebinding/{} in {} {GRANTS_MORE}", grant.binding(), grant.namespace);
     }
+    // A role without its binding would stay behind.
+    if is_absent(cluster, &format!("/api/v1/namespaces/{}", grant.namespace)).await {
+        bail!("there is no namespace {}", grant.namespace);
+    }
     apply(cluster, &grant.role_path(), grant.role_yaml(), dry_run).await.context("cannot apply the ClusterRole")?;
     apply(cluster, &grant.binding_path(), grant.binding_yaml(), dry_run)
         .await
         .context("cannot apply the RoleBinding")?;
+    let GrantObjects { spec, namespace, service_account } = grant;
     let (role, binding, suffix) = (grant.role(), grant.binding(), dry_run.suffix());
-    print(format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {}{suffix}\n", grant.namespace))
+    let mut text =
+        format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n");
+    if is_absent(cluster, &format!("/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}")).await {
+        text += &format!("there is no service account {namespace}:{service_account} yet\n");
+    }
+    if is_absent(cluster, &format!("{}/{spec}", collection())).await {
+        text += &format!("there is no credential spec {spec} yet\n");
+    }
+    print(text)
+}
+
+/// Whether the API server says that there is no such object. Who may not read it is not told.
+async fn is_absent(cluster: &Cluster, path: &str) -> bool {
+    matches!(cluster.find::<Value>(path).await, Ok(None))
 }
 
 /// Server-side apply: creates the object, and does nothing if it is already correct.

@@ -67,7 +67,7 @@ async fn check_looks_up_what_a_pod_refers_to() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_grant_is_applied_by_server_side_apply() {
-    let api = SimulatedApi::start().await;
+    let api = healthy().await;
     api.fault(Verb::Patch, "/apis/rbac.authorization.k8s.io/v1/", usize::MAX, Fault::Object(json!({})));
     let output = run(&api, &["grant", "--credspec", "webapp1", "--serviceaccount", "shop:web", "--apply"]).await;
     assert_eq!(
@@ -87,8 +87,31 @@ async fn a_grant_is_applied_by_server_side_apply() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_grant_for_what_does_not_exist_says_so() {
+    let api = healthy().await;
+    api.fault(Verb::Patch, "/apis/rbac.authorization.k8s.io/v1/", usize::MAX, Fault::Object(json!({})));
+    let grant = |account: &'static str| ["grant", "--credspec", "other", "--serviceaccount", account, "--apply"];
+    let output = run(&api, &grant("nowhere:web")).await;
+    assert_eq!((text(&output.stderr), output.status.code()), ("error: there is no namespace nowhere\n", Some(2)));
+    assert_eq!(api.count(Verb::Patch, ""), 0);
+    let output = run(&api, &grant("shop:api")).await;
+    assert_eq!(
+        text(&output.stdout),
+        "clusterrole/gmsa-use-other applied\nrolebinding/gmsa-use-other-api applied in shop\n\
+         there is no service account shop:api yet\nthere is no credential spec other yet\n"
+    );
+    assert_eq!(output.status.code(), Some(0));
+    // Who may not read namespaces may still grant.
+    api.fault(Verb::Get, "/api/v1/namespaces/nowhere", usize::MAX, Fault::forbidden());
+    let output = run(&api, &grant("nowhere:web")).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_grant_overwrites_nothing_that_grants_something_else() {
     let api = with_rbac("who-can").await;
+    api.define(kind("v1", "Namespace", "namespaces", false));
+    api.apply(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}));
     api.fault(Verb::Patch, "/apis/rbac.authorization.k8s.io/v1/", usize::MAX, Fault::Object(json!({})));
     let grant = ["grant", "--credspec", "own", "--serviceaccount", "shop:web", "--apply"];
     let rule = json!({"apiGroups": ["windows.k8s.io"], "resources": ["gmsacredentialspecs"], "resourceNames": ["own"], "verbs": ["use"]});
@@ -150,7 +173,7 @@ async fn with_rbac(case: &str) -> SimulatedApi {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_of_a_grant_is_made_by_the_api_server() {
-    let api = SimulatedApi::start().await;
+    let api = healthy().await;
     api.fault(Verb::Patch, "/apis/rbac.authorization.k8s.io/v1/", usize::MAX, Fault::Object(json!({})));
     for option in ["--dry-run", "--dry-run=server"] {
         api.forget_requests();
