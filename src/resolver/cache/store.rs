@@ -121,7 +121,9 @@ impl Store {
         self.removals += 1;
         let gone: Vec<SpecName> =
             self.specs.iter().filter(|(_, known)| known.list < self.list).map(|(name, _)| name.clone()).collect();
-        gone.iter().for_each(|name| self.take(name));
+        for name in &gone {
+            self.take(name);
+        }
         self.specs.shrink_to_fit();
     }
 
@@ -145,7 +147,9 @@ impl Store {
     pub fn give_up(&mut self) {
         (self.synced, self.followed) = (false, false);
         let names: Vec<SpecName> = self.specs.keys().cloned().collect();
-        names.into_iter().for_each(|name| self.put(name, None, None, 0));
+        for name in names {
+            self.put(name, None, None, 0);
+        }
     }
 
     pub fn before_read(&self, name: &SpecName) -> BeforeRead {

@@ -149,14 +149,12 @@ impl Watch {
 
     /// Lists where that is due, then watches until the watch ends.
     async fn follow(&mut self) -> Result<(), WatchError> {
-        let version = match self.version.clone().filter(|_| Instant::now() < self.list_due) {
+        let known = self.version.take().filter(|_| Instant::now() < self.list_due);
+        let version = match known {
             Some(version) => version,
-            None => {
-                self.version = None;
-                let version = timeout(LIST_LIMIT, self.list()).await.map_err(|_| CallError::TimedOut(LIST_LIMIT))??;
-                self.version.insert(version).clone()
-            }
+            None => timeout(LIST_LIMIT, self.list()).await.map_err(|_| CallError::TimedOut(LIST_LIMIT))??,
         };
+        self.version = Some(version.clone());
         let term = jittered(TERM);
         let params = WatchParams::default().timeout(u32::try_from(term.as_secs()).unwrap_or_default());
         let request = Request::new(collection()).watch(&params, &version);

@@ -53,7 +53,7 @@ fn lines(spec: &Value) -> Vec<String> {
 }
 
 /// A JSON Pointer, the value that is put there (`-` takes it out), and what is found then; nothing where that is allowed.
-const CASES: &str = r##"
+const CASES: &str = r#"
 # Names, the version, fields.
 /metadata/name | "gmsa-WebApp1" | error name metadata.name: "gmsa-WebApp1" is not a lower-case DNS subdomain -> name: gmsa-webapp1
 /metadata | {} | error name metadata.name: is missing -> any lower-case DNS name
@@ -100,7 +100,7 @@ const CASES: &str = r##"
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{859e1386-bdb4-49e8-85c7-3070b13920e1}", "PluginInput": "arn:aws:secretsmanager:us-west-2:1:secret:x", "PortableCcgVersion": "1"} | warning plugin-input credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: is not a JSON object in a string -> '{"credentialArn":"arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME"}'
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{859e1386-bdb4-49e8-85c7-3070b13920e1}", "PluginInput": {"CredentialArn": "arn:aws:secretsmanager:us-west-2:1:secret:x"}, "PortableCcgVersion": "1"} | error plugin-input credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: is an object, not a string -> '{"credentialArn":"arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME"}'
 /credspec/ActiveDirectoryConfig/HostAccountConfig | {"PluginGUID": "{E4781092-F116-4B79-B55E-28EB6A224E26}", "PluginInput": "secret", "PortableCcgVersion": "1"} | warning plugin-input credspec.ActiveDirectoryConfig.HostAccountConfig.PluginInput: is not the name of a namespace and of a Secret, joined by a colon -> NAMESPACE:SECRET
-"##;
+"#;
 
 #[test]
 fn each_mistake_is_found() {
