@@ -105,7 +105,7 @@ fn replace_texts(file: &mut String, old: &Value, new: &Value) {
                 .for_each(|(old, new)| replace_texts(file, old, new));
         }
         (Value::Array(old), Value::Array(new)) => {
-            old.iter().zip(new).for_each(|(old, new)| replace_texts(file, old, new))
+            old.iter().zip(new).for_each(|(old, new)| replace_texts(file, old, new));
         }
         _ => {}
     }

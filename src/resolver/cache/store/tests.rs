@@ -16,6 +16,7 @@ fn contents(version: u64) -> Arc<Contents> {
     Arc::new(Contents::of(json!({ "version": version }).as_object().unwrap()))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is what the store takes")]
 fn fact(version: u64) -> Option<SpecFact> {
     Some(SpecFact::Contents(contents(version)))
 }
