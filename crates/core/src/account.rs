@@ -65,7 +65,7 @@ impl Printed {
     }
 }
 
-fn not_json(printed: &Printed) -> String {
+fn not_json(printed: Printed) -> String {
     const RUN: &str = "`Get-ADServiceAccount NAME -Properties * | ConvertTo-Json -Depth 4 | Out-File account.json`";
     match printed {
         Printed::Coloured => format!("coloured for a terminal, not JSON: run {RUN}"),
@@ -77,7 +77,7 @@ fn not_json(printed: &Printed) -> String {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("{}", not_json(.1))]
+    #[error("{}", not_json(*.1))]
     Json(#[source] serde_json::Error, Printed),
     #[error(
         "entry {0} has no SamAccountName: not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`"
