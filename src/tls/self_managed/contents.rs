@@ -132,6 +132,7 @@ impl Cas {
 
 impl Certificates {
     /// Writes them into the data of the Secret. Other keys are left alone.
+    #[expect(clippy::missing_panics_doc, reason = "it never panics")]
     pub fn write(&self, data: &mut Data) {
         let mut insert = |key: &str, value: Vec<u8>| data.insert(key.to_owned(), ByteString(value));
         insert(TLS_CERT, self.leaf.pem.cert.clone().into_bytes());
