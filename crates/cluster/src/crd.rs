@@ -9,6 +9,7 @@ pub const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/
 /// The annotation that counts the changes of the CRD.
 const ANNOTATION: &str = "gmsa-webhook/crd-revision";
 
+#[expect(clippy::missing_panics_doc, reason = "it never panics")]
 pub fn own_revision() -> u32 {
     let annotation = TEXT.lines().find_map(|line| line.trim().strip_prefix(ANNOTATION)?.strip_prefix(": "));
     #[expect(clippy::expect_used, reason = "the manifest is part of the program, and a test reads its revision")]

@@ -52,6 +52,7 @@ impl<'s> Expected<'s> {
     ///
     /// # Errors
     /// How they differ.
+    #[expect(clippy::missing_panics_doc, reason = "it never panics")]
     pub fn compare(&self, pod_text: &str) -> Result<(), Difference> {
         // A longer text is cut when the pod is parsed.
         if pod_text.len() > MAX_CONTENTS_BYTES {

@@ -14,6 +14,7 @@ use serde_json::{
 };
 
 /// Prints a JSON value; a text is one, and gets its quotes.
+#[expect(clippy::missing_panics_doc, reason = "it never panics")]
 pub fn print(value: &(impl Serialize + ?Sized)) -> String {
     let mut out = Vec::with_capacity(512);
     // Recursion is bounded by the parsers: serde_json reads fewer than 128 levels.

@@ -237,7 +237,7 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
     }
     let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&account));
     let plugin = match options.plugin.plugin()? {
-        None if questions.asked => questions.plugin()?,
+        None if questions.asked => Questions::plugin()?,
         plugin => plugin,
     };
     Ok(Draft::new(name, account, domain, &options.additional, plugin))
@@ -276,11 +276,11 @@ impl Questions {
     }
 
     /// The plugin, where the answer names one.
-    fn plugin(&self) -> io::Result<Option<Plugin>> {
+    fn plugin() -> io::Result<Option<Plugin>> {
         let part = |what: &str| loop {
             match ask(what)? {
                 Some(answer) if answer.is_empty() => {}
-                answer => return Ok::<_, io::Error>(answer.unwrap_or_default()),
+                answer => return answer.ok_or(io::Error::from(io::ErrorKind::UnexpectedEof)),
             }
         };
         let known = loop {

@@ -78,15 +78,15 @@ async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryR
         .context("cannot apply the RoleBinding")?;
     let GrantObjects { spec, namespace, service_account } = grant;
     let (role, binding, suffix) = (grant.role(), grant.binding(), dry_run.suffix());
-    let mut text =
-        format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n");
+    let mut lines =
+        vec![format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {namespace}{suffix}\n")];
     if is_absent(cluster, &format!("/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}")).await {
-        text += &format!("there is no service account {namespace}:{service_account} yet\n");
+        lines.push(format!("there is no service account {namespace}:{service_account} yet\n"));
     }
     if is_absent(cluster, &format!("{}/{spec}", collection())).await {
-        text += &format!("there is no credential spec {spec} yet\n");
+        lines.push(format!("there is no credential spec {spec} yet\n"));
     }
-    print(text)
+    print(lines.concat())
 }
 
 /// Whether the API server says that there is no such object. Who may not read it is not told.

@@ -46,10 +46,10 @@ pub fn print_grants<const COLUMNS: usize>(
     rows: &BTreeSet<[String; COLUMNS]>,
     none: &str,
 ) -> anyhow::Result<Outcome> {
-    let mut text: String =
+    let mut lines: Vec<String> =
         problems.as_slice().iter().map(|problem| format!("{}: {problem}\n", problem.rule.id)).collect();
-    text += &if rows.is_empty() { format!("{none}\n") } else { table(head, rows) };
-    print(text)?;
+    lines.push(if rows.is_empty() { format!("{none}\n") } else { table(head, rows) });
+    print(lines.concat())?;
     Ok(if problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete })
 }
 
