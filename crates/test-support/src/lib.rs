@@ -7,6 +7,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
     clippy::needless_pass_by_value,
     clippy::new_without_default,
     clippy::struct_field_names,
