@@ -23,6 +23,7 @@ use bytes::Bytes;
 use gmsa_webhook::{
     config::Limits,
     server::{
+        Serving,
         limits::{IDLE_TIMEOUT, MAX_BODY},
         listener::Listener,
     },
@@ -110,7 +111,9 @@ async fn main() -> anyhow::Result<()> {
     let served = Served::new();
     served.publish(pair);
     let tls = tls::server_config(&served, None)?;
-    let listener = Listener::bind(address, Some(tls), Limits::default().connections, IDLE_TIMEOUT)?;
+    let connections = Limits::default().connections;
+    let serving = Serving { tls: Some(tls), connections, idle: IDLE_TIMEOUT, ..Serving::default() };
+    let listener = Listener::bind(address, serving)?;
     let router = Router::new()
         .route("/mutate", post(mutate))
         .route("/validate", post(validate))

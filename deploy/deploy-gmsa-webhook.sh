@@ -122,10 +122,13 @@ check_options() {
   done
 }
 
+# What a server said, without what a terminal would act on.
+plain() { LC_ALL=C tr -cd '[:print:]'; }
+
 # One line of what kubectl complained about, without its prefix.
 complaint() {
   local line
-  line=$(grep -v '^[EIW][0-9]\{4\} ' <<<"$1" | head -n 1)
+  line=$(grep -v '^[EIW][0-9]\{4\} ' <<<"$1" | head -n 1 | plain)
   line=${line#error: }
   printf '%s' "${line#Error from server (*): }"
 }
@@ -180,7 +183,7 @@ spec: {resourceAttributes: {group: "%s", resource: %s, namespace: "%s", verb: %s
   done
   answers=$("$KUBECTL" create --validate=false -f - -o 'jsonpath={.status.allowed} {.spec.resourceAttributes.verb} {.spec.resourceAttributes.resource}{"\n"}' <<<"$questions" 2>&1) \
     || give_up "no rights: $(complaint "$answers")"
-  lacking=$(sed -n 's/^false //p' <<<"$answers" | paste -sd, | sed 's/,/, /g')
+  lacking=$(sed -n 's/^false //p' <<<"$answers" | paste -sd, | sed 's/,/, /g' | plain)
   [[ -z $lacking ]] || give_up "no rights to $lacking"
 }
 

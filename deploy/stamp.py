@@ -3,7 +3,7 @@
 usage: deploy/stamp.py IMAGE SOURCE FOLDER
 
 IMAGE is the repository of the image, without a tag, beside which the chart is in `charts/`; SOURCE the address of the source repository. FOLDER gets `gmsa-webhook/`, the chart, to
-be packed, and `gmsa-webhook.yaml`, which `kubectl apply` takes. Needs helm.
+be packed, and `gmsa-webhook.yaml`, which `kubectl apply` takes. The CRD is not in it: `kubectl delete` of the file would delete every credential spec. Needs helm.
 """
 
 import json
@@ -51,10 +51,16 @@ def metadata(image, source, version):
 def chart(image, source, version, folder):
     target = folder / "gmsa-webhook"
     shutil.copytree(CHART, target)
+    runbook = f"{source}/blob/v{version}/docs/metrics.md"
     for name in ("values.yaml", "files/values.yaml"):
         values = (target / name).read_text(encoding="utf-8")
         values = replaced(values, "\n  repository: gmsa-webhook\n", f"\n  repository: {image}\n")
+        values = replaced(values, "\n  runbookUrl: docs/metrics.md\n", f"\n  runbookUrl: {runbook}\n")
         (target / name).write_text(values, encoding="utf-8")
+    schema = (target / "values.schema.json").read_text(encoding="utf-8")
+    schema = replaced(schema, '"default": "gmsa-webhook"', f'"default": "{image}"')
+    schema = replaced(schema, '"default": "docs/metrics.md"', f'"default": "{runbook}"')
+    (target / "values.schema.json").write_text(schema, encoding="utf-8")
     lines, annotations = metadata(image, source, version)
     described = (target / "Chart.yaml").read_text(encoding="utf-8")
     described = replaced(described, "\nannotations:\n", "\n" + "\n".join([*lines, "annotations:", *annotations]) + "\n")
@@ -69,6 +75,7 @@ def chart(image, source, version, folder):
         f"helm install gmsa-webhook oci://{charts}/gmsa-webhook --version {version} --namespace gmsa-webhook --create-namespace\n",
     )
     readme = readme.replace("](../../", f"]({source}/blob/v{version}/").replace('`"gmsa-webhook"` | Image', f'`"{image}"` | Image')
+    readme = replaced(readme, '`"docs/metrics.md"`', f'`"{runbook}"`')
     if "](.." in readme:
         sys.exit("stamp: a link of the chart's README leads out of the chart")
     (target / "README.md").write_text(readme, encoding="utf-8")
@@ -76,7 +83,7 @@ def chart(image, source, version, folder):
 
 
 def manifest(target, folder):
-    """All objects, with a namespace of their own and the CRD."""
+    """All objects, with a namespace of their own."""
     command = ["helm", "template", "gmsa-webhook", str(target), "--namespace", "gmsa-webhook", "--no-hooks", "--kube-version", "1.30.0"]
     objects = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     objects = re.sub(r"^# Source: .*\n", "", objects, flags=re.MULTILINE)
@@ -85,8 +92,7 @@ def manifest(target, folder):
         "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: gmsa-webhook\n"
         "  labels:\n    pod-security.kubernetes.io/enforce: restricted\n"
     )
-    crd = (target / "crds" / "gmsacredentialspecs.yaml").read_text(encoding="utf-8")
-    text = "\n---\n".join(part.strip("\n") for part in (namespace, crd.removeprefix("---\n"), objects.removeprefix("---\n")))
+    text = "\n---\n".join(part.strip("\n") for part in (namespace, objects.removeprefix("---\n")))
     (folder / "gmsa-webhook.yaml").write_text(text + "\n", encoding="utf-8")
 
 

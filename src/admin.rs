@@ -14,7 +14,7 @@ use std::{
 use axum::{
     Router,
     extract::State,
-    http::{StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -22,13 +22,15 @@ use axum::{
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
-use crate::metrics;
+use crate::{metrics, server::Serving};
 
-/// Connections to the admin port at once: a few probes and a scraper.
-pub const MAX_CONNECTIONS: usize = 64;
-
-/// How long a connection to the admin port may be idle: a probe asks at once.
-pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How the admin port is served: a few probes and a scraper, each with a connection of its own for each request, which it sends
+/// at once.
+#[must_use]
+pub fn serving() -> Serving {
+    let (moment, idle) = (Duration::from_millis(20), Duration::from_secs(5));
+    Serving { connections: 64, moment, idle, ..Serving::default() }
+}
 
 /// A condition that must hold before the process is ready.
 #[derive(Clone, Debug)]
@@ -95,10 +97,11 @@ pub fn router(readiness: Readiness, scrape: Arc<Scrape>) -> Router {
         .route("/metrics", get(metrics).with_state(scrape))
 }
 
-async fn metrics(State(scrape): State<Arc<Scrape>>) -> Response {
+async fn metrics(State(scrape): State<Arc<Scrape>>, headers: HeaderMap) -> Response {
     (scrape.refresh)();
-    match metrics::scrape(&scrape.registry) {
-        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match metrics::negotiate(&scrape.registry, accept) {
+        Ok((content_type, text)) => ([(header::CONTENT_TYPE, content_type)], text).into_response(),
         Err(error) => {
             (StatusCode::INTERNAL_SERVER_ERROR, format!("cannot print the metrics: {error}\n")).into_response()
         }

@@ -2,4 +2,4 @@
 
 pub mod certs;
 pub mod crd;
-pub mod install_test;
+pub mod dry_run;

@@ -51,16 +51,13 @@ pub struct Limits {
     pub connections: usize,
     /// Reviews in flight. Over it, a review is answered with 503.
     pub reviews: usize,
-    /// The memory that small reviews may take together, in bytes: bodies, what reading them costs, and answers. Over it, a
+    /// The memory that large reviews may take together, in bytes: bodies, what parsing them costs, and answers. Over it, a
     /// review is answered with 503.
-    pub small_review_memory: usize,
-    /// The same for the others.
     pub large_review_memory: usize,
 }
 
 impl Default for Limits {
-    /// Those of `memory::DEFAULT`. An API server has up to 600 requests in flight by default, each of which may hold a
-    /// connection to a webhook: this leaves room for three API servers.
+    /// Those of `memory::DEFAULT`.
     fn default() -> Self {
         Self::of_memory(memory::DEFAULT)
     }

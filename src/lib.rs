@@ -6,19 +6,15 @@
 //! ```text
 //!  kube-apiserver ──TLS──► server::listener ► server::routes ► server::job: Review::parse (bounded)
 //!                                               ▼
-//!                          server::reviewer: Plan::new(.., &Review).needs()
-//!                                               ▼
-//!                          resolver + authorizer, all needs at once, under the review's deadline
-//!                                               │  Facts
-//!                                               ▼
-//!                          Plan::decide(&Facts) -> Decision   (synchronous, total, no I/O)
-//!                                               │  again with live contents, where cached ones led to a denial
+//!                          server::reviewer: Review::decide(&Facts)   (synchronous, total, no I/O) ◄─┐
+//!                                               │                └─ Needs ► resolver + authorizer ─ Facts ┘
+//!                                               │  Decision                 (under the review's deadline)
 //!                                               ▼
 //!                          metrics, one log line ► server::job: Review::answer(&Decision) ► bytes
 //! ```
 //!
-//! `Review`, `Plan`, `Facts` and `Decision` are those of `gmsa_core::admission`. `serve --standalone` takes the same way, with
-//! facts from YAML files; `kubectl gmsa check` makes the same plans.
+//! `Review`, `Needs`, `Facts` and `Decision` are those of `gmsa_core::admission`. `serve --standalone` takes the same way, with
+//! facts from YAML files; `kubectl gmsa check` makes the same decisions.
 //!
 //! | module | what it decides |
 //! |---|---|

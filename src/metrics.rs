@@ -10,7 +10,9 @@
 //! - `docs/metrics.md`, which `tests/chart/reference.rs` makes: `just generate`.
 
 use std::{
+    collections::HashMap,
     hash::Hash,
+    sync::atomic::Ordering,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -34,7 +36,7 @@ mod process;
 use labels::{
     AccessLabels, CodeLabel, Labels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
 };
-pub use labels::{CertificateStep, ReloadOutcome, ReviewOutcome, WatchState, path};
+pub use labels::{CertificateStep, ReloadOutcome, ReviewOutcome, WatchState};
 
 /// Every metric's name begins with it, but for those of the process.
 const PREFIX: &str = "gmsa_webhook";
@@ -89,9 +91,6 @@ metrics! {
     specs: Gauge = "specs_known", "Credential specs in memory";
     watch_state: Family<StateLabel, Gauge> =
         "spec_watch_state", "1 for the state that the watch of credential specs is in, 0 for the others";
-    watch_stuck: Counter =
-        "spec_watch_stuck",
-        "Times a watch of credential specs was connected but withheld changes: credential specs were listed again";
     certificate_expiry: Gauge =
         "certificate_expiry_timestamp_seconds",
         "When the certificate that is served expires, in seconds since 1970; 0 before there is one";
@@ -128,7 +127,7 @@ impl Metrics {
         reason: &'static str,
         duration: Duration,
     ) {
-        let (path, operation) = (path(webhook), labels::operation(operation));
+        let (path, operation) = (webhook.as_str(), labels::operation(operation));
         self.reviews.get_or_create(&ReviewLabels { path, operation, outcome, reason }).inc();
         self.durations.get_or_create(&PathLabel { path }).observe(duration.as_secs_f64());
     }
@@ -177,11 +176,6 @@ impl Metrics {
         self.watch_event.0.set(unix(at));
     }
 
-    /// A watch was connected but withheld changes.
-    pub fn watch_stuck(&self) {
-        self.watch_stuck.inc();
-    }
-
     /// When the served certificate expires, how many certificates were served and refused so far, and whether the one
     /// that was offered last is refused.
     pub fn certificate(&self, expires: Option<SystemTime>, served: u64, refused: u64, refused_now: bool) {
@@ -197,10 +191,9 @@ impl Metrics {
     }
 }
 
-/// Brings a counter up to a total that is counted elsewhere. If two scrapes run at once, the next one
-/// corrects the total.
+/// Brings a counter up to a total that is counted elsewhere. Scrapes run at the same time: this is one step for each.
 fn raise(counter: &Counter, total: u64) {
-    counter.inc_by(total.saturating_sub(counter.get()));
+    counter.inner().fetch_max(total, Ordering::Relaxed);
 }
 
 /// Seconds since 1970; 0 before.
@@ -259,10 +252,41 @@ impl<L: Labels + Clone + Eq + Hash, M, C: MetricConstructor<M>> ShowAll for Fami
     }
 }
 
-/// The content type of [`scrape`]'s text.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// What a scraper reads, and its content type: `OpenMetrics` where it accepts that, as Prometheus does, and otherwise the text
+/// format, which `promtool check metrics` reads.
+///
+/// # Errors
+/// Where a metric cannot be printed: a mistake in this program.
+pub fn negotiate(registry: &Registry, accept: &str) -> Result<(&'static str, String), std::fmt::Error> {
+    let open = scrape(registry)?;
+    if accept.contains("application/openmetrics-text") {
+        return Ok(("application/openmetrics-text; version=1.0.0; charset=utf-8", open));
+    }
+    Ok(("text/plain; version=0.0.4; charset=utf-8", text_format(&open)))
+}
 
-/// The text that a scraper reads.
+/// `OpenMetrics` as the text format 0.0.4 has it: there, a family has the name of its samples, and there is no type `info`.
+fn text_format(open: &str) -> String {
+    let suffixes: HashMap<&str, &str> = open
+        .lines()
+        .filter_map(|line| match line.strip_prefix("# TYPE ")?.split_once(' ')? {
+            (name, "counter") => Some((name, "_total")),
+            (name, "info") => Some((name, "_info")),
+            _ => None,
+        })
+        .collect();
+    let line = |line: &str| match *line.splitn(4, ' ').collect::<Vec<_>>() {
+        ["#", word @ ("HELP" | "TYPE"), name, rest] => {
+            let suffix = suffixes.get(name).copied().unwrap_or_default();
+            format!("# {word} {name}{suffix} {}\n", if rest == "info" { "gauge" } else { rest })
+        }
+        ["#", ..] => String::new(),
+        _ => format!("{line}\n"),
+    };
+    open.lines().map(line).collect()
+}
+
+/// All metrics, as `OpenMetrics`.
 ///
 /// # Errors
 /// Where a metric cannot be printed: a mistake in this program.
@@ -270,4 +294,68 @@ pub fn scrape(registry: &Registry) -> Result<String, std::fmt::Error> {
     let mut out = String::new();
     text::encode(&mut out, registry)?;
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Barrier, thread};
+
+    use super::*;
+
+    #[test]
+    fn a_scraper_gets_the_format_that_it_accepts() {
+        let (metrics, registry) = Metrics::new("1.2.3");
+        metrics.handshake_failed();
+        let read = |accept| {
+            let (content_type, text) = negotiate(&registry, accept).unwrap();
+            let ours = |line: &&str| ["_build", "_tls_handshake", "EOF"].iter().any(|part| line.contains(part));
+            (content_type, text.lines().filter(ours).map(str::to_owned).collect::<Vec<_>>())
+        };
+        let open = (
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            [
+                "# HELP gmsa_webhook_build The version that is running.",
+                "# TYPE gmsa_webhook_build info",
+                "gmsa_webhook_build_info{version=\"1.2.3\"} 1",
+                "# HELP gmsa_webhook_tls_handshake_failures TLS handshakes that failed or took too long.",
+                "# TYPE gmsa_webhook_tls_handshake_failures counter",
+                "gmsa_webhook_tls_handshake_failures_total 1",
+                "# EOF",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        );
+        assert_eq!(read("application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2"), open);
+        let text = (
+            "text/plain; version=0.0.4; charset=utf-8",
+            [
+                "# HELP gmsa_webhook_build_info The version that is running.",
+                "# TYPE gmsa_webhook_build_info gauge",
+                "gmsa_webhook_build_info{version=\"1.2.3\"} 1",
+                "# HELP gmsa_webhook_tls_handshake_failures_total TLS handshakes that failed or took too long.",
+                "# TYPE gmsa_webhook_tls_handshake_failures_total counter",
+                "gmsa_webhook_tls_handshake_failures_total 1",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        );
+        for accept in ["", "*/*", "text/plain;version=0.0.4"] {
+            assert_eq!(read(accept), text, "{accept}");
+        }
+    }
+
+    #[test]
+    fn scrapes_at_the_same_time_never_count_twice() {
+        const TOTALS: u64 = 20_000;
+        let (counter, barrier) = (Counter::default(), Barrier::new(2));
+        let scrape = || {
+            barrier.wait();
+            (1..=TOTALS).for_each(|total| raise(&counter, total));
+        };
+        thread::scope(|threads| {
+            threads.spawn(scrape);
+            scrape();
+        });
+        assert_eq!(counter.get(), TOTALS);
+    }
 }

@@ -3,37 +3,32 @@
 //! Invariants: a [`Bound`] has a listening socket and everything that its routes need. Nothing in here knows a
 //! cluster or a file.
 
-use std::{future::ready, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{
-    Router,
-    http::{HeaderValue, header::CONNECTION},
-    middleware::map_response,
-    response::Response,
-};
+use axum::Router;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::Limits,
     telemetry::{self, LogLimit},
+    tls::client_auth::ClientAuth,
 };
 
 mod bodies;
 mod connection;
-mod job;
+mod connections;
 pub mod limits;
 pub mod listener;
-mod open_files;
 pub mod reviewer;
 pub mod routes;
-mod seats;
 
+pub use connection::Serving;
 use listener::Listener;
 pub use reviewer::Reviewer;
 
 /// The webhook's server with its socket bound.
-#[derive(Debug)]
 pub struct Bound {
     listener: Listener,
     router: Router,
@@ -46,33 +41,36 @@ impl Bound {
     /// # Errors
     /// Where the address cannot be bound.
     pub fn bind(address: SocketAddr, tls: Arc<ServerConfig>, limits: Limits, reviewer: Reviewer) -> io::Result<Self> {
-        match open_files::make_room(limits.connections) {
-            Ok(None) => {}
-            Ok(Some(files)) => tracing::warn!(
-                files,
-                connections = limits.connections,
-                "the system allows fewer open files than the connections that may be open"
-            ),
-            Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
+        // Many container runtimes start processes with a soft limit of 1024 open files. Go's programs do the same.
+        let files = getrlimit(Resource::Nofile);
+        if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }) {
+            tracing::warn!(%error, "cannot raise the limit of open files");
         }
         let log_limits = ["TLS handshake failed", "request refused"].map(|message| Arc::new(LogLimit::new(message)));
         let [handshakes, requests] = log_limits.clone();
-        let listener = Listener::bind(address, Some(tls), limits.connections, limits::IDLE_TIMEOUT)?
-            .observed_by(reviewer.metrics.clone(), handshakes);
+        let serving = Serving {
+            tls: Some(tls),
+            connections: limits.connections,
+            moment: limits::MOMENT,
+            idle: limits::IDLE_TIMEOUT,
+            observers: Some((reviewer.metrics.clone(), handshakes)),
+            ..Serving::default()
+        };
+        let listener = Listener::bind(address, serving)?;
         Ok(Self { listener, router: routes::router(reviewer, &limits, requests), log_limits })
     }
 
-    /// From when `ending` is cancelled on, every answer closes its connection: API servers then open new ones, to other
-    /// replicas. One that is closed only when the process ends may be closed while a review is on its way to it, and the API
-    /// server does not send that again.
+    /// [`Serving::ending`]
     #[must_use]
     pub fn leaving(mut self, ending: CancellationToken) -> Self {
-        self.router = self.router.layer(map_response(move |mut response: Response| {
-            if ending.is_cancelled() {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-            ready(response)
-        }));
+        self.listener.serving.ending = ending;
+        self
+    }
+
+    /// [`Serving::clients`]
+    #[must_use]
+    pub fn of_clients(mut self, clients: Option<Arc<ClientAuth>>) -> Self {
+        self.listener.serving.clients = clients;
         self
     }
 

@@ -1,6 +1,6 @@
 //! Logs: one line per event on standard error, as text or as JSON. Traces, where a collector is named.
 
-use std::{error::Error, io, str::FromStr};
+use std::{io, str::FromStr};
 
 use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::WorkerGuard;
@@ -11,7 +11,9 @@ mod log_limit;
 mod log_once;
 pub mod otlp;
 
-pub use log_limit::{LogLimit, PERIOD, cut, cut_message};
+pub use gmsa_core::causes::chain;
+use gmsa_core::quote;
+pub use log_limit::{LogLimit, PERIOD};
 pub use log_once::LogOnce;
 pub use otlp::{Endpoint, Traces};
 
@@ -67,16 +69,16 @@ pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) -> WorkerGu
     guard
 }
 
-/// An error and what it comes from, on one line: what a log needs, and what tells one failure from another.
+/// A string from outside, fit for a log line: the log escapes it.
 #[must_use]
-pub fn chain(error: &dyn Error) -> String {
-    let mut line = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        line = line + ": " + &error.to_string();
-        next = error.source();
-    }
-    line
+pub fn cut(text: &str) -> &str {
+    quote::cut(text, quote::NAME)
+}
+
+/// A message with several strings from outside, fit for a log line.
+#[must_use]
+pub fn cut_message(text: &str) -> &str {
+    quote::cut(text, quote::MESSAGE)
 }
 
 #[cfg(test)]

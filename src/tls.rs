@@ -6,14 +6,9 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use rustls::{
-    ServerConfig,
-    crypto::CryptoProvider,
-    server::{NoServerSessionStorage, danger::ClientCertVerifier},
-};
+use rustls::{ServerConfig, crypto::CryptoProvider, server::NoServerSessionStorage};
 
 mod ca_bundle;
-mod certificates;
 pub mod client_auth;
 pub mod configurations;
 pub mod files;
@@ -27,10 +22,10 @@ pub mod self_managed;
 mod served;
 mod summary;
 
-pub use ca_bundle::CaBundle;
-pub use certificates::CertificatesError;
+pub use ca_bundle::{CaBundle, CertificatesError};
+use client_auth::ClientAuth;
 pub use key_pair::{KeyPair, KeyPairError};
-pub use object::{ObjectError, ObjectName};
+pub use object::{ObjectError, ObjectName, get};
 pub use publication::{CaPolicy, Publication, Published};
 pub use served::{Served, ServingStatus};
 pub use summary::{Summary, Timestamp};
@@ -53,10 +48,7 @@ pub fn crypto_provider() -> Arc<CryptoProvider> {
 ///
 /// # Errors
 /// Where the crypto provider has no such versions, or the system has no random bytes.
-pub fn server_config(
-    served: &Served,
-    clients: Option<Arc<dyn ClientCertVerifier>>,
-) -> Result<Arc<ServerConfig>, rustls::Error> {
+pub fn server_config(served: &Served, clients: Option<Arc<ClientAuth>>) -> Result<Arc<ServerConfig>, rustls::Error> {
     let versions = ServerConfig::builder_with_provider(crypto_provider())
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?;
     let anonymous = clients.is_none();

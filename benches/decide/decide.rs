@@ -6,12 +6,10 @@ use std::{hint::black_box, sync::Arc};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use gmsa_core::{
-    admission::{Facts, Plan, Review, Source, SpecFact, UseFact, Webhook},
+    admission::{Facts, Known, Review, Settings, Source, SpecFact, UseFact, Webhook},
     credspec::Contents,
 };
 use serde_json::{Map, Value, json};
-
-const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
 
 fn credspec() -> Map<String, Value> {
     let credspec = json!({
@@ -60,11 +58,13 @@ fn review(contents: Option<&str>, size: usize) -> Vec<u8> {
 
 fn facts(webhook: Webhook, review: &Review) -> Facts {
     let contents = Arc::new(Contents::of(&credspec()));
-    let needs = Plan::new(webhook, review).needs();
-    let spec = |name| (name, SpecFact::Contents(Arc::clone(&contents)), Source::Cache);
+    // The pod names one credential spec, so all is asked for at once.
+    let needs = review.decide(webhook, Settings::default(), &Facts::default()).unwrap_err();
+    let spec = Known { fact: SpecFact::Contents(contents), source: Source::Cache };
+    let may_use = Known { fact: UseFact::Allowed, source: Source::Remembered };
     Facts {
-        specs: needs.specs.into_iter().map(spec).collect(),
-        uses: needs.uses.into_iter().map(|name| (name, UseFact::Allowed, Source::Remembered)).collect(),
+        specs: needs.specs.into_iter().map(|name| (name, spec.clone())).collect(),
+        uses: needs.uses.into_iter().map(|name| (name, may_use.clone())).collect(),
         hostname: None,
     }
 }
@@ -75,22 +75,23 @@ fn core(criterion: &mut Criterion) {
     let rewritten = contents.text().replace("\":", "\": ");
     for (size, bytes) in [("3KB", 3_000), ("1MB", 1_000_000)] {
         for (name, webhook, carried) in [
-            ("mutate", MUTATE, None),
+            ("mutate", Webhook::Mutate, None),
             ("validate", Webhook::Validate, Some(contents.text())),
             ("validate-rewritten", Webhook::Validate, Some(rewritten.as_str())),
         ] {
             let body = review(carried, bytes);
             let parsed = Review::parse(&body, webhook).unwrap();
             let facts = facts(webhook, &parsed);
-            let plan = Plan::new(webhook, &parsed);
-            let decision = plan.decide(&facts);
+            let decide = |facts: &Facts| parsed.decide(webhook, Settings::default(), facts);
+            let decision = decide(&facts).unwrap();
             assert!(decision.is_allowed(), "{name}: {decision:?}");
             let mut group = criterion.benchmark_group(format!("{name}/{size}"));
             group.throughput(Throughput::Bytes(body.len() as u64));
             group.bench_function("parse", |bencher| bencher.iter(|| Review::parse(black_box(&body), webhook).unwrap()));
             group.throughput(Throughput::Elements(1));
-            group.bench_function("plan", |bencher| bencher.iter(|| Plan::new(webhook, black_box(&parsed)).needs()));
-            group.bench_function("decide", |bencher| bencher.iter(|| plan.decide(black_box(&facts))));
+            let unknown = Facts::default();
+            group.bench_function("needs", |bencher| bencher.iter(|| decide(black_box(&unknown))));
+            group.bench_function("decide", |bencher| bencher.iter(|| decide(black_box(&facts))));
             group.bench_function("answer", |bencher| bencher.iter(|| parsed.answer(black_box(&decision))));
         }
     }

@@ -1,5 +1,7 @@
 //! The attacks, in the order of the table.
 
+use std::time::Duration;
+
 use futures::{FutureExt as _, future::BoxFuture};
 
 use super::{
@@ -13,19 +15,28 @@ use super::{
 
 mod bodies;
 mod floods;
+mod held;
 mod lookups;
 mod sockets;
+mod specs;
+
+/// Milliseconds that an honest review may take while clients without credentials open thousands of connections: it gets through.
+const FLOODED_AIM: f64 = 2000.0;
 
 /// What an attack runs against.
 pub struct Target<'s> {
     pub client: Client,
     pub server: &'s Server,
     pub api: &'s SimulatedApi,
+    /// How long the server took to become ready.
+    pub ready: Duration,
 }
 
 /// An attack, the requests of an honest client meanwhile, and what both may cost.
 pub struct Attack {
     pub name: &'static str,
+    /// What the cluster has before the server starts.
+    pub prepare: fn(&SimulatedApi),
     pub run: Run,
     pub question: Question,
     /// Milliseconds that an honest request may take.
@@ -37,8 +48,13 @@ pub struct Attack {
 type Run = for<'t> fn(&'t Target<'_>) -> BoxFuture<'t, Vec<Figure>>;
 
 impl Attack {
+    /// By a client without credentials that opens many connections.
+    fn flood(name: &'static str, run: Run) -> Self {
+        Self { honest_aim: FLOODED_AIM, ..Self::new(name, run) }
+    }
+
     fn new(name: &'static str, run: Run) -> Self {
-        Self { name, run, question: Question::Review, honest_aim: 100.0, cpu_aim: None }
+        Self { name, prepare: |_| {}, run, question: Question::Review, honest_aim: 100.0, cpu_aim: None }
     }
 }
 
@@ -83,12 +99,31 @@ pub fn all() -> Vec<Attack> {
         Attack::new("2,000 idle TLS connections, after a review on each", |target| {
             sockets::idle(target, 2000, true).boxed()
         }),
+        Attack::flood("2,048 halves of a `ClientHello` of 65,535 bytes", |target| {
+            held::half_hellos(target, 2048).boxed()
+        }),
+        Attack::flood("2,048 halves of a handshake message of 65,535 bytes, after the handshake", |target| {
+            held::half_messages(target, 2048).boxed()
+        }),
+        Attack::flood("2,400 connections of pipelined `GET /info` whose answers are not read", |target| {
+            held::unread(target, held::info(), 2400).boxed()
+        }),
+        Attack::flood("2,400 connections of pipelined reviews whose answers are not read", |target| {
+            held::unread(target, held::review(), 2400).boxed()
+        }),
+        Attack::flood("2,000 heads of 15.5 KB", |target| held::heads(target, 15_500, 2000).boxed()),
         Attack {
-            honest_aim: 200.0,
-            ..Attack::new("4,500 silent sockets on the TLS port", |target| {
-                sockets::silent(target, target.client.address, 4500).boxed()
+            question: Question::Ready,
+            ..Attack::new("128 connections of 60 pipelined `GET /metrics` on the admin port, not read", |target| {
+                held::scrapes(target.server.admin, 60, 128).boxed()
             })
         },
+        Attack::flood("400 honest reviews at once, each on a new connection", |target| {
+            held::burst(target, 400).boxed()
+        }),
+        Attack::flood("4,500 silent sockets on the TLS port", |target| {
+            sockets::silent(target, target.client.address, 4500).boxed()
+        }),
         Attack {
             question: Question::Ready,
             ..Attack::new("400 silent sockets on the admin port", |target| {
@@ -137,6 +172,40 @@ pub fn all() -> Vec<Attack> {
             honest_aim: 250.0,
             ..Attack::new("4,000 look-ups of clients that disconnect, 32 at once", |target| {
                 lookups::gone(target, 4000, 32).boxed()
+            })
+        },
+        Attack {
+            prepare: |api| specs::large(api, 30),
+            ..Attack::new("a start with 30 credential specs of 1.4 MB, and pods that name them", |target| {
+                specs::started(target, 30).boxed()
+            })
+        },
+        Attack {
+            prepare: |api| specs::large(api, 100),
+            ..Attack::new("a start with 100 credential specs of 1.4 MB, and pods that name them", |target| {
+                specs::started(target, 100).boxed()
+            })
+        },
+        Attack {
+            prepare: |api| specs::valid(api, 2000, 60_000),
+            ..Attack::new("a start with 2,000 valid credential specs of 60 KB, and pods that name them", |target| {
+                specs::started(target, 2000).boxed()
+            })
+        },
+        Attack {
+            prepare: specs::many_entries,
+            ..Attack::new("a start with a credential spec of 170,000 entries, and pods that name it", |target| {
+                specs::started(target, 1).boxed()
+            })
+        },
+        Attack {
+            prepare: |api| specs::valid(api, 50_000, 1000),
+            ..Attack::new("a start with 50,000 credential specs of 1 KB", |target| specs::started(target, 1).boxed())
+        },
+        Attack {
+            prepare: specs::endless_answers,
+            ..Attack::new("lists, then watches without an end, by a broken proxy", |target| {
+                specs::endless_lines(target).boxed()
             })
         },
     ]

@@ -45,6 +45,8 @@ impl Client {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.resumption = Resumption::disabled();
+        // Some attacks write TLS records of their own.
+        config.enable_secret_extraction = true;
         let connector = |protocol: &str| {
             let mut config = config.clone();
             config.alpn_protocols = vec![protocol.as_bytes().to_vec()];

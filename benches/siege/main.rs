@@ -15,7 +15,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use attacks::{Attack, Target};
@@ -132,14 +132,17 @@ impl<'f> Siege<'f> {
 
     /// Attacks a new server; says too whether it was in a memory cgroup.
     async fn run(&self, attack: &Attack) -> (Row, bool) {
+        (attack.prepare)(&self.api);
         let mut server = Server::start(&self.binary, self.folder);
         let client = Client::new(server.address, &self.ca);
+        let started = Instant::now();
         eventually("the server is ready", || honest::is_ready(server.admin)).await;
+        let ready = started.elapsed();
         self.api.forget_requests();
         let honest = Honest::start(attack.question, client.clone(), server.admin);
         tokio::time::sleep(QUIET).await;
         let before = server.cpu();
-        let outcome = (attack.run)(&Target { client, server: &server, api: &self.api }).await;
+        let outcome = (attack.run)(&Target { client, server: &server, api: &self.api, ready }).await;
         let seen = tokio::task::spawn_blocking(|| honest.stop()).await.unwrap();
         let cpu = server.cpu() - before;
         tokio::time::sleep(REST).await;

@@ -41,6 +41,11 @@ pub fn unknown_names(number: usize, names: usize) -> Bytes {
     bytes(&pod(&json!({"serviceAccountName": account(0), "containers": (0..names).map(container).collect::<Value>()})))
 }
 
+/// The review of a pod that names this credential spec, without contents.
+pub fn one_name(name: &str) -> Bytes {
+    bytes(&pod(&json!({"serviceAccountName": account(0), "securityContext": naming(name), "containers": []})))
+}
+
 /// The review of a pod of this account that names credential specs which do not exist, with contents: an access review for each.
 pub fn made_up(account: &str, number: usize, names: usize) -> Bytes {
     let slot =

@@ -31,6 +31,9 @@ die() {
   exit 2
 }
 
+# What a server said, without what a terminal would act on.
+plain() { LC_ALL=C tr -cd '[:print:]'; }
+
 while [ $# -gt 0 ]; do
   case $1 in
     --help | -h) usage && exit 0 ;;
@@ -53,6 +56,13 @@ done
 [ -n "$signer" ] || die "--signer is missing (--help lists the usual ones)"
 [[ $patience =~ ^[0-9]+$ ]] || die "--wait takes seconds"
 [[ $lifetime =~ ^[0-9]*$ ]] || die "--lifetime takes seconds"
+# They become parts of OpenSSL's arguments and lines of YAML: a line break or a comma in one could ask for anything.
+label='^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'
+subdomain='[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?'
+[[ $service =~ $label ]] || die "--service $(printf %q "$service") is not a lower-case DNS label"
+[[ $namespace =~ $label ]] || die "--namespace $(printf %q "$namespace") is not a lower-case DNS label"
+[[ $secret =~ ^$subdomain$ ]] || die "--secret $(printf %q "$secret") is not a Secret's name"
+[[ $signer =~ ^$subdomain/$subdomain$ ]] || die "--signer $(printf %q "$signer") is not a signer's name, such as example.com/my-signer"
 [ -z "$ca" ] || [ -r "$ca" ] || die "cannot read $ca"
 for command in kubectl openssl; do
   command -v "$command" >/dev/null || die "$command is not installed"
@@ -88,7 +98,7 @@ spec:
   usages: ["digital signature", "server auth"]
 REQUEST
   [ -z "$lifetime" ] || echo "  expirationSeconds: $lifetime"
-} | kubectl create -f - -o name)
+} | kubectl create -f - -o name | plain)
 echo "$created created"
 request=${created#*/}
 if $approve; then
@@ -101,7 +111,7 @@ deadline=$((SECONDS + patience))
 while :; do
   kubectl get csr "$request" -o 'jsonpath={.status.certificate}' | base64 -d >"$work/tls.crt"
   [ ! -s "$work/tls.crt" ] || break
-  refusal=$(kubectl get csr "$request" -o 'jsonpath={.status.conditions[?(@.type!="Approved")].message}')
+  refusal=$(kubectl get csr "$request" -o 'jsonpath={.status.conditions[?(@.type!="Approved")].message}' | plain)
   [ -z "$refusal" ] || die "$signer refuses: $refusal"
   [ $SECONDS -lt $deadline ] || die "$signer has not signed $request within $patience s: is there such a signer, and does it sign for Services? (kubectl describe csr $request)"
   sleep 1

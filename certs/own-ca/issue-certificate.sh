@@ -49,6 +49,11 @@ done
 
 [ -n "$folder" ] || die "--folder is missing"
 [[ $days =~ ^[0-9]+$ && $ca_days =~ ^[0-9]+$ ]] || die "--days and --ca-days take numbers"
+# They become lines of OpenSSL's configuration: a line break in one could ask for anything, CA:TRUE among it.
+label='^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'
+[[ $service =~ $label ]] || die "--service $(printf %q "$service") is not a lower-case DNS label"
+[[ $namespace =~ $label ]] || die "--namespace $(printf %q "$namespace") is not a lower-case DNS label"
+[[ $secret =~ ^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$ ]] || die "--secret $(printf %q "$secret") is not a Secret's name"
 commands=(openssl)
 ! $apply || commands+=(kubectl)
 for command in "${commands[@]}"; do

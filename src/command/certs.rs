@@ -12,14 +12,15 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use gmsa_cluster::apiserver::ApiServer;
+use k8s_openapi::api::core::v1::Secret;
 
 use crate::{
     config::{InspectArgs, IssueArgs, ServiceNames},
     tls::{
-        ObjectName, configurations, files,
+        self, ObjectName, files,
         inspect::{self, Input},
         issue::Ca,
-        self_managed::{self, CA_CERT, TLS_CERT, TLS_KEY},
+        self_managed::{CA_CERT, TLS_CERT, TLS_KEY},
     },
 };
 
@@ -38,7 +39,7 @@ pub async fn inspect(args: InspectArgs, now: SystemTime) -> anyhow::Result<(Stri
             input = from_secret(&api, secret).await?;
         }
         for name in webhook_configuration {
-            let found = configurations::read(&api, &name).await?;
+            let found = tls::get(&api, &name).await?;
             input.configurations.push((name, found));
         }
     }
@@ -49,7 +50,7 @@ pub async fn inspect(args: InspectArgs, now: SystemTime) -> anyhow::Result<(Stri
 }
 
 async fn from_secret(api: &ApiServer, name: &ObjectName) -> anyhow::Result<Input> {
-    let secret = self_managed::get(api, name).await?.with_context(|| format!("the Secret {name} does not exist"))?;
+    let secret = tls::get::<Secret>(api, name).await?.with_context(|| format!("the Secret {name} does not exist"))?;
     let mut data = secret.data.unwrap_or_default();
     let mut value = |key| data.remove(key).map(|value| value.0);
     let cert = value(TLS_CERT).unwrap_or_default();

@@ -1,8 +1,16 @@
-//! What was typed: flags, environment variables, and their texts in `--help`.
+//! What was typed: flags, environment variables, and their descriptions in `--help`.
+//!
+//! A new setting of `serve` is:
+//! - a flag with its environment variable in `ServeArgs`, and what it means in `Config`, in `config.rs`;
+//! - where it changes a decision, a field of `gmsa_core::admission::Settings`;
+//! - a value of the chart: `values.yaml` with its comment, `values.schema.json`, and its flag in `templates/_pod.tpl`; what must not be rendered, in
+//!   `templates/_check.tpl`;
+//! - a case in `config/tests.rs`, the value in `tests/chart/values/everything.yaml`, then `just generate`;
+//! - a line in CHANGELOG.md.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
+use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Parser, Subcommand, builder::Resettable};
 
 use super::go_duration;
 use crate::{
@@ -22,6 +30,20 @@ pub struct Args {
 }
 
 impl Args {
+    /// Reads a command line. The environment of `serve` counts for `serve` alone.
+    ///
+    /// # Errors
+    /// Where it is not one, or asks for help.
+    pub fn read(line: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
+        let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
+        let mut command = <Self as CommandFactory>::command();
+        if line.get(1).is_some_and(|word| command.find_subcommand(word).is_some()) {
+            // The flags before a subcommand are those of `serve` without its name.
+            command = command.mut_args(|flag| flag.env(Resettable::Reset));
+        }
+        Self::from_arg_matches(&command.try_get_matches_from(line)?)
+    }
+
     /// The command to run.
     #[must_use]
     pub fn command(self) -> Command {
@@ -159,11 +181,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint)]
     pub(super) otlp_endpoint: Option<OptionalEndpoint>,
 
-    /// Open connections at once; over it, the one that is idle longest is closed. [default: one for each 64 KiB of the memory limit; 2048 of 128 MiB]
+    /// Open connections at once; over it, the one that is idle longest is closed. [default: a third of the memory limit, at 170 KiB each; 257 with 128 MiB]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) max_connections: Option<usize>,
 
-    /// Reviews in flight at once; over it, a review is answered with 503. [default: half of the default of --max-connections]
+    /// Reviews in flight at once; over it, a review is answered with 503. [default: seven eighths of the default of --max-connections]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) max_reviews: Option<usize>,
 

@@ -3,6 +3,9 @@
 use std::{fs, path::Path};
 
 use super::Limits;
+#[expect(unused_imports, reason = "named in the documentation")]
+use crate::server::limits::{MAX_BODY, SMALL};
+use crate::server::limits::{MAX_HEAD, RECEIVE_BUFFER, SEND_BUFFER, TLS_OUTPUT};
 
 /// What is assumed where the system sets no limit: the chart's.
 pub const DEFAULT: usize = 128 * MIB;
@@ -12,18 +15,29 @@ const MIB: usize = 1024 * 1024;
 /// The memory limits below and above which nothing changes any more.
 const USEFUL: std::ops::RangeInclusive<usize> = 64 * MIB..=1024 * MIB;
 
-/// What an idle connection costs, in bytes, with what the kernel holds for it.
-const PER_CONNECTION: usize = 16 * 1024;
+/// The most that a connection can hold, in bytes, whoever is behind it. What comes in is either a TLS handshake message in
+/// parts, of which rustls keeps 64 KiB, or it is unread: 16 KiB as it came and 16 KiB decrypted in rustls,
+/// [`MAX_HEAD`] in hyper, and twice [`RECEIVE_BUFFER`] in the kernel. What goes out is the head of an answer in
+/// hyper, [`TLS_OUTPUT`], and twice [`SEND_BUFFER`] in the kernel. The rest is the state of TLS and the task.
+const PER_CONNECTION: usize = (16 + 16 + 10) * 1024 + 2 * MAX_HEAD + TLS_OUTPUT + 2 * RECEIVE_BUFFER + 2 * SEND_BUFFER;
 
 impl Limits {
-    /// The bounds of a process that may use this many bytes. A quarter is for connections, an eighth for small reviews, a
-    /// quarter for large ones; the rest is for the program, the credential specs in memory and what the allocator holds.
+    /// The bounds of a process that may use this many bytes, each of which follows from the worst case of what it bounds:
+    ///
+    /// - A third is for connections, with no request or in the middle of one: [`PER_CONNECTION`].
+    /// - About an eighth is for their reviews: each connection has at most one body of at most [`SMALL`] bytes, or what was
+    ///   parsed of it, or the answer to it.
+    /// - A quarter is for larger bodies and answers, counted byte by byte as they come. It is enough for one of
+    ///   [`MAX_BODY`], with what parsing it costs, in a process of 96 MiB.
+    /// - The rest, a little more than a quarter, is for the program, the credential specs in memory, what the allocator holds,
+    ///   and the answers that are being made: 10 MiB for each of the [`threads`](crate::server::limits::threads) at most.
+    ///
+    /// An eighth of the connections is never busy with a review, so that a new one finds one that makes room for it.
     #[must_use]
     pub fn of_memory(bytes: usize) -> Self {
         let bytes = bytes.clamp(*USEFUL.start(), *USEFUL.end());
-        let connections = bytes / 4 / PER_CONNECTION;
-        let (small_review_memory, large_review_memory) = (bytes / 8, bytes / 4);
-        Self { connections, reviews: connections / 2, small_review_memory, large_review_memory }
+        let connections = bytes / 3 / PER_CONNECTION;
+        Self { connections, reviews: connections - connections / 8, large_review_memory: bytes / 4 }
     }
 }
 
@@ -65,11 +79,10 @@ mod tests {
     #[test]
     fn every_bound_follows_from_the_memory_limit() {
         let limits = |mib: usize| Limits::of_memory(mib * MIB);
-        let expected =
-            Limits { connections: 2048, reviews: 1024, small_review_memory: 16 * MIB, large_review_memory: 32 * MIB };
+        let expected = Limits { connections: 257, reviews: 225, large_review_memory: 32 * MIB };
         assert_eq!(limits(128), expected);
         assert_eq!(Limits::default(), expected);
-        assert_eq!(limits(256).connections, 4096);
+        assert_eq!(limits(256).connections, 514);
         assert_eq!(limits(16), limits(64));
         assert_eq!(limits(1 << 20), limits(1024));
     }

@@ -2,12 +2,10 @@
 
 use std::net::SocketAddr;
 
-use clap::Parser as _;
-
 use super::*;
 
 fn resolve(args: &[&str]) -> Result<Config, ConfigError> {
-    match Args::try_parse_from([&["gmsa-webhook"], args].concat()).unwrap().command() {
+    match Args::read([&["gmsa-webhook"], args].concat()).unwrap().command() {
         Command::Serve(args) => args.resolve(),
         other => panic!("not to be served: {other:?}"),
     }
@@ -69,7 +67,7 @@ fn what_does_not_go_together_is_refused() {
         &["--webhook-configuration", "m"],
         &["--standalone", "a", "serve"],
     ] {
-        assert!(Args::try_parse_from([&["gmsa-webhook"], args].concat()).is_err(), "{args:?}");
+        assert!(Args::read([&["gmsa-webhook"], args].concat()).is_err(), "{args:?}");
     }
 }
 
@@ -91,6 +89,6 @@ fn enforcement_is_on_unless_it_is_switched_off_in_any_letters() {
         let args = [&["--standalone", "d"], args].concat();
         assert_eq!(resolve(&args).unwrap().enforcement, expected, "{args:?}");
     }
-    let error = Args::try_parse_from(["gmsa-webhook", "--enforcement", "off"]).unwrap_err().to_string();
+    let error = Args::read(["gmsa-webhook", "--enforcement", "off"]).unwrap_err().to_string();
     assert!(error.contains("expected Enforce or Warn"), "{error}");
 }

@@ -21,17 +21,6 @@ macro_rules! label {
     };
 }
 
-/// Which of the webhook's paths was called.
-#[must_use]
-pub fn path(webhook: Webhook) -> &'static str {
-    match webhook {
-        Webhook::Mutate { .. } => "mutate",
-        Webhook::Validate => "validate",
-        Webhook::ValidateWorkload => "validate-workload",
-        Webhook::ValidateCredspec { .. } => "validate-credspec",
-    }
-}
-
 /// What was being done to the object. In a review, the word has capital letters.
 pub(super) fn operation(operation: Operation) -> &'static str {
     match operation {
@@ -117,21 +106,14 @@ macro_rules! labels {
     )+};
 }
 
-const WEBHOOKS: [Webhook; 4] = [
-    Webhook::Mutate { random_hostname: false },
-    Webhook::Validate,
-    Webhook::ValidateWorkload,
-    Webhook::ValidateCredspec { strict: false },
-];
-
 labels! {
     ReviewLabels {
-        path: &'static str = WEBHOOKS.map(path),
+        path: &'static str = Webhook::ALL.map(Webhook::as_str),
         operation: &'static str = Operation::ALL.map(operation),
         outcome: ReviewOutcome = ReviewOutcome::ALL,
-        reason: &'static str = [&AllowReason::ALL.map(AllowReason::as_str)[..], Denial::REASONS].concat()
+        reason: &'static str = [&AllowReason::ALL.map(AllowReason::as_str)[..], &Denial::RULES.map(|rule| rule.id)].concat()
     }
-    PathLabel { path: &'static str = WEBHOOKS.map(path) }
+    PathLabel { path: &'static str = Webhook::ALL.map(Webhook::as_str) }
     CodeLabel { code: u16 = [400] }
     LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
     AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }

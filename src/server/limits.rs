@@ -13,11 +13,20 @@ use crate::config::go_duration;
 /// The largest request body, in bytes. The API server itself accepts objects of up to 3 MiB, and an update carries two.
 pub const MAX_BODY: usize = 8 * 1024 * 1024;
 
-/// The largest request head, in bytes, and the most that is read of a body at once.
-pub const MAX_HEAD: usize = 16 * 1024;
+/// The longest body that takes no permit and is read and decided on the threads that serve connections, and the longest
+/// answer that takes no permit, in bytes. A pod's review has 3 to 30 KiB.
+pub const SMALL: usize = 64 * 1024;
 
-/// Larger bodies are read and decided off the threads that serve connections, in bytes.
-pub const LARGE_BODY: usize = 256 * 1024;
+/// The largest request head, in bytes, and the most that is read of a body at once: the least that hyper takes.
+pub const MAX_HEAD: usize = 8 * 1024;
+
+/// What rustls may hold of an answer that the client does not read, in bytes.
+pub const TLS_OUTPUT: usize = 16 * 1024;
+
+/// The kernel's buffers of a connection, in bytes. It doubles both, for its own book-keeping.
+pub const RECEIVE_BUFFER: usize = 32 * 1024;
+/// See [`RECEIVE_BUFFER`].
+pub const SEND_BUFFER: usize = 16 * 1024;
 
 /// The most threads that serve connections, and the most large reviews that are read or decided at once. Each takes memory
 /// of its own, and the memory limit of the process does not grow with the cores of its node.
@@ -33,28 +42,30 @@ pub fn threads() -> usize {
 /// How long a TLS handshake may take.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the head of a request may take, from its first byte to its last.
-pub const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection is never closed for another one: in that time a core completes hundreds of handshakes.
+pub const MOMENT: Duration = Duration::from_millis(200);
 
 /// How long a request body may take, from the end of its head.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a client may take to read an answer.
-pub const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may take to acknowledge, or to make room for, what is sent to it.
+pub const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long, and how many bytes, a client may still send after the connection's last answer.
+/// How long what a client still sends is read and dropped before a request is refused: a socket that is closed while there are
+/// bytes to read resets the connection, and a client that is still writing loses its answer.
 pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
-/// See [`LINGER_TIMEOUT`].
-pub const LINGER_BYTES: usize = 64 * 1024 * 1024;
 
-/// How long a connection may stay open without a request. Longer than Go's 90 s, so that the API server is the one that
-/// closes, and never sends a review into a connection that is being closed.
+/// How long a connection may stay open without a request, and how long a head may take. Longer than Go's 90 s, so that the API
+/// server is the one that closes, and never sends a review into a connection that is being closed.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
 
 /// What a webhook call may take where the request has no `timeout`: the API server's default.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most that the API server lets a webhook call take.
+/// The least and the most that the API server lets a webhook call take. A shorter time is no API server's, and would only end
+/// calls to the API server before they can be answered.
+const MIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// See [`MIN_TIMEOUT`].
 const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a `timeout` that the API server does not send is answered with.
@@ -68,7 +79,7 @@ pub fn time_allowed(query: Option<&str>) -> Option<Duration> {
     let given = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("timeout="));
     let timeout = match given {
         None => DEFAULT_TIMEOUT,
-        Some(text) => go_duration(text).filter(|timeout| !timeout.is_zero())?.min(MAX_TIMEOUT),
+        Some(text) => go_duration(text).filter(|timeout| !timeout.is_zero())?.clamp(MIN_TIMEOUT, MAX_TIMEOUT),
     };
     let margin = (timeout / 10).min(Duration::from_millis(500));
     Some(timeout.saturating_sub(margin))
@@ -92,7 +103,8 @@ mod tests {
             (Some("timeout=10s"), Some(9_500)),
             (Some("x=1&timeout=1s"), Some(900)),
             (Some("timeout=1m30s"), Some(29_500)),
-            (Some("timeout=500ms"), Some(450)),
+            (Some("timeout=500ms"), Some(900)),
+            (Some("timeout=5ms"), Some(900)),
             (Some("timeout=1.5s"), Some(1_350)),
             (Some("timeout="), None),
             (Some("timeout=10"), None),

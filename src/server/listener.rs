@@ -1,39 +1,30 @@
-//! From a socket to connections: binding, accepting, the TLS handshake, and the end of all of them.
+//! From a socket to connections: binding, accepting, and the end of all of them.
 //!
-//! Invariants: accepting never stops; over the limit of connections the one that is idle longest is closed; a
-//! handshake that hangs ends after its time limit; every connection is a task of one [`JoinSet`] and is asked to finish
-//! before it is dropped.
+//! Invariants: accepting never stops; every connection is a task of one [`JoinSet`] and is asked to finish before it is
+//! dropped.
 
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    sync::Arc,
     time::Duration,
 };
 
 use axum::Router;
+use hyper_util::server::graceful::GracefulShutdown;
 use rustix::io::Errno;
-use rustls::ServerConfig;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
-    io::BufReader,
     net::{TcpListener, TcpStream},
-    task::JoinSet,
-    time::timeout,
+    task::{JoinSet, yield_now},
+    time::{sleep, timeout},
 };
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connection,
-    limits::HANDSHAKE_TIMEOUT,
-    seats::{Seat, Seats},
+    connection::{Connection, Serving},
+    connections::Connections,
+    limits::{RECEIVE_BUFFER, SEND_BUFFER, UNREAD_TIMEOUT},
 };
-use crate::{
-    metrics::Metrics,
-    telemetry::{LogLimit, cut},
-};
-
 /// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
 /// and the client repeats it only after a second.
 const BACKLOG: i32 = 4096;
@@ -41,44 +32,33 @@ const BACKLOG: i32 = 4096;
 /// How long to wait after the process has run out of something (file descriptors) before accepting again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A bound socket.
-#[derive(Debug)]
+/// How long to wait before looking again for a connection that can make room.
+const ROOM_PAUSE: Duration = Duration::from_millis(5);
+
+/// How long an idle connection may still bring a request during shutdown. The API server does not repeat a request that it
+/// sent while the connection was being closed, so a connection in use is better closed by the answer to its next request.
+const LAST_CALL: Duration = Duration::from_millis(500);
+
+/// A bound socket, and how its connections are served.
 pub struct Listener {
     tcp: TcpListener,
     address: SocketAddr,
-    tls: Option<Arc<ServerConfig>>,
-    connections: usize,
-    idle: Duration,
-    observers: Option<(Metrics, Arc<LogLimit>)>,
+    pub(super) serving: Serving,
 }
 
 impl Listener {
     /// Binds `address`. The IPv6 wildcard takes IPv4 too, and becomes the IPv4 wildcard where the host has no IPv6.
-    /// Without `tls` the listener speaks plain HTTP. A connection is closed when it is idle for `idle`, and over
-    /// `connections` open ones the one that is idle longest.
     ///
     /// # Errors
     /// Where the address cannot be bound: taken, not this host's, or a port that needs privileges.
-    pub fn bind(
-        address: SocketAddr,
-        tls: Option<Arc<ServerConfig>>,
-        connections: usize,
-        idle: Duration,
-    ) -> io::Result<Self> {
+    pub fn bind(address: SocketAddr, serving: Serving) -> io::Result<Self> {
         let tcp = match listen(address) {
             Err(error) if address.is_ipv6() && address.ip().is_unspecified() && is_no_ipv6(&error) => {
                 listen(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), address.port()))?
             }
             result => result?,
         };
-        let address = tcp.local_addr()?;
-        Ok(Self { tcp, address, tls, connections, idle, observers: None })
-    }
-
-    /// Counts its connections, and counts and logs failed handshakes.
-    #[must_use]
-    pub fn observed_by(self, metrics: Metrics, failed_handshakes: Arc<LogLimit>) -> Self {
-        Self { observers: Some((metrics, failed_handshakes)), ..self }
+        Ok(Self { address: tcp.local_addr()?, tcp, serving })
     }
 
     /// The address that is bound, with the port that the system chose where 0 was asked for.
@@ -90,44 +70,56 @@ impl Listener {
     /// Accepts and serves until `closing` is cancelled; then closes the socket, lets the requests in flight finish for at
     /// most `drain`, and drops what is left. Returns how many connections were dropped.
     pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
-        let seats = Seats::new(self.connections);
-        let mut open = JoinSet::new();
-        loop {
-            tokio::select! {
-                biased;
-                () = closing.cancelled() => break,
-                Some(ended) = open.join_next(), if !open.is_empty() => report(ended),
-                accepted = self.tcp.accept() => match accepted {
-                    Ok((stream, peer)) => {
-                        let connection = Connection {
-                            tls: self.tls.clone(),
-                            router: router.clone(),
-                            observers: self.observers.clone(),
-                            seat: Arc::new(seats.take()),
-                            idle: self.idle,
-                            closing: closing.clone(),
-                        };
-                        open.spawn(connection.serve(stream, peer));
-                    }
-                    Err(error) if !is_shortage(&error) => tracing::debug!(%error, "a connection ended before it was accepted"),
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
-                        seats.make_room();
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                    }
-                }
+        let Self { tcp, serving, .. } = self;
+        let connections = Connections::new(serving.connections, serving.moment);
+        let (graceful, mut tasks) = (GracefulShutdown::new(), JoinSet::new());
+        while let Some((stream, peer)) = closing.run_until_cancelled(accept(&tcp, &connections)).await {
+            while let Some(ended) = tasks.try_join_next() {
+                report(ended);
             }
+            let connection = Connection {
+                serving: serving.clone(),
+                router: router.clone(),
+                open: connections.open(),
+                closing: closing.clone(),
+            };
+            tasks.spawn(connection.serve(stream, peer, graceful.watcher()));
         }
-        drop(self.tcp);
+        drop(tcp);
+        serving.ending.cancel();
         let drained = async {
-            while let Some(ended) = open.join_next().await {
+            sleep(LAST_CALL).await;
+            graceful.shutdown().await;
+            while let Some(ended) = tasks.join_next().await {
                 report(ended);
             }
         };
         if timeout(drain, drained).await.is_err() {
-            tracing::warn!(connections = open.len(), "dropping connections that did not finish in time");
+            tracing::warn!(connections = tasks.len(), "dropping connections that did not finish in time");
         }
-        open.len()
+        tasks.len()
+    }
+}
+
+/// The next connection, for which there is room.
+async fn accept(tcp: &TcpListener, connections: &Connections) -> (TcpStream, SocketAddr) {
+    loop {
+        match tcp.accept().await {
+            Ok(accepted) => {
+                while !connections.make_room() {
+                    sleep(ROOM_PAUSE).await;
+                }
+                // Those that have a request by now read it before the next one comes.
+                yield_now().await;
+                return accepted;
+            }
+            Err(error) if !is_shortage(&error) => tracing::debug!(%error, "a connection ended before it was accepted"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                connections.close_longest_idle();
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
     }
 }
 
@@ -137,72 +129,7 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-/// What one connection needs, and the place that it takes.
-struct Connection {
-    tls: Option<Arc<ServerConfig>>,
-    router: Router,
-    observers: Option<(Metrics, Arc<LogLimit>)>,
-    seat: Arc<Seat>,
-    idle: Duration,
-    closing: CancellationToken,
-}
-
-impl Connection {
-    async fn serve(mut self, stream: TcpStream, peer: SocketAddr) {
-        let _counted = self.observers.as_ref().map(|(metrics, _)| metrics.connection());
-        // Answers are written at once and are small: waiting to fill a packet only delays them.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
-        }
-        let seat = Arc::clone(&self.seat);
-        let served = async {
-            match self.tls.take() {
-                None => {
-                    connection::serve(
-                        Box::new(BufReader::new(stream)),
-                        self.router,
-                        self.seat,
-                        self.idle,
-                        self.closing,
-                    )
-                    .await;
-                }
-                Some(tls) => {
-                    // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
-                    if let Some(stream) = Box::pin(self.handshake(tls, stream, peer)).await {
-                        connection::serve(stream, self.router, self.seat, self.idle, self.closing).await;
-                    }
-                }
-            }
-        };
-        seat.close_requested.run_until_cancelled(served).await;
-    }
-
-    async fn handshake(
-        &self,
-        tls: Arc<ServerConfig>,
-        stream: TcpStream,
-        peer: SocketAddr,
-    ) -> Option<Box<TlsStream<TcpStream>>> {
-        let cause = tokio::select! {
-            result = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept(stream)) => match result {
-                // Boxed: it is moved through several futures, each of which would have room for it.
-                Ok(Ok(stream)) => return Some(Box::new(stream)),
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("took longer than {HANDSHAKE_TIMEOUT:?}"),
-            },
-            () = self.closing.cancelled() => return None,
-        };
-        if let Some((metrics, log_limit)) = &self.observers {
-            metrics.handshake_failed();
-            if log_limit.admit() {
-                tracing::info!(%peer, cause = cut(&cause), "TLS handshake failed");
-            }
-        }
-        None
-    }
-}
-
+/// A listening socket. Every connection inherits its options.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(SocketProtocol::TCP))?;
     if address.is_ipv6() {
@@ -210,6 +137,12 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     }
     // A restart must not wait for the connections of the process before it.
     socket.set_reuse_address(true)?;
+    // Answers are written at once and are small: waiting to fill a packet only delays them.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_user_timeout(Some(UNREAD_TIMEOUT))?;
+    // By default the kernel lets each buffer grow to several MiB, which count as the process's.
+    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
@@ -229,7 +162,21 @@ fn is_no_ipv6(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use socket2::SockRef;
+
     use super::*;
+
+    #[tokio::test]
+    async fn every_connection_is_bounded_by_the_kernel() {
+        let tcp = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let _client = TcpStream::connect(tcp.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = tcp.accept().await.unwrap();
+        let socket = SockRef::from(&stream);
+        assert!(socket.tcp_nodelay().unwrap());
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(UNREAD_TIMEOUT));
+        assert_eq!(socket.recv_buffer_size().unwrap(), 2 * RECEIVE_BUFFER);
+        assert_eq!(socket.send_buffer_size().unwrap(), 2 * SEND_BUFFER);
+    }
 
     #[test]
     fn only_a_shortage_stops_accepting_for_a_while() {

@@ -1,15 +1,17 @@
-//! The steps of one review: needs, facts, decision; then the metrics, the log line and the span of it. It knows neither HTTP
+//! The steps of one review: facts, as the decision asks for them, and the decision; then the metrics, the log line and the span of it. It knows neither HTTP
 //! requests nor a cluster.
 
 use std::{sync::Arc, time::Duration};
 
-use futures::future::{join, join_all};
+use futures::future::{join_all, join3};
 use gmsa_cluster::{
     authorizer::{Authorization, Authorizer},
     resolver::{Freshness, Resolved, Resolver},
 };
 use gmsa_core::{
-    admission::{Decision, Enforcement, Facts, Failure, Known, Needs, Plan, Review, Source, Subject, Verdict, Webhook},
+    admission::{
+        Decision, Enforcement, Facts, Failure, Known, Needs, Review, Settings, Source, Subject, Verdict, Webhook,
+    },
     credspec::SpecName,
 };
 use tokio::time::Instant;
@@ -39,34 +41,21 @@ pub struct Reviewer {
 }
 
 impl Reviewer {
-    /// How `/validate-credspec` reviews.
-    #[must_use]
-    pub fn credspec_webhook(&self) -> Webhook {
-        Webhook::ValidateCredspec { strict: self.strict_credential_specs }
-    }
-
-    /// How `/mutate` reviews.
-    #[must_use]
-    pub fn mutating_webhook(&self) -> Webhook {
-        Webhook::Mutate { random_hostname: self.random_hostname }
-    }
-
     /// Decides a review whose request began at `started`, before `deadline`. A look-up that is not answered by then ends as a
     /// denial that says so; for workloads, as a warning.
     pub async fn decide(&self, webhook: Webhook, review: &Review, started: Instant, deadline: Instant) -> Decision {
-        let plan = Plan::new(webhook, review).with_enforcement(self.enforcement);
-        let mut facts = self.gather(&plan.needs(), deadline).await;
-        let mut decision = plan.decide(&facts);
-        // Each round replaces a cached fact by a live one, so there are at most as many as the pod has names.
-        while let Some(name) = decision.recheck_live.take() {
-            let Resolved { fact, source } = self.resolve(&name, Freshness::Live, deadline).await;
-            // A cached fact that comes back although a live one was asked for must not make this loop endless. It counts as
-            // live in metrics and audit annotations too.
-            let source = if source == Source::Cache { Source::Api } else { source };
-            facts.specs.retain(|(known, ..)| *known != name);
-            facts.specs.push((name, fact, source));
-            decision = plan.decide(&facts);
-        }
+        let settings =
+            Settings { enforcement: self.enforcement, strict_credential_specs: self.strict_credential_specs };
+        let hostname = (self.random_hostname && webhook == Webhook::Mutate).then(random_hostname).flatten();
+        let mut facts = Facts { hostname, ..Facts::default() };
+        // Each round adds a fact about a credential spec that is not known, or replaces a cached one by a live one: there are at most
+        // a few for each name of the pod.
+        let decision = loop {
+            match review.decide(webhook, settings, &facts) {
+                Ok(decision) => break decision,
+                Err(needs) => self.gather(&needs, &mut facts, deadline).await,
+            }
+        };
         let duration = started.elapsed();
         self.metrics.review(webhook, review.operation, outcome(&decision), decision.reason, duration);
         log(webhook, review, &decision, duration);
@@ -75,22 +64,26 @@ impl Reviewer {
     }
 
     /// Makes all look-ups at the same time.
-    async fn gather(&self, needs: &Needs, deadline: Instant) -> Facts {
-        let hostname = if needs.hostname { random_hostname() } else { None };
+    async fn gather(&self, needs: &Needs, facts: &mut Facts, deadline: Instant) {
         let specs = join_each(&needs.specs, |name| async move {
-            let Resolved { fact, source } = self.resolve(name, Freshness::Any, deadline).await;
-            (name.clone(), fact, source)
+            (name.clone(), self.resolve(name, Freshness::Any, deadline).await)
+        });
+        let live = join_each(&needs.live, |name| async move {
+            let Resolved { fact, source } = self.resolve(name, Freshness::Live, deadline).await;
+            // A cached fact that comes back although a live one was asked for must not make the rounds endless. It counts as
+            // live in metrics and audit annotations too.
+            let source = if source == Source::Cache { Source::Api } else { source };
+            (name.clone(), Known { fact, source })
         });
         let uses = async {
             let Some(subject) = &needs.subject else { return Vec::new() };
-            join_each(&needs.uses, |name| async move {
-                let Authorization { fact, source } = self.may_use(subject, name, deadline).await;
-                (name.clone(), fact, source)
-            })
-            .await
+            join_each(&needs.uses, |name| async move { (name.clone(), self.may_use(subject, name, deadline).await) })
+                .await
         };
-        let (specs, uses) = join(specs, uses).await;
-        Facts { specs, uses, hostname }
+        let (specs, live, uses) = join3(specs, live, uses).await;
+        facts.specs.retain(|(known, _)| !needs.live.contains(known));
+        facts.specs.extend(specs.into_iter().chain(live));
+        facts.uses.extend(uses);
     }
 
     async fn resolve(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
@@ -123,8 +116,8 @@ async fn join_each<'n, F: Future>(names: &'n [SpecName], ask: impl Fn(&'n SpecNa
 
 fn outcome(decision: &Decision) -> metrics::ReviewOutcome {
     match &decision.verdict {
-        Verdict::Allowed(_) => metrics::ReviewOutcome::Allowed,
-        Verdict::WouldDeny { .. } => metrics::ReviewOutcome::WouldDeny,
+        Verdict::Allowed => metrics::ReviewOutcome::Allowed,
+        Verdict::WouldDeny(_) => metrics::ReviewOutcome::WouldDeny,
         Verdict::Denied(denial) if denial.code() >= 500 => metrics::ReviewOutcome::Error,
         Verdict::Denied(_) => metrics::ReviewOutcome::Denied,
     }
@@ -137,11 +130,14 @@ fn record_on_span(review: &Review, decision: &Decision) {
     }
     let span = Span::current();
     let code = match &decision.verdict {
-        Verdict::Allowed(_) | Verdict::WouldDeny { .. } => 200,
+        Verdict::Allowed | Verdict::WouldDeny(_) => 200,
         Verdict::Denied(denial) => denial.code(),
     };
     span.record("uid", &*review.uid).record("namespace", cut(&review.namespace)).record("code", i64::from(code));
     span.record("outcome", outcome(decision).as_str()).record("reason", decision.reason);
+    if code >= 500 {
+        otlp::fail(&span, decision.reason);
+    }
 }
 
 fn timed_out<F: From<Failure>>() -> Known<F> {
@@ -174,7 +170,7 @@ fn random_hostname() -> Option<String> {
 
 /// One line per decision: at debug for what is allowed without a change, otherwise at info. Never a body or contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
-    let path = metrics::path(webhook);
+    let path = webhook.as_str();
     let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
     let (uid, namespace, operation, reason) =
         (&*review.uid, cut(&review.namespace), review.operation.as_str(), decision.reason);
@@ -183,16 +179,21 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
         None => decision.specs.iter().map(SpecName::as_str).collect::<Vec<_>>().join(","),
     };
     match &decision.verdict {
-        Verdict::Denied(denial) | Verdict::WouldDeny { denial, .. } => {
+        Verdict::Denied(denial) | Verdict::WouldDeny(denial) => {
             let (code, text) = (denial.code(), denial.to_string());
             let denial = format_args!("{}", cut_message(&text));
             let message = if decision.is_allowed() { "would deny, not enforced" } else { "denied" };
-            tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
+            // A failure of the webhook or its cluster shows at `logLevel: warn` too.
+            if code >= 500 {
+                tracing::warn!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
+            } else {
+                tracing::info!(path, operation, uid, namespace, pod, %specs, code, reason, %denial, ?duration, "{message}");
+            }
         }
-        Verdict::Allowed(Some(_)) => {
+        Verdict::Allowed if decision.patch.is_some() => {
             tracing::info!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
         }
-        Verdict::Allowed(None) => {
+        Verdict::Allowed => {
             tracing::debug!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
         }
     }

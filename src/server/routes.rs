@@ -7,64 +7,60 @@ use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    body::{Body, HttpBody as _},
+    body::Body,
     extract::{Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, request::Parts},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use futures::TryFutureExt as _;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
-    bodies::{Bodies, Complete, Full},
-    job::Job,
-    limits::{BODY_TIMEOUT, INVALID_TIMEOUT, LARGE_BODY, MAX_BODY, before, threads, time_allowed},
+    bodies::{Held, LargeMemory, linger},
+    connections::Open,
+    limits::{BODY_TIMEOUT, INVALID_TIMEOUT, MAX_BODY, before, threads, time_allowed},
     reviewer::Reviewer,
 };
 use crate::{
     config::Limits,
     telemetry::{LogLimit, cut_message, otlp},
 };
-use gmsa_core::admission::{Webhook, review::ParseError};
-use http_body_util::BodyExt as _;
+use gmsa_core::admission::{Review, Webhook, review::ParseError};
 
 /// What the routes share, behind one count of references: axum clones the state of its routes for every request.
 struct Shared {
     reviewer: Reviewer,
-    bodies: Bodies,
+    large_memory: LargeMemory,
     /// Reviews in flight.
-    reviews: Arc<Semaphore>,
-    /// Large reviews that are read and decided.
-    large: Arc<Semaphore>,
+    reviews: Semaphore,
+    /// Large reviews that are parsed.
+    parsed: Arc<Semaphore>,
     log_limit: Arc<LogLimit>,
 }
 
 /// The routes of the TLS port.
 pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> Router {
-    let (mutate, validate_credspec) = (reviewer.mutating_webhook(), reviewer.credspec_webhook());
     let shared = Shared {
-        bodies: Bodies::new(limits.small_review_memory, limits.large_review_memory),
-        reviews: Arc::new(Semaphore::new(limits.reviews)),
-        large: Arc::new(Semaphore::new(threads())),
+        large_memory: LargeMemory::new(limits.large_review_memory),
+        reviews: Semaphore::new(limits.reviews),
+        parsed: Arc::new(Semaphore::new(threads())),
         reviewer,
         log_limit,
     };
-    let review = |webhook: Webhook| {
-        post(move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request))
-    };
-    Router::new()
-        .route("/mutate", review(mutate))
-        .route("/validate", review(Webhook::Validate))
-        .route("/validate-workload", review(Webhook::ValidateWorkload))
-        .route("/validate-credspec", review(validate_credspec))
+    let reviews = Webhook::ALL.into_iter().fold(Router::new(), |router, webhook| {
+        let review = move |State(shared): State<Arc<Shared>>, request: Request| shared.review(webhook, request);
+        router.route(&webhook.path(), post(review))
+    });
+    reviews
         .route("/health", get(async || StatusCode::NO_CONTENT))
         .route("/info", get(async || Json(serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))))
-        .fallback(async |State(shared): State<Arc<Shared>>, uri: Uri| {
+        .fallback(async |State(shared): State<Arc<Shared>>, uri: Uri, body: Body| {
+            linger(body).await;
             shared.refuse(&Refusal::NoSuchPath(uri.path().to_owned()))
         })
-        .method_not_allowed_fallback(async |State(shared): State<Arc<Shared>>, method: Method, uri: Uri| {
+        .method_not_allowed_fallback(async |State(shared): State<Arc<Shared>>, method: Method, uri: Uri, body: Body| {
+            linger(body).await;
             shared.refuse(&Refusal::WrongMethod { method, path: uri.path().to_owned() })
         })
         .with_state(Arc::new(shared))
@@ -77,56 +73,57 @@ impl Shared {
             namespace = Empty, outcome = Empty, reason = Empty, code = Empty
         );
         otlp::continue_trace(&span, request.headers());
-        let shared = Arc::clone(&self);
-        let answered = self.answer(webhook, request).unwrap_or_else(move |refusal| shared.refuse(&refusal));
+        let (parts, mut body) = request.into_parts();
+        let answered = async {
+            let refusal = match self.answer(webhook, &parts, &mut body).await {
+                Ok(response) => return response,
+                Err(refusal) => refusal,
+            };
+            // A body that is too slow does not end soon.
+            if !matches!(refusal, Refusal::SlowBody) {
+                linger(body).await;
+            }
+            self.refuse(&refusal)
+        };
         answered.instrument(span).await
     }
 
-    async fn answer(self: Arc<Self>, webhook: Webhook, request: Request) -> Result<Response, Refusal> {
+    async fn answer(&self, webhook: Webhook, request: &Parts, body: &mut Body) -> Result<Response, Refusal> {
         let started = Instant::now();
-        let allowed = time_allowed(request.uri().query());
+        let allowed = time_allowed(request.uri.query());
         let deadline = started + allowed.ok_or_else(|| Refusal::BadRequest(INVALID_TIMEOUT.to_owned()))?;
-        expect_json(request.headers())?;
-        let body = self.read(request.into_body(), deadline.min(started + BODY_TIMEOUT)).await?;
-        // A review takes its place when it is complete: clients that are slow to send one do not exclude others.
-        let place = Arc::clone(&self.reviews).try_acquire_owned().map_err(|_| Refusal::Busy)?;
-        let is_large = body.as_ref().len() > LARGE_BODY;
-        let job = Job {
-            reviewer: self.reviewer.clone(),
-            webhook,
-            body,
-            started,
-            deadline,
-            _place: place,
-            _in_flight: self.reviewer.metrics.review_in_flight(),
-        };
-        let answer = if is_large { job.run_apart(&self.large).await? } else { job.run().await? };
-        let mut response = Response::new(Body::from(answer));
+        expect_json(&request.headers)?;
+        let read = before(deadline.min(started + BODY_TIMEOUT), self.large_memory.read(body));
+        let body = read.await.ok_or(Refusal::SlowBody)??;
+        // From here on the connection does not make room for another one.
+        let _busy = request.extensions.get::<Arc<Open>>().map(Open::busy);
+        // A review is in flight when it is complete: clients that are slow to send one do not exclude others.
+        let _permit = self.reviews.try_acquire().map_err(|_| Refusal::Busy)?;
+        let _in_flight = self.reviewer.metrics.review_in_flight();
+        let (review, body) =
+            if body.is_large() { self.parse_apart(webhook, body, deadline).await? } else { parse(webhook, body)? };
+        // A credential spec is decided about without a wait: it keeps what its body took.
+        let kept = if review.credential_spec.is_some() { usize::MAX } else { review.bytes_kept() };
+        let kept = body.parsed(kept);
+        let decision = self.reviewer.decide(webhook, &review, started, deadline).await;
+        let answer = review.answer(&decision);
+        drop((review, decision, kept));
+        let mut response = Response::new(Body::from(self.large_memory.answer(answer)?));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
     }
 
-    async fn read(&self, mut body: Body, deadline: Instant) -> Result<Complete, Refusal> {
-        // The length that the client announces. One over the limit is refused before the body is read.
-        let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-        if announced > Some(MAX_BODY) {
-            return Err(Refusal::TooLarge);
-        }
-        let read = async {
-            let (mut arriving, mut length) = (self.bodies.begin(announced)?, 0);
-            while let Some(frame) = body.frame().await {
-                let frame =
-                    frame.map_err(|error| Refusal::BadRequest(format!("the body could not be read: {error}")))?;
-                let Some(bytes) = frame.data_ref() else { continue };
-                length += bytes.len();
-                if length > MAX_BODY {
-                    return Err(Refusal::TooLarge);
-                }
-                arriving.add(bytes)?;
-            }
-            Ok(arriving.complete()?)
-        };
-        before(deadline, read).await.ok_or(Refusal::SlowBody)?
+    /// Parses a large review on a thread for blocking work, a few at once, so that what it costs delays no handshake. One whose
+    /// client disconnects before its turn is not parsed.
+    async fn parse_apart(&self, webhook: Webhook, body: Held, deadline: Instant) -> Result<(Review, Held), Refusal> {
+        let permit = before(deadline, Arc::clone(&self.parsed).acquire_owned()).await.and_then(Result::ok);
+        let permit = permit.ok_or(Refusal::Busy)?;
+        let parsed = spawn_blocking(move || {
+            let _permit = permit;
+            parse(webhook, body)
+        });
+        // A thread that panics has logged why.
+        parsed.await.map_err(|_| Refusal::Busy)?
     }
 
     fn refuse(&self, refusal: &Refusal) -> Response {
@@ -135,9 +132,17 @@ impl Shared {
             tracing::info!(code = status.as_u16(), cause = cut_message(&message), "request refused");
         }
         self.reviewer.metrics.request_refused(status.as_u16());
-        Span::current().record("outcome", "refused").record("code", i64::from(status.as_u16()));
+        let span = Span::current();
+        span.record("outcome", "refused").record("code", i64::from(status.as_u16()));
+        if status.is_server_error() {
+            otlp::fail(&span, "refused");
+        }
         (status, format!("{message}\n")).into_response()
     }
+}
+
+fn parse(webhook: Webhook, body: Held) -> Result<(Review, Held), Refusal> {
+    Ok((Review::parse(body.as_ref(), webhook)?, body))
 }
 
 fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -164,12 +169,6 @@ impl From<ParseError> for Refusal {
     }
 }
 
-impl From<Full> for Refusal {
-    fn from(Full: Full) -> Self {
-        Self::Busy
-    }
-}
-
 impl Refusal {
     /// The code and the line of an answer.
     fn answer(&self) -> (StatusCode, String) {
@@ -177,8 +176,9 @@ impl Refusal {
             Self::NoSuchPath(path) => (
                 StatusCode::NOT_FOUND,
                 format!(
-                    "there is no path {:?}: this webhook serves /mutate, /validate, /validate-workload, /validate-credspec, /health and /info",
-                    shorten(path)
+                    "there is no path {:?}: this webhook serves {}, /health and /info",
+                    shorten(path),
+                    Webhook::ALL.map(Webhook::path).join(", ")
                 ),
             ),
             Self::WrongMethod { method, path } => {
@@ -200,5 +200,5 @@ impl Refusal {
 
 /// A text from a client, cut to what a line can hold.
 fn shorten(text: &str) -> String {
-    text.chars().take(100).collect()
+    gmsa_core::quote::cut(text, gmsa_core::quote::NAME).to_owned()
 }

@@ -126,7 +126,7 @@ fn write_field(out: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> f
     }
 }
 
-/// Writes a text with its control characters escaped.
+/// Writes a string with its control characters escaped.
 struct Escaped<'o, 'w>(&'o mut Writer<'w>);
 
 impl fmt::Write for Escaped<'_, '_> {

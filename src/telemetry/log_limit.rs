@@ -43,22 +43,6 @@ impl LogLimit {
     }
 }
 
-/// A text from outside, fit for a log line: cut at the length of the longest name that Kubernetes has.
-#[must_use]
-pub fn cut(text: &str) -> &str {
-    cut_to(text, 253)
-}
-
-/// A message with several texts from outside, fit for a log line.
-#[must_use]
-pub fn cut_message(text: &str) -> &str {
-    cut_to(text, 1024)
-}
-
-fn cut_to(text: &str, characters: usize) -> &str {
-    text.char_indices().nth(characters).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,13 +55,5 @@ mod tests {
         assert_eq!(written(), 0);
         limit.summarize();
         assert_eq!(written(), 5);
-    }
-
-    #[test]
-    fn a_text_is_cut_at_253_characters() {
-        let long = "ä".repeat(900_000);
-        assert_eq!(cut(&long), "ä".repeat(253));
-        assert_eq!(cut(&long[..2 * 253]), "ä".repeat(253));
-        assert_eq!(cut("web"), "web");
     }
 }

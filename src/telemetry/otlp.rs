@@ -21,12 +21,17 @@ use hyper_util::{
     client::legacy::{Client as Hyper, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use opentelemetry::{propagation::TextMapPropagator as _, trace::TracerProvider as _};
+use opentelemetry::{
+    KeyValue,
+    propagation::TextMapPropagator as _,
+    trace::{Status, TracerProvider as _},
+};
 use opentelemetry_http::{HeaderExtractor, HttpClient, HttpError};
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::{
     Resource,
     propagation::TraceContextPropagator,
+    resource::{EnvResourceDetector, TelemetryResourceDetector},
     trace::{SdkTracer, SdkTracerProvider},
 };
 use parking_lot::Mutex;
@@ -99,11 +104,8 @@ impl Traces {
             .with_endpoint(endpoint.traces())
             .build()
             .map_err(OtlpError::Exporter)?;
-        let mut resource = Resource::builder();
-        if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
-            resource = resource.with_service_name(env!("CARGO_PKG_NAME"));
-        }
-        Ok(Self(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource.build()).build()))
+        let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource());
+        Ok(Self(provider.build()))
     }
 
     /// What makes spans.
@@ -117,6 +119,40 @@ impl Traces {
             tracing::warn!(%error, "the last traces may be lost");
         }
     }
+}
+
+/// What the spans come from. `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` take precedence, so that a Pod's fields can be
+/// given. Without them, an instance is a random UUID, as the semantic conventions have it: `host.name` is the Pod's name.
+fn resource() -> Resource {
+    let own = [
+        ("service.name", Some(env!("CARGO_PKG_NAME").to_owned())),
+        ("service.version", Some(env!("CARGO_PKG_VERSION").to_owned())),
+        ("service.instance.id", instance_id()),
+        ("host.name", std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned())),
+    ];
+    let own = own.into_iter().filter_map(|(name, value)| Some(KeyValue::new(name, value?)));
+    let resource = Resource::builder_empty()
+        .with_attributes(own)
+        .with_detectors(&[Box::new(TelemetryResourceDetector), Box::new(EnvResourceDetector::new())]);
+    match std::env::var("OTEL_SERVICE_NAME") {
+        Ok(name) if !name.is_empty() => resource.with_service_name(name).build(),
+        _ => resource.build(),
+    }
+}
+
+/// A random UUID (RFC 9562, version 4); `None` where the system has no random bytes.
+fn instance_id() -> Option<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    let random = u128::from_be_bytes(bytes);
+    let id = format!("{:032x}", random & !(0xf << 76 | 0b11 << 62) | 0x4 << 76 | 0b10 << 62);
+    let parts = [id.get(..8)?, id.get(8..12)?, id.get(12..16)?, id.get(16..20)?, id.get(20..)?];
+    Some(parts.join("-"))
+}
+
+/// Marks a span as failed. The conventions for servers leave what clients did wrong unmarked.
+pub fn fail(span: &Span, description: &'static str) {
+    span.set_status(Status::error(description));
 }
 
 /// Lets a span continue the trace that the headers name, if they do.

@@ -1,4 +1,4 @@
-//! The certificates in a `caBundle`, and which are added and removed. `publication.rs` says when, and `configurations.rs`
+//! Certificates in PEM; those in a `caBundle`, and which are added and removed. `publication.rs` says when, and `configurations.rs`
 //! writes it.
 //!
 //! Pure. Invariants: only certificates that may be removed are removed; text that is not a certificate is no part of a
@@ -11,8 +11,34 @@ use rustls::{
     RootCertStore,
     pki_types::{CertificateDer, pem::PemObject},
 };
+use thiserror::Error;
+use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::certificates::{self, CertificatesError};
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum CertificatesError {
+    #[error("there is no PEM section CERTIFICATE")]
+    Missing,
+    #[error("the certificate is not valid PEM, or is not complete")]
+    Damaged,
+    #[error("certificate {0} is not an X.509 certificate")]
+    NotX509(usize),
+}
+
+/// Reads at least one certificate in PEM that must be complete: a damaged section may mean that the file is still being written.
+/// Sections that are not certificates are skipped.
+pub(super) fn read(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, CertificatesError> {
+    let certs: Vec<_> =
+        CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|_| CertificatesError::Damaged)?;
+    if certs.is_empty() {
+        return Err(CertificatesError::Missing);
+    }
+    let invalid = certs.iter().position(|cert| !matches!(X509Certificate::from_der(cert), Ok(([], _))));
+    invalid.map_or(Ok(certs), |index| Err(CertificatesError::NotX509(index + 1)))
+}
+
+/// The most certificates that are written into a `caBundle` besides those that are desired, and their bytes.
+const MAX_CERTIFICATES: usize = 64;
+const MAX_BYTES: usize = 128 * 1024;
 
 /// A list of certificates without repetitions.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -24,7 +50,7 @@ impl CaBundle {
     /// # Errors
     /// Where it has no certificate, or a section is damaged.
     pub fn from_pem(pem: &[u8]) -> Result<Self, CertificatesError> {
-        Ok(certificates::read(pem)?.into_iter().collect())
+        Ok(read(pem)?.into_iter().collect())
     }
 
     /// Reads the certificates that can be read and skips the rest, as API servers do.
@@ -72,8 +98,8 @@ impl CaBundle {
         self.0.is_empty()
     }
 
-    /// Removes the certificates for which `may_remove` is true, and appends those that are desired and missing. `None` where
-    /// nothing changes.
+    /// Removes the certificates for which `may_remove` is true, and appends those that are desired and missing. Of a bundle that
+    /// is too large then, the first that are not desired go. `None` where nothing changes.
     #[must_use]
     pub fn revised(
         &self,
@@ -81,7 +107,11 @@ impl CaBundle {
         mut may_remove: impl FnMut(&CertificateDer<'static>) -> bool,
     ) -> Option<Self> {
         let kept = self.0.iter().filter(|cert| desired.contains(cert) || !may_remove(cert));
-        let revised: Self = kept.chain(&desired.0).cloned().collect();
+        let mut revised: Self = kept.chain(&desired.0).cloned().collect();
+        while revised.len() > MAX_CERTIFICATES || revised.iter().map(|cert| cert.len()).sum::<usize>() > MAX_BYTES {
+            let Some(first) = revised.iter().position(|cert| !desired.contains(cert)) else { break };
+            revised.0.remove(first);
+        }
         (revised != *self).then_some(revised)
     }
 }
@@ -140,6 +170,22 @@ mod tests {
         assert_eq!(bundle(&[b"a"]).revised(&bundle(&[b"b", b"c"]), keep), Some(bundle(&[b"a", b"b", b"c"])));
         assert_eq!(bundle(&[b"a", b"b"]).revised(&bundle(&[b"b", b"a"]), keep), None);
         assert_eq!(CaBundle::default().revised(&CaBundle::default(), keep), None);
+    }
+
+    #[test]
+    fn a_bundle_that_is_too_large_loses_its_first_certificates_and_none_that_is_desired() {
+        let keep = |_: &CertificateDer<'static>| false;
+        let certs = |number: u8, size: usize| -> CaBundle {
+            (0..number).map(|at| CertificateDer::from([vec![at], vec![0; size]].concat())).collect()
+        };
+        let ours = bundle(&[b"ours"]);
+        for (foreign, left) in [(certs(100, 10), 63), (certs(40, 10_000), 13)] {
+            let revised = foreign.revised(&ours, keep).unwrap();
+            let expected: CaBundle = foreign.iter().skip(foreign.len() - left).chain(ours.iter()).cloned().collect();
+            assert_eq!(revised, expected);
+            assert_eq!(revised.revised(&ours, keep), None);
+        }
+        assert_eq!(ours.revised(&certs(100, 10_000), |_| false), Some(certs(100, 10_000)));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! The API server presents a client certificate to a webhook where its `AdmissionConfiguration` names a kubeconfig with one.
 //!
-//! Invariants: no handshake completes without a valid certificate; an invalid CA file changes nothing.
+//! Invariants: no handshake completes without a valid certificate; a connection ends when its client's certificate is no longer
+//! trusted; an invalid CA file changes nothing.
 
 use std::{
     convert::Infallible,
@@ -11,7 +12,6 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
 use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme,
     client::danger::HandshakeSignatureValid,
@@ -22,6 +22,7 @@ use rustls::{
     },
 };
 use thiserror::Error as ThisError;
+use tokio::sync::watch;
 use x509_parser::{
     extensions::GeneralName,
     prelude::{FromDer, X509Certificate},
@@ -38,7 +39,7 @@ use crate::telemetry::LogOnce;
 pub struct ClientAuth {
     file: PathBuf,
     names: Vec<String>,
-    trusted: ArcSwap<Trusted>,
+    trusted: watch::Sender<Trusted>,
 }
 
 #[derive(Debug)]
@@ -62,7 +63,7 @@ impl ClientAuth {
     /// # Errors
     /// Where the file cannot be read or holds no CA.
     pub fn load(file: PathBuf, names: Vec<String>) -> Result<Arc<Self>, ClientAuthError> {
-        let trusted = ArcSwap::from_pointee(Trusted::load(&file)?);
+        let trusted = watch::Sender::new(Trusted::load(&file)?);
         Ok(Arc::new(Self { file, names, trusted }))
     }
 
@@ -73,12 +74,23 @@ impl ClientAuth {
         let mut problem = LogOnce::default();
         loop {
             if let Some(trusted) = problem.check(source.next().await, log_invalid_cas)
-                && trusted.bundle != self.trusted.load().bundle
+                && trusted.bundle != self.trusted.borrow().bundle
             {
-                self.trusted.store(Arc::new(trusted));
+                self.trusted.send_replace(trusted);
                 tracing::info!(file = %self.file.display(), "trusting new certificate authorities of clients");
             }
         }
+    }
+}
+
+impl ClientAuth {
+    /// Waits until a client with this certificate, and the intermediate ones behind it, would not be let in any more.
+    pub async fn revoked(&self, chain: &[CertificateDer<'_>]) {
+        let mut trusted = self.trusted.subscribe();
+        let Some((end_entity, intermediates)) = chain.split_first() else { return };
+        while self.verify_client_cert(end_entity, intermediates, UnixTime::now()).is_ok()
+            && trusted.changed().await.is_ok()
+        {}
     }
 }
 
@@ -107,7 +119,7 @@ impl ClientCertVerifier for ClientAuth {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let verified = self.trusted.load().verifier.verify_client_cert(end_entity, intermediates, now)?;
+        let verified = self.trusted.borrow().verifier.verify_client_cert(end_entity, intermediates, now)?;
         if self.names.is_empty() || is_one_of(&self.names, end_entity) {
             return Ok(verified);
         }
@@ -120,7 +132,7 @@ impl ClientCertVerifier for ClientAuth {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.trusted.load().verifier.verify_tls12_signature(message, cert, dss)
+        self.trusted.borrow().verifier.verify_tls12_signature(message, cert, dss)
     }
 
     fn verify_tls13_signature(
@@ -129,11 +141,11 @@ impl ClientCertVerifier for ClientAuth {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.trusted.load().verifier.verify_tls13_signature(message, cert, dss)
+        self.trusted.borrow().verifier.verify_tls13_signature(message, cert, dss)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.trusted.load().verifier.supported_verify_schemes()
+        self.trusted.borrow().verifier.supported_verify_schemes()
     }
 }
 

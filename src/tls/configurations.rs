@@ -57,14 +57,6 @@ impl ConfiguredWebhook {
     }
 }
 
-/// Reads a configuration; `None` where it does not exist.
-///
-/// # Errors
-/// Where the API server does not answer in time, or refuses.
-pub async fn read(api: &ApiServer, configuration: &ObjectName) -> Result<Option<Configuration>, ObjectError> {
-    object::get(api, configuration).await
-}
-
 /// Writes the bundles of those webhooks for which `revised` has one, in the order of the webhooks in `found`.
 ///
 /// # Errors

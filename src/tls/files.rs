@@ -92,6 +92,3 @@ pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
 fn retry<T, E>(attempt: impl Fn() -> Result<T, E>) -> Result<T, E> {
     (1..ATTEMPTS).find_map(|_| attempt().ok()).map_or_else(attempt, Ok)
 }
-
-#[cfg(test)]
-mod tests;

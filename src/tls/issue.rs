@@ -23,7 +23,7 @@ use super::{
 };
 
 /// How long before its creation a certificate is already valid: clocks differ.
-pub(super) const BACKDATED: Duration = Duration::from_secs(600);
+pub(super) const BACKDATED: Duration = Duration::from_secs(3600);
 
 /// The common name of every serving certificate. Clients check the alternative names only.
 const LEAF_NAME: &str = "gmsa-webhook";
@@ -68,7 +68,7 @@ pub struct Ca {
 }
 
 impl Ca {
-    /// Creates a CA that is valid from a few minutes before `now` until `lifetime` after it.
+    /// Creates a CA that is valid from an hour before `now` until `lifetime` after it.
     ///
     /// # Errors
     /// Where there are no random bytes, or it would expire after the year 9999.
@@ -100,7 +100,7 @@ impl Ca {
         Ok(Self { pem: cert_pem.to_owned(), der: der.clone(), issuer, summary })
     }
 
-    /// Signs a serving certificate for DNS names and IP addresses, with a new key. It is valid from a few minutes before
+    /// Signs a serving certificate for DNS names and IP addresses, with a new key. It is valid from an hour before
     /// `now` until `lifetime` after it, but not longer than the CA.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use thiserror::Error;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
-    certificates::{self, CertificatesError},
+    ca_bundle::{CertificatesError, read},
     summary::{Summary, Timestamp},
 };
 
@@ -132,7 +132,7 @@ fn chain(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, KeyPairError> {
     if text.trim_ascii().is_empty() {
         return Err(KeyPairError::CertificateEmpty);
     }
-    let chain = certificates::read(text)?;
+    let chain = read(text)?;
     if chain.len() > MAX_CHAIN { Err(KeyPairError::ChainTooLong) } else { Ok(chain) }
 }
 

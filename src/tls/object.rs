@@ -86,7 +86,10 @@ impl ObjectError {
 }
 
 /// Reads the object; `None` where it does not exist.
-pub(super) async fn get<T: DeserializeOwned>(api: &ApiServer, name: &ObjectName) -> Result<Option<T>, ObjectError> {
+///
+/// # Errors
+/// Where the API server does not answer in time, or refuses.
+pub async fn get<T: DeserializeOwned>(api: &ApiServer, name: &ObjectName) -> Result<Option<T>, ObjectError> {
     match call(api, "get", name, Request::get(name.path()).body(Vec::new())).await {
         Err(ObjectError::Call { source, .. }) if source.code() == Some(404) => Ok(None),
         result => result.map(Some),

@@ -20,10 +20,10 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
     CaBundle, Clock,
-    configurations::{Configuration, read, write},
+    configurations::{Configuration, write},
     files::{load_cas, log_invalid_cas},
     key_pair::CLOCK_SKEW,
-    object::{ObjectError, ObjectName},
+    object::{ObjectError, ObjectName, get},
     reload::Reload,
 };
 use crate::telemetry::LogOnce;
@@ -135,7 +135,7 @@ async fn reconcile(
 ) -> Result<(Configuration, bool), ReconcileError> {
     let mut attempt = 1;
     loop {
-        let found = read(api, configuration).await?.ok_or(ReconcileError::Missing)?;
+        let found: Configuration = get(api, configuration).await?.ok_or(ReconcileError::Missing)?;
         let revised: Vec<_> = found.bundles().map(|bundle| history.revise(&bundle, policy, now)).collect();
         if revised.iter().all(Option::is_none) {
             return Ok((found, false));

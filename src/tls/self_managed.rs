@@ -20,12 +20,13 @@ use std::{
 
 use futures::TryStreamExt as _;
 use gmsa_cluster::apiserver::{ApiServer, backoff::jittered};
+use k8s_openapi::api::core::v1::Secret;
 use kube::core::WatchEvent;
 use rustls::pki_types::CertificateDer;
 use thiserror::Error;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::{Clock, ObjectError, ObjectName, Publication, Served, issue::IssueError};
+use super::{Clock, ObjectError, ObjectName, Publication, Served, get, issue::IssueError};
 use crate::{
     metrics::{CertificateStep, Metrics},
     telemetry::{LogOnce, chain},
@@ -35,7 +36,7 @@ pub use contents::{CA_CERT, TLS_CERT, TLS_KEY};
 use contents::{Certificates, SecretContents, read};
 pub use plan::IssuancePolicy;
 use plan::{Change, Observed, apply, next_change};
-pub use secret::{ROTATE_ANNOTATION, get};
+pub use secret::ROTATE_ANNOTATION;
 
 /// How many rounds may follow each other without a pause.
 const ROUNDS: usize = 8;
@@ -86,6 +87,8 @@ enum RoundError {
     Secret(#[from] ObjectError),
     #[error("cannot create a certificate")]
     Issue(#[from] IssueError),
+    #[error("cannot write the certificate authorities")]
+    Write(#[from] serde_json::Error),
 }
 
 impl SelfManaged {
@@ -172,7 +175,7 @@ impl SelfManaged {
     /// Returns whether it made one: another may follow.
     async fn round(&mut self, now: SystemTime) -> Result<bool, RoundError> {
         let name = self.settings.secret.clone();
-        let found = secret::get(&self.api, &name).await?;
+        let found: Option<Secret> = get(&self.api, &name).await?;
         let mut secret = found.ok_or_else(|| RoundError::NoSecret(name.clone()))?;
         self.version.clone_from(&secret.metadata.resource_version);
         let contents = read(secret.data.get_or_insert_default());
@@ -197,7 +200,7 @@ impl SelfManaged {
         let Some(change) = next_change(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
         let damage = if let SecretContents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
         let certificates = apply(change, contents, &observed, &self.settings.issuance)?;
-        certificates.write(secret.data.get_or_insert_default());
+        certificates.write(secret.data.get_or_insert_default())?;
         secret::update(&self.api, &name, &secret).await?;
         if let Some(counter) = counter(change) {
             self.metrics.certificate_step(counter, 1);

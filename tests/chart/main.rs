@@ -1,4 +1,4 @@
-//! The Helm chart and what is made from it: lint, rendered snapshots, refused values, generated files; and what its
+//! The Helm chart and what is made from it: lint, rendered snapshots, refused values, generated files; the scripts and workflows beside it; and what its
 //! dashboard and alerts ask the webhook for.
 //!
 //! Needs `helm` and `promtool` on the PATH, and says so where they are not there: `just chart` runs it, `cargo test` does not. `just generate` writes what
@@ -15,8 +15,10 @@ use gmsa_test_support::helm;
 
 mod dependency;
 mod generated;
+mod limits;
 mod notes;
 mod observed;
+mod pages;
 mod promql;
 mod readme;
 mod reference;
@@ -24,4 +26,6 @@ mod refused;
 mod release;
 mod rendered;
 mod schema;
+mod scripts;
 mod snapshot;
+mod workflows;

@@ -1,14 +1,20 @@
 //! What is observed: the reference of metrics, alerts and dashboard; that alerts and dashboard name nothing but what there is; and, by
 //! `promtool`, when each alert fires.
 
-use std::{fmt::Write as _, fs, process::Command};
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{Read as _, Write as _},
+    process::{Command, Stdio},
+};
 
-use serde_json::Value;
+use gmsa_webhook::metrics::{Metrics, negotiate};
+use serde_json::{Value, json};
 
 use crate::{
-    helm::{CHART, Helm},
+    helm::Helm,
     promql::{self, Fault},
-    reference::{self, families},
+    reference::{self, families, families_asked},
     snapshot::assert_file,
 };
 
@@ -32,8 +38,12 @@ fn alerts(rules: &Value) -> &Vec<Value> {
     rules["groups"][0]["rules"].as_array().unwrap()
 }
 
+/// The dashboard of the release `gmsa` in the namespace `windows`.
 fn dashboard() -> Value {
-    serde_json::from_str(&fs::read_to_string(format!("{CHART}/files/dashboard.json")).unwrap()).unwrap()
+    let set = ["--set", "dashboard.enabled=true", "--show-only", "templates/dashboard.yaml"];
+    let rendered = Helm::new().template(["--namespace", "windows"].into_iter().chain(set));
+    let map: Value = serde_saphyr::from_str(&rendered).unwrap();
+    serde_json::from_str(map["data"]["windows-gmsa.json"].as_str().unwrap()).unwrap()
 }
 
 #[test]
@@ -91,15 +101,27 @@ const ALERTS: &str = "\
 ## Alerts
 
 `prometheusRule.enabled` in the chart creates a PrometheusRule with these alerts. Each is about the pods of its own release, by their namespace and their
-name (`…` below), and its `runbook_url` leads to its section here: set `prometheusRule.runbookUrl` to the address at which your people read this page.
-`prometheusRule.thresholds` changes the numbers; those below are the defaults.
+name (`…` below), apart from `GmsaWebhookCallsFail`, which asks for a metric of the API server: where Prometheus does not scrape the API server, it never fires. The `runbook_url`
+of an alert leads to its section here; in the chart of the source tree set `prometheusRule.runbookUrl` to the address at which your people read this page.
+
+`prometheusRule.thresholds` changes the numbers; those below are the defaults. `prometheusRule.alertLabels` adds labels to all alerts, and `prometheusRule.alerts` changes single
+ones:
+
+```yaml
+prometheusRule:
+  enabled: true
+  alertLabels: {team: windows}
+  alerts:
+    GmsaWebhookAbsent: {severity: page, labels: {area: admission}, for: 10m}
+    GmsaWebhookSlow: {enabled: false}
+```
 ";
 
 const DASHBOARD: &str = "\
 ## Dashboard
 
-`dashboard.enabled` creates a ConfigMap with a Grafana dashboard, which Grafana's sidecar finds by `dashboard.labels`. Its variables choose the data source and
-the namespaces. Each release has a dashboard of its own.
+`dashboard.enabled` creates a ConfigMap with a Grafana dashboard, which Grafana's sidecar finds by `dashboard.labels`. It shows the pods of its own release; a variable
+chooses the data source.
 
 | Panel | What it shows |
 |---|---|
@@ -109,9 +131,9 @@ the namespaces. Each release has a dashboard of its own.
 fn every_alert_asks_for_metrics_that_exist() {
     let rules = rendered_rules("");
     let queries = strings(&rules, "expr");
-    assert_eq!(queries.len(), 9, "{queries:?}");
+    assert_eq!(queries.len(), 12, "{queries:?}");
     assert_eq!(faults(&queries), []);
-    let families = families();
+    let families = families_asked();
     let texts = [strings(&rules, "summary"), strings(&rules, "description"), strings(&rules, "action")].concat();
     let named = texts.iter().flat_map(|text| text.split("$labels.").skip(1));
     for label in named.map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap()) {
@@ -129,6 +151,8 @@ fn every_alert_leads_to_its_section_and_is_about_its_own_release() {
         assert_eq!(alert["annotations"]["runbook_url"], format!("https://git.example.com/metrics.md#{anchor}"));
         assert!(page.lines().any(|line| line == format!("### {name}")), "docs/metrics.md has no section {name}");
         let expr = alert["expr"].as_str().unwrap();
+        // The API server's metric has the names of webhooks, which are those of every release.
+        assert!(expr.contains(SCOPE) || name == "GmsaWebhookCallsFail", "{expr}");
         assert_eq!(expr.matches("gmsa_webhook_").count(), expr.matches(SCOPE).count(), "{expr}");
     }
 }
@@ -136,9 +160,10 @@ fn every_alert_leads_to_its_section_and_is_about_its_own_release() {
 #[test]
 fn thresholds_are_those_of_the_values() {
     let changed = "prometheusRule.thresholds.certificateDays=7,prometheusRule.thresholds.slowSeconds=0.25,\
-                   prometheusRule.thresholds.failuresPerSecond=0.1,prometheusRule.thresholds.failedSteps=9";
+                   prometheusRule.thresholds.failuresPerSecond=0.1,prometheusRule.thresholds.failedSteps=9,\
+                   prometheusRule.thresholds.failedCalls=3,prometheusRule.thresholds.failedHandshakes=50";
     let rules = rendered_rules(changed);
-    let thresholds = ["> 0.1", "> 0.1", "> 0.1", "< 7 * 86400", "> 9", "> 0.25"];
+    let thresholds = ["> 3", "> 50", "> 0.1", "> 0.1", "> 0.1", "< 7 * 86400", "> 9", "> 0.25"];
     let changed: Vec<_> = strings(&rules, "expr")
         .into_iter()
         .zip(strings(&rendered_rules(""), "expr"))
@@ -148,6 +173,28 @@ fn thresholds_are_those_of_the_values() {
     assert_eq!(changed.len(), thresholds.len(), "{changed:?}");
     for (expr, threshold) in changed.iter().zip(thresholds) {
         assert!(expr.ends_with(threshold), "{expr}");
+    }
+}
+
+#[test]
+fn labels_severity_and_wait_of_single_alerts_are_those_of_the_values() {
+    let rules = rendered_rules(
+        "prometheusRule.alertLabels.team=windows,prometheusRule.alerts.GmsaWebhookAbsent.severity=page,\
+         prometheusRule.alerts.GmsaWebhookAbsent.for=15m,prometheusRule.alerts.GmsaWebhookAbsent.labels.area=admission,\
+         prometheusRule.alerts.GmsaWebhookSlow.enabled=false,prometheusRule.alerts.GmsaWebhookWatchStale.enabled=true",
+    );
+    let default = rendered_rules("");
+    assert_eq!(alerts(&rules).len(), alerts(&default).len() - 1);
+    for alert in alerts(&rules) {
+        let before = alerts(&default).iter().find(|one| one["alert"] == alert["alert"]).unwrap();
+        let mut expected = before.clone();
+        expected["labels"]["team"] = json!("windows");
+        if alert["alert"] == "GmsaWebhookAbsent" {
+            expected["labels"] = json!({"severity": "page", "team": "windows", "area": "admission"});
+            expected["for"] = json!("15m");
+        }
+        assert_eq!(*alert, expected);
+        assert_ne!(alert["alert"], "GmsaWebhookSlow");
     }
 }
 
@@ -163,7 +210,7 @@ fn each_alert_fires_when_it_must_and_only_then() {
         String::from_utf8(said).unwrap()
     };
     fs::write(folder.path().join("rules.yaml"), rules.to_string()).unwrap();
-    assert!(promtool(&["check", "rules", "rules.yaml"]).contains("SUCCESS: 9 rules found"));
+    assert!(promtool(&["check", "rules", "rules.yaml"]).contains("SUCCESS: 12 rules found"));
     // A test of rules must repeat every annotation: the texts are not what is tested here.
     let mut bare = rules;
     for alert in bare["groups"][0]["rules"].as_array_mut().unwrap() {
@@ -185,9 +232,14 @@ fn each_alert_fires_when_it_must_and_only_then() {
 #[test]
 fn every_panel_asks_for_metrics_that_exist() {
     let dashboard = dashboard();
-    let queries = [strings(&dashboard, "expr"), strings(&dashboard, "definition")].concat();
+    let queries = strings(&dashboard, "expr");
     assert!(queries.len() >= 10, "{queries:?}");
     assert_eq!(faults(&queries), []);
+    // Every metric that a query names is one of the release's own pods.
+    for query in &queries {
+        let metrics = query.matches("gmsa_webhook_").count() + query.matches("process_").count();
+        assert_eq!(query.matches(SCOPE).count(), metrics, "{query}");
+    }
     let families = families();
     let legends = strings(&dashboard, "legendFormat");
     for label in
@@ -226,7 +278,7 @@ fn a_query_for_what_does_not_exist_is_found() {
 }
 
 fn faults(queries: &[String]) -> Vec<(String, Fault)> {
-    let families = families();
+    let families = families_asked();
     let of =
         |query: &String| promql::faults(query, &families).into_iter().map(|fault| (query.clone(), fault)).collect();
     queries.iter().flat_map(|query| -> Vec<_> { of(query) }).collect()
@@ -245,4 +297,18 @@ fn strings(value: &Value, key: &str) -> Vec<String> {
         Value::Array(list) => list.iter().flat_map(|value| strings(value, key)).collect(),
         _ => Vec::new(),
     }
+}
+
+#[test]
+fn promtool_can_read_the_text_format() {
+    let (metrics, registry) = Metrics::new("VERSION");
+    metrics.show_all();
+    let (_, text) = negotiate(&registry, "").unwrap();
+    let mut promtool = Command::new("promtool");
+    let promtool = promtool.args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut promtool = promtool.expect("`promtool` must be on the PATH for these tests; .ci/run installs it");
+    promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let mut found = String::new();
+    promtool.stderr.take().unwrap().read_to_string(&mut found).unwrap();
+    assert_eq!((promtool.wait().unwrap().code(), found.as_str()), (Some(0), ""));
 }

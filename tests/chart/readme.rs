@@ -8,9 +8,9 @@ use std::fmt::Write;
 use serde_json::Value;
 
 /// A key that has a comment.
-struct Entry {
-    path: Vec<String>,
-    comment: String,
+pub struct Entry {
+    pub path: Vec<String>,
+    pub comment: String,
 }
 
 /// The README for these values.
@@ -35,7 +35,8 @@ pub fn of(values: &str) -> String {
     format!("{HEAD}{table}")
 }
 
-fn entries(values: &str) -> Vec<Entry> {
+/// The keys that have a comment, in their order.
+pub fn entries(values: &str) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut parents: Vec<String> = Vec::new();
     let mut comment = String::new();

@@ -29,6 +29,36 @@ pub fn families() -> Vec<Family> {
     read(&scrape(&registry).unwrap())
 }
 
+/// Every family that an alert may ask for: the webhook's own, and one of the API server's, which has the labels of
+/// <https://github.com/kubernetes/apiserver/blob/master/pkg/admission/metrics/metrics.go>.
+pub fn families_asked() -> Vec<Family> {
+    let name = "apiserver_admission_webhook_rejection_count";
+    let errors = ["apiserver_internal_error", "calling_webhook_error", "no_error"].map(str::to_owned);
+    let any = |label: &str| (label.to_owned(), BTreeSet::new());
+    let mut labels: BTreeMap<_, _> = ["name", "operation", "rejection_code", "type"].map(any).into();
+    labels.insert("error_type".to_owned(), errors.into());
+    let samples = [name.to_owned()].into();
+    let of_api_server =
+        Family { name: name.to_owned(), kind: "counter".to_owned(), samples, labels, ..Family::default() };
+    families().into_iter().chain([of_api_server]).collect()
+}
+
+/// What the states of the watch mean: the word alone does not say.
+const WATCH_STATES: [(&str, &str); 4] = [
+    ("starting", "the first list of credential specs is under way. The replica is not ready yet."),
+    ("synced", "answers come from memory, which a watch keeps up to date. This is the state to be in."),
+    (
+        "stale",
+        "the watch has failed for so long that memory is not trusted. Each credential spec is read from the API server until the watch \
+         works again. Answers stay right, and become slow.",
+    ),
+    (
+        "live",
+        "the API server refuses `list` or `watch`, or does not know the kind: the right is missing, or the CRD is. Each credential spec \
+         is read from the API server. With the role of the Go webhook's chart, which grants `get` alone, this is normal.",
+    ),
+];
+
 /// Every family, as Markdown.
 pub fn markdown(families: &[Family]) -> String {
     let mut out = HEAD.to_owned();
@@ -46,6 +76,14 @@ pub fn markdown(families: &[Family]) -> String {
             let values = if numbers { "a number".to_owned() } else { values.join(", ") };
             writeln!(out, "| `{label}` | {values} |").unwrap();
         }
+        for state in family.labels.get("state").into_iter().flatten() {
+            let explained = WATCH_STATES.iter().find(|(name, _)| name == state);
+            let (_, meaning) = explained.unwrap_or_else(|| panic!("{} has the state {state}: explain it", family.name));
+            write!(out, "\n- `{state}`: {meaning}").unwrap();
+        }
+        if family.labels.contains_key("state") {
+            out.push('\n');
+        }
     }
     out
 }
@@ -54,7 +92,7 @@ const HEAD: &str = "# Metrics
 
 Made from the registry by `UPDATE_SNAPSHOTS=1 cargo test --test chart`: do not edit.
 
-`/metrics` on the admin port speaks OpenMetrics. A combination of labels is shown once it has happened. No label takes its
+`/metrics` on the admin port answers with OpenMetrics where `Accept` names it, and otherwise with Prometheus' text format. A combination of labels is shown once it has happened. No label takes its
 value from what a client sends, so their number is bounded.
 ";
 

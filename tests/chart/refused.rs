@@ -192,6 +192,22 @@ fn values_that_do_not_go_together_are_refused_with_the_way_out() {
             "certificates.caBundle holds no certificate: it must be a CA certificate in PEM, or base64 of that",
         ),
         (
+            &["--set", "certificates.mode=cert-manager,certificates.formerCaBundle=Zm9v"],
+            "certificates.formerCaBundle is for modes in which the webhook publishes its CA: remove it, or the value that says otherwise (certificates.caBundle, certificates.certManager.injectCa)",
+        ),
+        (
+            &["--set", "certificates.formerCaBundle=Zm9v"],
+            "certificates.formerCaBundle holds no certificate: it must be a CA certificate in PEM, or base64 of that",
+        ),
+        (
+            &["--set", "prometheusRule.alerts.GmsaWebhookSlwo.enabled=false"],
+            "prometheusRule.alerts has \"GmsaWebhookSlwo\", which is no alert: there are GmsaWebhookAbsent, GmsaWebhookCallsFail, GmsaWebhookHandshakesFail, GmsaWebhookReviewsFail, GmsaWebhookSpecsUnreadable, GmsaWebhookRequestsRefused, GmsaWebhookWatchStale, GmsaWebhookWatchLive, GmsaWebhookCertificateExpires, GmsaWebhookCertificateRefused, GmsaWebhookCertificatesNotManaged, GmsaWebhookSlow",
+        ),
+        (
+            &["--set", "prometheusRule.alerts.GmsaWebhookSlow.for=soon"],
+            "prometheusRule.alerts.GmsaWebhookSlow.for \"soon\" is not a duration with units, such as 10m",
+        ),
+        (
             &["--set", "certificates.mode=cert-manager,certificates.certManager.issuerRef.kind=ClusterIssuer"],
             "certificates.certManager.issuerRef has no name: name the Issuer or ClusterIssuer",
         ),

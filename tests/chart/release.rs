@@ -5,6 +5,8 @@ use std::{fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
+use crate::helm::Helm;
+
 const IMAGE: &str = "registry.example.com/gmsa/gmsa-webhook";
 const SOURCE: &str = "https://example.com/gmsa";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -29,6 +31,8 @@ fn the_released_chart_names_the_released_image() {
     let folder = stamped();
     let chart = folder.path().join("gmsa-webhook");
     assert_eq!(yaml(&chart.join("values.yaml"))["image"]["repository"], IMAGE);
+    let schema = yaml(&chart.join("values.schema.json"));
+    assert_eq!(schema["properties"]["image"]["properties"]["repository"]["default"], IMAGE);
     let manifest = fs::read_to_string(folder.path().join("gmsa-webhook.yaml")).unwrap();
     let images: Vec<&str> = manifest.lines().filter_map(|line| line.trim().strip_prefix("image: \"")).collect();
     assert_eq!(images, [format!("{IMAGE}:{VERSION}\"")]);
@@ -37,8 +41,31 @@ fn the_released_chart_names_the_released_image() {
         .iter()
         .map(|object| object["kind"].as_str().unwrap().to_owned())
         .collect();
-    for kind in ["Namespace", "CustomResourceDefinition", "Deployment", "ValidatingWebhookConfiguration"] {
+    for kind in ["Namespace", "Deployment", "ValidatingWebhookConfiguration"] {
         assert!(kinds.iter().any(|found| found == kind), "{kind} is missing: {kinds:?}");
+    }
+    // `kubectl delete` of the file would delete every credential spec with it.
+    assert!(!kinds.iter().any(|kind| kind == "CustomResourceDefinition"), "{kinds:?}");
+}
+
+#[test]
+fn the_runbooks_of_the_released_chart_are_addresses() {
+    let folder = stamped();
+    let chart = folder.path().join("gmsa-webhook");
+    let page = format!("{SOURCE}/blob/v{VERSION}/docs/metrics.md");
+    let rendered = Helm::new().prints([
+        "template",
+        "gmsa",
+        chart.to_str().unwrap(),
+        "--set",
+        "prometheusRule.enabled=true",
+        "--show-only",
+        "templates/prometheusrule.yaml",
+    ]);
+    let rules: Value = serde_saphyr::from_str(&rendered).unwrap();
+    for rule in rules["spec"]["groups"][0]["rules"].as_array().unwrap() {
+        let anchor = rule["alert"].as_str().unwrap().to_lowercase();
+        assert_eq!(rule["annotations"]["runbook_url"], format!("{page}#{anchor}"));
     }
 }
 

@@ -10,11 +10,12 @@ use crate::{
 };
 
 /// A set of values and the other arguments of `helm template`: namespace and Kubernetes version.
-const CASES: [(&str, &str, &str); 18] = [
+const CASES: [(&str, &str, &str); 19] = [
     ("defaults", "windows", "1.36"),
     ("go-chart", "windows", "1.36"),
     ("go-chart-own-certificate", "windows", "1.36"),
     ("go-chart-reused", "windows", "1.36"),
+    ("rancher-chart", "windows", "1.36"),
     ("cert-manager", "windows", "1.36"),
     ("secret", "windows", "1.36"),
     ("everything", "windows", "1.36"),
@@ -136,7 +137,8 @@ fn no_ca_bundle_is_rendered_where_another_writes_it() {
     }
 }
 
-/// Argo CD and Flux render without a cluster and without a release: nothing may depend on either.
+/// Argo CD renders without a cluster and without a release: nothing that is rendered may depend on either. What an upgrade must keep, or refuse, is asked in one
+/// place, which answers nothing there.
 #[test]
 fn an_upgrade_renders_what_an_install_renders() {
     let helm = Helm::new();
@@ -144,10 +146,52 @@ fn an_upgrade_renders_what_an_install_renders() {
     let install = helm.prints(template);
     let upgrade = helm.prints(template.into_iter().chain(["--is-upgrade"]));
     assert_eq!(install, upgrade);
+    let mut asking = Vec::new();
     for entry in fs::read_dir(format!("{CHART}/templates")).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_file() {
-            assert!(!fs::read_to_string(&path).unwrap().contains("lookup"), "{}", path.display());
+        if path.is_file() && fs::read_to_string(&path).unwrap().contains("lookup \"") {
+            asking.push(path.file_name().unwrap().to_str().unwrap().to_owned());
         }
     }
+    assert_eq!(asking, ["_installed.tpl"]);
+}
+
+/// Names that YAML reads as a boolean, a number or nothing, unless they are quoted.
+#[test]
+fn names_that_look_like_something_else_stay_text() {
+    let texts = "serviceAccount.name=NAME,certificates.secretName=NAME,clientCa.configMapName=NAME,clientCa.key=NAME,clientCa.names={NAME},\
+                 priorityClassName=NAME,serviceMonitor.jobLabel=NAME,podMonitor.jobLabel=NAME,serviceMonitor.namespace=NAME,\
+                 imagePullSecrets[0].name=NAME";
+    let flags = "certificates.mode=cert-manager,guard.enabled=true,autoscaling.enabled=true,networkPolicy.enabled=true,\
+                 serviceMonitor.enabled=true,podMonitor.enabled=true,crds.upgrade=true";
+    let rendered = |release: &str, namespace: &str, name: &str| {
+        let texts = texts.replace("NAME", name);
+        let args = ["template", release, CHART, "--namespace", namespace, "--set-string", &texts, "--set", flags];
+        let objects: Vec<Value> = serde_saphyr::from_multiple(&Helm::new().prints(args)).unwrap();
+        serde_json::to_string(&objects).unwrap()
+    };
+    let plain = rendered("rrr", "777", "nnn");
+    for (release, namespace, name) in
+        [("true", "123", "null"), ("null", "1e3", "true"), ("yes", "0x1f", "123"), ("on", "08", "1e3")]
+    {
+        let expected = plain.replace("rrr", release).replace("777", namespace).replace("nnn", name);
+        assert!(rendered(release, namespace, name) == expected, "{release} {namespace} {name}");
+    }
+}
+
+#[test]
+fn without_rbac_no_role_is_made_whatever_else_is_asked() {
+    let all = "rbac.create=false,crds.upgrade=true,viewerRole=true";
+    let rendered = Helm::new().template(["--namespace", "windows", "--set", all]);
+    let roles: Vec<_> = rendered.lines().filter(|line| line.starts_with("kind: ") && line.contains("Role")).collect();
+    assert_eq!(roles, [""; 0]);
+}
+
+/// Replicas of before an upgrade answer for some seconds more: one attempt is not enough, and there is an end.
+#[test]
+fn the_test_of_the_release_tries_again_for_a_while() {
+    let rendered = Helm::new().template(["--namespace", "windows", "--show-only", "templates/tests/test.yaml"]);
+    let pod = serde_saphyr::from_multiple::<Value>(&rendered).unwrap().pop().unwrap();
+    assert_eq!((&pod["kind"], &pod["spec"]["restartPolicy"]), (&json!("Pod"), &json!("OnFailure")));
+    assert_eq!(pod["spec"]["activeDeadlineSeconds"], 45);
 }

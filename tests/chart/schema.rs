@@ -1,13 +1,20 @@
-//! The schema knows the values of the chart, no others, and takes a blank for each.
+//! The schema knows the values of the chart, no others, and takes a blank for each. Types and limits are written in it by hand; descriptions and defaults are those
+//! of `values.yaml`.
 
-use std::{collections::BTreeSet, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
 use serde_json::Value;
 
-use crate::helm::CHART;
+use crate::{helm::CHART, readme, snapshot::assert_file};
 
 /// Taken, but no values: what a parent chart turns this one on by, and what releases of before carry along.
-const SILENT: [&str; 2] = ["/enabled", "/defaultsOf"];
+const SILENT: [(&str, &str); 2] = [
+    ("/enabled", "For parent charts, whose `condition` turns this chart on: the chart itself does not read it."),
+    ("/defaultsOf", "Accepted for values of former releases, without effect."),
+];
 /// Keys of Kubernetes below values that the chart passes on.
 const OPEN: [&str; 8] = [
     "/credential/hostAccountConfig/",
@@ -54,6 +61,38 @@ fn the_schema_has_the_keys_of_the_values_and_takes_a_blank_for_each() {
     let is_map = |path: &String| path.starts_with("/webhooks/annotations/") || path.starts_with("/dashboard/labels/");
     let in_schema: BTreeSet<_> = in_schema.into_iter().map(|(path, _)| path).filter(|path| !is_open(path)).collect();
     let in_values: BTreeSet<_> = in_values.into_iter().filter(|path| !is_open(path) && !is_map(path)).collect();
-    let silent = SILENT.map(str::to_owned).into();
+    let silent = SILENT.map(|(path, _)| path.to_owned()).into();
     assert_eq!(in_schema.symmetric_difference(&in_values).cloned().collect::<BTreeSet<_>>(), silent);
+}
+
+/// What an editor shows of a key.
+#[test]
+fn the_schema_describes_every_value_as_the_values_do() {
+    let file = format!("{CHART}/values.schema.json");
+    let mut schema: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let text = fs::read_to_string(format!("{CHART}/values.yaml")).unwrap();
+    let values: Value = serde_saphyr::from_str(&text).unwrap();
+    let comments =
+        readme::entries(&text).into_iter().map(|entry| (format!("/{}", entry.path.join("/")), entry.comment));
+    describe(&mut schema, "", &values, &comments.collect());
+    assert_file(file, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
+}
+
+fn describe(schema: &mut Value, path: &str, values: &Value, comments: &BTreeMap<String, String>) {
+    for (key, property) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+        let path = format!("{path}/{key}");
+        let default = values.get(key);
+        let group =
+            property.get("properties").and_then(Value::as_object).map(|keys| keys.keys().cloned().collect::<Vec<_>>());
+        let is_group = group.is_some() && default.and_then(Value::as_object).is_some_and(|keys| !keys.is_empty());
+        if let Some(default) = default.filter(|_| !is_group) {
+            property["default"] = default.clone();
+        }
+        let silent = SILENT.iter().find(|(silent, _)| *silent == path).map(|(_, meaning)| (*meaning).to_owned());
+        let of_kubernetes = OPEN.iter().any(|open| path.starts_with(open)).then(|| "As in Kubernetes.".to_owned());
+        let keys = group.filter(|_| is_group).map(|keys| format!("Group of values: {}.", keys.join(", ")));
+        let meaning = comments.get(&path).cloned().or(silent).or(of_kubernetes).or(keys);
+        property["description"] = meaning.unwrap_or_else(|| panic!("{path} has no comment in values.yaml")).into();
+        describe(property, &path, default.unwrap_or(&Value::Null), comments);
+    }
 }

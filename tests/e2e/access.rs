@@ -10,17 +10,6 @@ use crate::{
 
 const NO_USE: &str = r#"service account "visitor" is not authorized to `use` GMSA cred spec "web""#;
 
-pub async fn unknown_spec(world: &mut World) {
-    let spec = json!({"containers": [container("main", &gmsa("unknown"))]});
-    let refusal = world.refused(&pod("unknown-spec", USER, &spec)).await;
-    assert_eq!(refusal, denied(404, "cred spec unknown does not exist"));
-}
-
-pub async fn no_use(world: &mut World) {
-    let spec = json!({"securityContext": gmsa("web")});
-    assert_eq!(world.refused(&pod("no-use", VISITOR, &spec)).await, denied(403, NO_USE));
-}
-
 pub async fn use_granted_a_second_ago(world: &mut World) {
     let pod = pod("granted", "newcomer", &json!({"securityContext": gmsa("web")}));
     service_account(world.client(), NAMESPACE, "newcomer").await;

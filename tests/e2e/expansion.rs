@@ -13,15 +13,6 @@ async fn stored_slots(world: &World, name: &str, spec: Value, expected: Value) {
     assert_eq!(slots(&stored), expected);
 }
 
-pub async fn pod_level(world: &mut World) {
-    stored_slots(world, "pod-level", json!({"securityContext": gmsa("web")}), json!({"pod": filled("web", WEB)})).await;
-}
-
-pub async fn container_level(world: &mut World) {
-    let spec = json!({"containers": [container("main", &gmsa("sql"))]});
-    stored_slots(world, "container-level", spec, json!({"containers/main": filled("sql", SQL)})).await;
-}
-
 pub async fn several_containers_and_specs(world: &mut World) {
     let containers = [
         container("sql", &gmsa("sql")),
@@ -36,11 +27,6 @@ pub async fn several_containers_and_specs(world: &mut World) {
         "containers/user-only": {"windowsOptions": {"runAsUserName": "NT AUTHORITY\\SYSTEM"}},
     });
     stored_slots(world, "several", json!({"securityContext": gmsa("web"), "containers": containers}), expected).await;
-}
-
-pub async fn init_container(world: &mut World) {
-    let spec = json!({"initContainers": [container("before", &gmsa("web"))]});
-    stored_slots(world, "init-container", spec, json!({"initContainers/before": filled("web", WEB)})).await;
 }
 
 pub async fn sidecar(world: &mut World) {

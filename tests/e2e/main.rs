@@ -37,10 +37,8 @@ mod access;
 mod certificates;
 mod change;
 mod chaos;
-mod contents;
 mod ephemeral;
 mod expansion;
-mod kubectl;
 mod metrics;
 mod outage;
 mod pods;
@@ -48,7 +46,6 @@ mod quiet;
 mod random;
 mod roles;
 mod soak;
-mod update;
 mod workload;
 mod world;
 
@@ -74,27 +71,14 @@ macro_rules! scenarios {
 const BINARY: &str = env!("CARGO_BIN_EXE_gmsa-webhook");
 
 const SCENARIOS: &[Scenario] = scenarios![
-    expansion::pod_level,
-    expansion::container_level,
     expansion::several_containers_and_specs,
-    expansion::init_container,
     expansion::sidecar,
     expansion::pod_without_gmsa_costs_no_call,
     ephemeral::added_expanded_and_authorized,
     ephemeral::refused_where_not_authorized,
-    contents::equal,
-    contents::equal_but_reordered,
-    contents::different,
-    contents::without_a_name,
-    access::unknown_spec,
-    access::no_use,
     access::use_granted_a_second_ago,
-    update::of_labels,
-    update::of_the_name,
-    update::of_the_contents,
     workload::pods_of_a_deployment,
     workload::replica_set_says_why_it_has_no_pods,
-    kubectl::dry_run_by_the_server,
     change::spec_created_and_used_at_once,
     change::spec_changed_then_used,
     outage::api_server_restarted,

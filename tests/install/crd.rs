@@ -18,7 +18,7 @@ const OURS: &str = "charts/gmsa-webhook/crds/gmsacredentialspecs.yaml";
 const SPEC: &str = include_str!("credential-spec.yaml");
 
 /// What replaces what in the credential spec, and the part of the refusal that says so.
-const MISTAKES: [(&str, &str, &str); 11] = [
+const MISTAKES: [(&str, &str, &str); 12] = [
     (
         "3094792973",
         "3094792973-1104",
@@ -41,7 +41,12 @@ const MISTAKES: [(&str, &str, &str); 11] = [
     ),
     (
         "MachineAccountName: WebApp1",
-        "MachineAccountName: WebApp1.corp.example.com",
+        "MachineAccountName: WebApp1@corp.example.com",
+        "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $",
+    ),
+    (
+        "MachineAccountName: WebApp1",
+        "MachineAccountName: web.",
         "credspec.DomainJoinConfig.MachineAccountName: Invalid value: must be the account's name alone (sAMAccountName): no domain, and no trailing $",
     ),
     (
@@ -100,6 +105,8 @@ fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
         // Several accounts, a plugin whose GUID is not hexadecimal (Microsoft's own sample has one), unusual letters.
         SPEC.replace("{CCC2A336-D7F3-4818-A213-272B7924213E}", "{GDMA0342-266A-4D1P-831J-20990E82944F}"),
         SPEC.replace("WebApp1", "Wéb App-1_x"),
+        // An account's name may hold a dot, and must not end with one (MS-SAMR 3.1.1.6).
+        SPEC.replace("WebApp1", "web.app"),
         "apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {name: other}\ncredspec: {}\n".to_owned(),
     ] {
         let fine = fine.replace("name: webapp1", "name: other");
@@ -148,15 +155,15 @@ fn a_release_brings_the_crd_up_to_date_whatever_owns_it() {
 
     // Helm 4 applies crds/ at an install, and names a conflict where another manager has other text in it: the Job does not.
     let said = with_jobs(&plane, &["install", "gmsa", CHART, "--skip-crds"]);
-    assert_eq!(said, "the CRD is at revision 1 now; it was at revision 0\n");
+    assert_eq!(said, "the CRD is at revision 2 now; it was at revision 0\n");
     plane.until("the short name is known", || plane.kubectl(["get", "gmsa"]).status.success());
     assert_eq!((spec(), uid()), (spec_before.clone(), uid_before.clone()));
 
     let said = with_jobs(&plane, &["upgrade", "gmsa", CHART]);
-    assert_eq!(said, "the CRD is at revision 1 now; it was at revision 1\n");
+    assert_eq!(said, "the CRD is at revision 2 now; it was at revision 2\n");
     plane.kubectl_prints(["annotate", "--overwrite", "crd", CRD, "gmsa-webhook/crd-revision=7"]);
     let said = with_jobs(&plane, &["upgrade", "gmsa", CHART]);
-    assert_eq!(said, "the CRD is newer (revision 7) than this release's (revision 1): left as it is\n");
+    assert_eq!(said, "the CRD is newer (revision 7) than this release's (revision 2): left as it is\n");
 
     Helm::of_cluster(&plane.kubeconfig()).prints(["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE]);
     assert_eq!((spec(), uid()), (spec_before, uid_before));

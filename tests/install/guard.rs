@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The most credential specs in a pod.
-const LIMIT: usize = 24;
+const LIMIT: usize = gmsa_core::admission::MAX_SPECS_PER_POD;
 
 #[test]
 fn the_guard_enforces_the_outcome_without_the_webhook() {
@@ -18,6 +18,7 @@ fn the_guard_enforces_the_outcome_without_the_webhook() {
     // Pods from before the guard.
     plane.apply(&pod("plain", "pod", Options::Absent, "").to_string());
     plane.apply(&pod("revoked", "pod", Options::Both, "forbidden").to_string());
+    plane.apply(&crowd("full", &allowed(LIMIT), 0).to_string());
     grant(&plane, "default", &allowed(LIMIT + 1));
     let guard = Helm::new().template([
         "--namespace",
@@ -137,8 +138,12 @@ fn many_names(plane: &Plane) {
     let thrice = [allowed(LIMIT), allowed(LIMIT), allowed(LIMIT)].concat();
     assert_eq!(creation(plane, &crowd("crowd", &thrice, 0)), None);
 
-    let message = "more than 24 different GMSA cred specs in one pod";
-    assert_eq!(creation(plane, &crowd("crowd", &allowed(LIMIT + 1), 0)), Some(invalid("crowd", message)));
+    let message = format!("more than {LIMIT} different GMSA cred specs in one pod");
+    assert_eq!(creation(plane, &crowd("crowd", &allowed(LIMIT + 1), 0)), Some(invalid("crowd", &message)));
+    // An ephemeral container counts together with what its pod names already, as in the webhook.
+    assert_eq!(debugging(plane, "full", "debug", Options::Both, "spec-0"), None);
+    let one_more = format!("spec-{LIMIT}");
+    assert_eq!(debugging(plane, "full", "debug", Options::Both, &one_more), Some(invalid("full", &message)));
 
     for index in [0, LIMIT / 2, LIMIT - 1] {
         let mut specs = allowed(LIMIT);

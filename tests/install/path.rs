@@ -5,11 +5,55 @@ use gmsa_core::admission::pod::fields::{self, LinuxField};
 use serde_json::{Value, json};
 
 use crate::{
-    nodes::run_pods,
+    doctor::put_in_service,
+    nodes::{join, run_pods},
     plane::{Plane, printed},
+    release::Release,
     tool::Tool,
-    walkthrough::{DOMAIN, corrected, install},
 };
+
+/// What `Get-ADDomain | ConvertTo-Json` prints, the parts that matter and some that do not.
+const DOMAIN: &str = r#"{
+    "AllowedDNSSuffixes":  [],
+    "DistinguishedName":  "DC=contoso,DC=com",
+    "DNSRoot":  "contoso.com",
+    "DomainMode":  7,
+    "DomainSID":  {
+                      "BinaryLength":  24,
+                      "AccountDomainSid":  "S-1-5-21-2126449477-2524075714-3094792973",
+                      "Value":  "S-1-5-21-2126449477-2524075714-3094792973"
+                  },
+    "Forest":  "contoso.com",
+    "NetBIOSName":  "CONTOSO",
+    "ObjectClass":  "domainDNS",
+    "ObjectGUID":  "244818ae-87ac-4fcd-92ec-e79e5252348a"
+}
+"#;
+
+/// A Deployment that uses the credential spec.
+const DEPLOYMENT: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: shop
+spec:
+  selector:
+    matchLabels: {app: web}
+  template:
+    metadata:
+      labels: {app: web}
+    spec:
+      serviceAccountName: web
+      os: {name: windows}
+      nodeSelector: {kubernetes.io/os: windows, node.kubernetes.io/windows-build: 10.0.20348}
+      securityContext:
+        windowsOptions:
+          gmsaCredentialSpecName: webapp1
+      containers:
+      - name: iis
+        image: mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022
+";
 
 /// What `Get-ADServiceAccount WebApp1 -Properties * | ConvertTo-Json` prints, the parts that matter and some that do not. The
 /// account is disabled, no host may fetch its password, and its tickets are encrypted with RC4.
@@ -109,10 +153,22 @@ fn at_the_desk(tool: &Tool<'_>) {
     tool.write("state.yaml", &format!("{}---\n{grant}", tool.read("webapp1.yaml")));
     assert_eq!(tool.gmsa("can shop:web --state state.yaml"), (may.to_owned(), 0));
 
-    tool.write("web.yaml", &(corrected() + RUN_AS_USER));
+    tool.write("web.yaml", &(DEPLOYMENT.to_owned() + RUN_AS_USER));
     assert_eq!(tool.gmsa(CHECK), (LINUX_FIELD.to_owned(), 1));
-    tool.write("web.yaml", &corrected());
+    tool.write("web.yaml", DEPLOYMENT);
     assert_eq!(tool.gmsa(CHECK).1, 0);
+}
+
+/// Installs the release with a replica, a Windows node and a namespace for the pods; it runs until it is dropped.
+fn install<'p>(plane: &'p Plane, tool: &Tool<'_>) -> impl Sized + use<'p> {
+    let release = Release::install(plane);
+    put_in_service(&release);
+    let replica = release.start_replica();
+    join(plane, "windows-1", "windows");
+    plane.create_namespace("shop");
+    printed(tool.kubectl("create serviceaccount web --namespace shop"));
+    assert_eq!(tool.gmsa("doctor --wait 60").1, 0);
+    (replica, release)
 }
 
 fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
@@ -173,7 +229,7 @@ warning[contents-outdated] Deployment shop/web
 /// What the check said of the field is what the API server does; where the pod does not say that it is for Windows, the webhook
 /// warns of it.
 fn what_linux_has_alone(tool: &Tool<'_>) {
-    let deployment = corrected() + RUN_AS_USER;
+    let deployment = DEPLOYMENT.to_owned() + RUN_AS_USER;
     let applied = |name: &str, text: &str| {
         tool.write(name, text);
         let output = tool.kubectl(&format!("apply --dry-run=server -f {name}"));

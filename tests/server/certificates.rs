@@ -15,9 +15,9 @@ use std::{
 
 use gmsa_webhook::tls::{
     self, Served,
+    client_auth::ClientAuth,
     issue::{Ca, Issued},
 };
-use rustls::server::danger::ClientCertVerifier;
 
 use crate::https::{Server, Setup};
 
@@ -27,9 +27,9 @@ const NAME: &str = "gmsa-webhook.gmsa.svc";
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// A webhook that serves what `served` holds, with the examples' credential specs.
-fn webhook(served: &Served, clients: Option<Arc<dyn ClientCertVerifier>>) -> Server {
-    let tls = tls::server_config(served, clients).unwrap();
-    Setup::standalone(Path::new("examples")).serve(tls, String::new())
+fn webhook(served: &Served, clients: Option<Arc<ClientAuth>>) -> Server {
+    let tls = tls::server_config(served, clients.clone()).unwrap();
+    Setup { clients, ..Setup::standalone(Path::new("examples")) }.serve(tls, String::new())
 }
 
 fn authority() -> Ca {

@@ -11,10 +11,15 @@ use gmsa_core::{
 };
 use http::StatusCode;
 use serde_json::{Value, json};
-use tokio::{io::AsyncReadExt, sync::Semaphore, time::Instant};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    sync::Semaphore,
+    time::Instant,
+};
 
 use crate::https::{Answer, Setup};
 
+mod admin;
 mod drain;
 mod limits;
 mod pods;
@@ -119,6 +124,32 @@ impl Resolver for Gated {
 
 fn one_pod() -> Vec<u8> {
     serde_json::to_vec(&create(&json!({"securityContext": windows(&naming("s"))}))).unwrap()
+}
+
+/// A review that is allowed without a look-up, as a client writes it, with its head.
+fn plain_review() -> Vec<u8> {
+    let body = serde_json::to_vec(&create(&json!({}))).unwrap();
+    [post_head(body.len()).into_bytes(), body].concat()
+}
+
+/// What a server answers on this connection to a review; `None` where the connection is closed.
+async fn reviewed(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> Option<Value> {
+    stream.write_all(&plain_review()).await.ok()?;
+    read_answer(stream).await
+}
+
+/// The body of one answer; `None` where the connection is closed.
+async fn read_answer(stream: &mut (impl AsyncReadExt + Unpin)) -> Option<Value> {
+    let head = read_head(stream).await;
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?.parse().unwrap();
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+fn allowed() -> Value {
+    let response = json!({"uid": "u-1", "allowed": true});
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 }
 
 /// The head of an answer; empty where the connection is closed.

@@ -14,7 +14,7 @@ use gmsa_webhook::{
     config::Limits,
     metrics::Metrics,
     server::{Bound, Reviewer},
-    tls::{self, KeyPair, Served, issue::Ca},
+    tls::{self, KeyPair, Served, client_auth::ClientAuth, issue::Ca},
 };
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -46,6 +46,8 @@ pub struct Setup {
     pub random_hostname: bool,
     pub enforcement: Enforcement,
     pub limits: Limits,
+    /// Whose connections end when they are no longer trusted.
+    pub clients: Option<Arc<ClientAuth>>,
     pub drain: Duration,
 }
 
@@ -59,6 +61,7 @@ impl Setup {
             random_hostname: false,
             enforcement: Enforcement::Enforce,
             limits: Limits::default(),
+            clients: None,
             drain: Duration::from_secs(10),
         }
     }
@@ -86,7 +89,8 @@ impl Setup {
         let bound = Bound::bind("127.0.0.1:0".parse().unwrap(), tls, self.limits, reviewer).unwrap();
         let address = bound.address();
         let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
-        let task = tokio::spawn(bound.leaving(ending.clone()).serve(closing.clone(), self.drain));
+        let task =
+            tokio::spawn(bound.of_clients(self.clients).leaving(ending.clone()).serve(closing.clone(), self.drain));
         Server { address, ca, ending, closing, task }
     }
 }

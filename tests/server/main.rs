@@ -13,7 +13,7 @@ use gmsa_test_support as support;
 mod certificates;
 mod cluster;
 mod contract;
-mod house;
 mod http;
 mod https;
+mod layout;
 mod serve;

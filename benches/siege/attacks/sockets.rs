@@ -28,9 +28,6 @@ const HOLD: Duration = Duration::from_secs(6);
 /// How long a connection may take to be opened.
 const OPEN_LIMIT: Duration = Duration::from_secs(5);
 
-/// What an idle connection may cost, in KiB.
-const IDLE_AIM: f64 = 14.0;
-
 /// A record header that announces more than is sent: the server waits for the rest.
 const HALF_A_HELLO: &[u8] = &[22, 3, 1, 0, 200, 1, 0];
 
@@ -73,24 +70,19 @@ pub async fn announce_on_one(target: &Target<'_>, streams: u32) -> Vec<Figure> {
     vec![Figure::new(if sent { "announced" } else { "refused" })]
 }
 
-/// Opens this many TLS connections, and counts what each of those costs that stay open.
+/// Opens this many TLS connections, and counts those that stay open.
 pub async fn idle(target: &Target<'_>, number: usize, reviewed: bool) -> Vec<Figure> {
     const AT_ONCE: usize = 32;
-    let before = target.server.resident();
     let opening =
         (0..number).map(|_| async { timeout(OPEN_LIMIT, open_idle(&target.client, reviewed)).await.ok()?.ok() });
     let streams = stream::iter(opening).buffer_unordered(AT_ONCE).filter_map(future::ready);
     let mut streams: Vec<_> = streams.collect().await;
     sleep(Duration::from_secs(1)).await;
-    let cost = (target.server.resident() - before) * 1024.0;
     let mut open = 0_u32;
     for stream in &mut streams {
         open += u32::from(poll!(std::pin::pin!(stream.read_u8())).is_pending());
     }
-    vec![
-        Figure::new(format!("{open} stay open")),
-        Figure::at_most(cost / f64::from(open.max(1)), 1, IDLE_AIM, " KiB each"),
-    ]
+    vec![Figure::new(format!("{open} stay open"))]
 }
 
 async fn open_idle(client: &Client, reviewed: bool) -> io::Result<TlsStream<TcpStream>> {

@@ -10,6 +10,20 @@ the values and the way out.
 {{- include "gmsa-webhook.checkReplicas" . -}}
 {{- include "gmsa-webhook.checkPod" . -}}
 {{- include "gmsa-webhook.checkWebhooks" . -}}
+{{- include "gmsa-webhook.checkAlerts" . -}}
+{{- end -}}
+
+{{/* Changes of alerts that there are. */}}
+{{- define "gmsa-webhook.checkAlerts" -}}
+{{- $alerts := list -}}
+{{- range (.Files.Get "files/alerts.yaml" | fromYaml).groups -}}
+{{- range .rules }}{{ $alerts = append $alerts .alert }}{{ end -}}
+{{- end -}}
+{{- range $name, $change := .Values.prometheusRule.alerts -}}
+{{- if not (has $name $alerts) -}}
+{{- fail (printf "prometheusRule.alerts has %q, which is no alert: there are %s" $name (join ", " $alerts)) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Pods that are evicted, scaled and ended one after the other. */}}
@@ -131,6 +145,9 @@ the values and the way out.
 {{- range $name, $threshold := $v.prometheusRule.thresholds -}}
 {{- $forms = append $forms (list (printf "prometheusRule.thresholds.%s" $name) $threshold "^[0-9]+(\\.[0-9]+)?$" "a number") -}}
 {{- end -}}
+{{- range $name, $change := $v.prometheusRule.alerts -}}
+{{- $forms = append $forms (list (printf "prometheusRule.alerts.%s.for" $name) (get ($change | default dict) "for") "^([0-9]+(d|h|m|s))+$" "a duration with units, such as 10m") -}}
+{{- end -}}
 {{- range $cidr := $v.networkPolicy.apiServerCidrs -}}
 {{- $forms = append $forms (list "networkPolicy.apiServerCidrs" $cidr "^[0-9A-Fa-f.:]+/[0-9]{1,3}$" "a CIDR, such as 10.0.0.1/32") -}}
 {{- end -}}
@@ -184,9 +201,13 @@ the values and the way out.
 {{- if and (ne $mode "self-managed") (eq .Values.certificates.secretName (include "gmsa-webhook.ownSecret" .)) -}}
 {{- fail (printf "certificates.secretName %q is the Secret of mode self-managed: choose another one" .Values.certificates.secretName) -}}
 {{- end -}}
+{{- if and .Values.certificates.formerCaBundle (not (include "gmsa-webhook.publishesCa" .)) -}}
+{{- fail "certificates.formerCaBundle is for modes in which the webhook publishes its CA: remove it, or the value that says otherwise (certificates.caBundle, certificates.certManager.injectCa)" -}}
+{{- end -}}
 {{- with include "gmsa-webhook.caBundle" . -}}
 {{- if not (contains "-----BEGIN CERTIFICATE-----" (b64dec .)) -}}
-{{- fail "certificates.caBundle holds no certificate: it must be a CA certificate in PEM, or base64 of that" -}}
+{{- fail (printf "certificates.%s holds no certificate: it must be a CA certificate in PEM, or base64 of that" (ternary "formerCaBundle" "caBundle" (include "gmsa-webhook.publishesCa" $ | empty | not))) -}}
 {{- end -}}
 {{- end -}}
+{{- include "gmsa-webhook.checkSource" . -}}
 {{- end -}}

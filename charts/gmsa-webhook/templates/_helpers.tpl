@@ -55,12 +55,12 @@ where a values file has the key with nothing behind it, and with --reuse-values 
 
 {{/* The label that selects the pods; a Deployment's selector never changes, so neither may this. */}}
 {{- define "gmsa-webhook.selector" -}}
-app: {{ include "gmsa-webhook.fullname" . }}
+app: {{ include "gmsa-webhook.fullname" . | toYaml }}
 {{- end -}}
 
 {{/* What Services and monitors know the release by. Two of this chart in one parent differ by their alias, which is the chart's name. */}}
 {{- define "gmsa-webhook.identity" -}}
-app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name }}
+app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name | toYaml }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
@@ -79,9 +79,9 @@ The metadata of an object, of dict: "root" CONTEXT, and where needed "name" (els
 {{- $root := .root -}}
 {{- $labels := merge (include "gmsa-webhook.labels" $root | fromYaml) (.labels | default dict) $root.Values.commonLabels -}}
 {{- $annotations := merge dict (.annotations | default dict) $root.Values.commonAnnotations -}}
-name: {{ .name | default (include "gmsa-webhook.fullname" $root) }}
+name: {{ .name | default (include "gmsa-webhook.fullname" $root) | toYaml }}
 {{- if not .cluster }}
-namespace: {{ .namespace | default (include "gmsa-webhook.namespace" $root) }}
+namespace: {{ .namespace | default (include "gmsa-webhook.namespace" $root) | toYaml }}
 {{- end }}
 labels:
   {{- toYaml $labels | nindent 2 }}
@@ -109,8 +109,14 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 
+{{/* The registry of all charts: ours, or as Rancher sets it. */}}
+{{- define "gmsa-webhook.registry" -}}
+{{- $rancher := get (.Values.global.cattle | default dict) "systemDefaultRegistry" -}}
+{{ .Values.global.systemDefaultRegistry | default $rancher | trimSuffix "/" }}
+{{- end -}}
+
 {{- define "gmsa-webhook.image" -}}
-{{- with .Values.global.systemDefaultRegistry }}{{ trimSuffix "/" . }}/{{ end }}{{ .Values.image.repository -}}
+{{- with include "gmsa-webhook.registry" . }}{{ . }}/{{ end }}{{ .Values.image.repository -}}
 {{- if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end -}}
 {{- end -}}
 
@@ -129,13 +135,15 @@ self-managed
 {{/* "true" where the webhook itself writes the CA into the webhook configurations. */}}
 {{- define "gmsa-webhook.publishesCa" -}}
 {{- $mode := include "gmsa-webhook.mode" . -}}
-{{- if or (eq $mode "self-managed") (and (eq $mode "secret") (not .Values.certificates.caBundle)) }}true{{ end -}}
+{{- $injected := and (eq $mode "cert-manager") .Values.certificates.certManager.injectCa -}}
+{{- if not (or $injected (and (eq $mode "secret") .Values.certificates.caBundle)) }}true{{ end -}}
 {{- end -}}
 
 {{/* The caBundle of the webhook configurations, where it is the chart that knows it: base64 of PEM. */}}
 {{- define "gmsa-webhook.caBundle" -}}
-{{- if and (eq (include "gmsa-webhook.mode" .) "secret") .Values.certificates.caBundle -}}
-{{- $bundle := trim .Values.certificates.caBundle -}}
+{{- $ours := and (eq (include "gmsa-webhook.mode" .) "secret") .Values.certificates.caBundle -}}
+{{- with $ours | default .Values.certificates.formerCaBundle -}}
+{{- $bundle := trim . -}}
 {{- if hasPrefix "-----BEGIN" $bundle }}{{ b64enc $bundle }}{{ else }}{{ regexReplaceAll "\\s" $bundle "" }}{{ end -}}
 {{- end -}}
 {{- end -}}

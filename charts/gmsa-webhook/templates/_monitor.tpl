@@ -1,13 +1,18 @@
 {{/*
-What a ServiceMonitor and a PodMonitor share.
+What the objects of monitoring share.
 */}}
+
+{{/* Matchers for the pods of this release and no others: the pods of a release whose name begins with this one's have one more part. */}}
+{{- define "gmsa-webhook.ownPods" -}}
+namespace={{ include "gmsa-webhook.namespace" . | quote }},pod=~{{ printf "%s-[a-z0-9]+(-[a-z0-9]+)?" (include "gmsa-webhook.fullname" .) | quote }}
+{{- end -}}
 
 {{/* How metrics are read, from the values of the monitor. */}}
 {{- define "gmsa-webhook.scrape" -}}
 path: /metrics
-interval: {{ .interval }}
+interval: {{ .interval | toYaml }}
 {{- with .scrapeTimeout }}
-scrapeTimeout: {{ . }}
+scrapeTimeout: {{ . | toYaml }}
 {{- end }}
 {{- with .relabelings }}
 relabelings:
@@ -23,6 +28,6 @@ metricRelabelings:
 {{- define "gmsa-webhook.scrapedNamespace" -}}
 {{- if .namespace -}}
 namespaceSelector:
-  matchNames: [{{ include "gmsa-webhook.namespace" .root }}]
+  matchNames: [{{ include "gmsa-webhook.namespace" .root | toYaml }}]
 {{- end -}}
 {{- end -}}

@@ -11,7 +11,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 - --self-managed-service={{ include "gmsa-webhook.fullname" . }}.{{ include "gmsa-webhook.namespace" . }}
 {{- end }}
 {{- if include "gmsa-webhook.publishesCa" . }}
-{{- if eq $mode "secret" }}
+{{- if ne $mode "self-managed" }}
 - --publish-ca=/tls/ca.crt
 {{- end }}
 {{- if include "gmsa-webhook.hasFirst" . }}
@@ -29,9 +29,9 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 - --strict-credential-specs
 {{- end }}
 {{- if .Values.clientCa.configMapName }}
-- --client-ca=/client-ca/{{ .Values.clientCa.key }}
+- {{ printf "--client-ca=/client-ca/%s" .Values.clientCa.key | toYaml }}
 {{- range .Values.clientCa.names }}
-- --client-name={{ . }}
+- {{ printf "--client-name=%s" . | toYaml }}
 {{- end }}
 {{- end }}
 {{- range .Values.extraArgs }}
@@ -45,9 +45,9 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 - name: ADMIN_LISTEN
   value: "[::]:{{ int .Values.adminPort }}"
 - name: LOG_LEVEL
-  value: {{ .Values.logLevel }}
+  value: {{ .Values.logLevel | toYaml }}
 - name: LOG_FORMAT
-  value: {{ .Values.logFormat }}
+  value: {{ .Values.logFormat | toYaml }}
 - name: RANDOM_HOSTNAME
   value: {{ .Values.randomHostname | quote }}
 {{- if ne (include "gmsa-webhook.mode" .) "self-managed" }}
@@ -58,7 +58,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 {{- end }}
 {{- range $name, $value := dict "QPS" .Values.qps "BURST" .Values.burst }}
 {{- if not (kindIs "invalid" $value) }}
-- name: {{ $name }}
+- name: {{ $name | toYaml }}
   value: {{ $value | toString | quote }}
 {{- end }}
 {{- end }}
@@ -71,7 +71,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 {{- if ne (include "gmsa-webhook.mode" .) "self-managed" }}
 - name: tls
   secret:
-    secretName: {{ include "gmsa-webhook.certificateSecret" . }}
+    secretName: {{ include "gmsa-webhook.certificateSecret" . | toYaml }}
     items:
       {{- if include "gmsa-webhook.publishesCa" . }}
       - key: ca.crt
@@ -85,7 +85,7 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 {{- if .Values.clientCa.configMapName }}
 - name: client-ca
   configMap:
-    name: {{ .Values.clientCa.configMapName }}
+    name: {{ .Values.clientCa.configMapName | toYaml }}
 {{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}
@@ -122,14 +122,14 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 {{- end -}}
 
 {{/*
-The pod of a hook, of dict "root" CONTEXT "serviceAccount" NAME "container" NAME "args" LIST: the webhook's own image, under the same restrictions.
+The pod of a hook, of dict "root" CONTEXT "serviceAccount" NAME "container" NAME "restartPolicy" POLICY "args" LIST: the webhook's own image, under the same restrictions.
 */}}
 {{- define "gmsa-webhook.hookPod" -}}
 {{- $values := .root.Values -}}
-serviceAccountName: {{ .serviceAccount }}
+serviceAccountName: {{ .serviceAccount | toYaml }}
 automountServiceAccountToken: true
 enableServiceLinks: false
-restartPolicy: Never
+restartPolicy: {{ .restartPolicy }}
 {{- with include "gmsa-webhook.pullSecrets" .root }}
 {{ . }}
 {{- end }}
@@ -156,6 +156,20 @@ containers:
     securityContext:
       {{- toYaml . | nindent 6 }}
     {{- end }}
+{{- end -}}
+
+{{/*
+The number of replicas. With an autoscaler it is what the Deployment has: without the field, an upgrade that turns autoscaling on would take the number of
+before away, and the API server's default of 1 would stand until the autoscaler acts.
+*/}}
+{{- define "gmsa-webhook.replicas" -}}
+{{- if not .Values.autoscaling.enabled -}}
+{{ int .Values.replicaCount }}
+{{- else -}}
+{{- with include "gmsa-webhook.installed" . | fromYaml -}}
+{{ int .spec.replicas }}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Over zones and nodes, but never at the price of a pod that does not start. */}}

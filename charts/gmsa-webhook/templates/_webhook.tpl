@@ -5,7 +5,7 @@ What all webhooks share: where the API server finds the webhook, whom it trusts 
 {{/* Of dict "root" CONTEXT, and "name" where it is not that of all objects. */}}
 {{- define "gmsa-webhook.configurationMetadata" -}}
 {{- $annotations := deepCopy .root.Values.webhooks.annotations -}}
-{{- if eq (include "gmsa-webhook.mode" .root) "cert-manager" -}}
+{{- if and (eq (include "gmsa-webhook.mode" .root) "cert-manager") .root.Values.certificates.certManager.injectCa -}}
 {{- $_ := set $annotations "cert-manager.io/inject-ca-from" (printf "%s/%s" (include "gmsa-webhook.namespace" .root) (include "gmsa-webhook.caCertificate" .root)) -}}
 {{- end -}}
 {{ include "gmsa-webhook.metadata" (dict "root" .root "name" .name "cluster" true "annotations" $annotations) }}
@@ -20,8 +20,8 @@ What all webhooks share: where the API server finds the webhook, whom it trusts 
 {{- define "gmsa-webhook.clientConfig" -}}
 clientConfig:
   service:
-    name: {{ include "gmsa-webhook.fullname" .root }}
-    namespace: {{ include "gmsa-webhook.namespace" .root }}
+    name: {{ include "gmsa-webhook.fullname" .root | toYaml }}
+    namespace: {{ include "gmsa-webhook.namespace" .root | toYaml }}
     port: {{ int .root.Values.service.port }}
     path: {{ .path }}
   {{- with include "gmsa-webhook.caBundle" .root }}

@@ -14,7 +14,7 @@ use kube::core::Status;
 use tokio::time::{Instant, sleep, timeout_at};
 use tower::BoxError;
 
-use gmsa_core::admission::Failure;
+use gmsa_core::{admission::Failure, causes, quote::remark};
 
 pub mod backoff;
 mod client;
@@ -24,14 +24,8 @@ use backoff::jittered;
 use limits::Limits;
 pub use limits::{CallKind, PER_ACCOUNT};
 
-/// The largest answer that is read, in bytes: etcd refuses objects far below it, and lists are read in pages.
-const MAX_ANSWER: usize = 32 * 1024 * 1024;
-
 /// The pause before the retry where the API server does not ask for another.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// The most characters of the API server's own words in a cause.
-const MAX_CAUSE: usize = 512;
 
 pub struct ApiServer {
     calls: kube::Client,
@@ -72,13 +66,13 @@ pub enum CallError {
         retry_after: Option<Duration>,
     },
     /// The connection could not be made, or broke.
-    #[error("the API server cannot be reached: {}", bounded(&chain(.0)))]
+    #[error("the API server cannot be reached: {}", remark(&chain(.0)))]
     Unreachable(kube::Error),
     /// The connection broke in the middle of the answer.
     #[error("the API server's answer broke off")]
     Cut,
-    #[error("the API server's answer is larger than {} MiB", MAX_ANSWER / (1024 * 1024))]
-    TooLarge,
+    #[error("the API server's answer is larger than {} MiB", .0 >> 20)]
+    TooLarge(usize),
 }
 
 impl CallError {
@@ -185,7 +179,7 @@ impl ApiServer {
             let permit = timeout_at(deadline, self.limits(kind).permit(account)).await;
             let permit = permit.map_err(|_| CallError::NoPermit(kind, deadline - asked))?;
             let permit = permit.ok_or(CallError::QueueFull(kind))?;
-            let sent = send(self.calls.clone(), request);
+            let sent = send(self.calls.clone(), kind, request);
             // A task of its own: dropping a request resets its stream, but the API server works on it for a while. Clients that
             // come and go would have it work on more than the limit.
             let call = tokio::spawn(async move {
@@ -216,13 +210,12 @@ impl ApiServer {
     }
 }
 
-async fn send(client: kube::Client, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
+async fn send(client: kube::Client, kind: CallKind, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
     let answer = client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
     let (head, body) = answer.into_parts();
-    let body = Limited::new(body, MAX_ANSWER)
-        .collect()
-        .await
-        .map_err(|error| if error.is::<LengthLimitError>() { CallError::TooLarge } else { CallError::Cut })?;
+    let body = Limited::new(body, kind.largest_answer()).collect().await.map_err(|error| {
+        if error.is::<LengthLimitError>() { CallError::TooLarge(kind.largest_answer()) } else { CallError::Cut }
+    })?;
     let body = body.to_bytes();
     if head.status.is_success() {
         return Ok(Response::from_parts(head, body));
@@ -241,34 +234,14 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 fn refusal(code: StatusCode, status: Option<&Status>) -> String {
     match status.map(|status| status.message.as_str()).filter(|message| !message.is_empty()) {
-        Some(message) => format!("{}: {}", code.as_u16(), bounded(message)),
+        Some(message) => format!("{}: {}", code.as_u16(), remark(message)),
         None => code.to_string(),
     }
 }
 
-/// A text from the API server for a message: on one line, and cut where it is long.
-pub fn bounded(text: &str) -> String {
-    let mut chars = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
-    let mut bounded: String = chars.by_ref().take(MAX_CAUSE).collect();
-    if chars.next().is_some() {
-        bounded.push('…');
-    }
-    bounded
-}
-
 /// The causes of kube's error, down to that of the operating system; the outermost text, which names a layer of the client, is left out.
 fn chain(error: &kube::Error) -> String {
-    let mut causes: Vec<String> = Vec::new();
-    let mut next = error.source();
-    while let Some(error) = next {
-        let cause = error.to_string();
-        // Some errors repeat their source.
-        if causes.last().is_none_or(|last| !last.ends_with(&cause)) {
-            causes.push(cause);
-        }
-        next = error.source();
-    }
-    if causes.is_empty() { error.to_string() } else { causes.join(": ") }
+    error.source().map_or_else(|| error.to_string(), causes::chain)
 }
 
 #[cfg(test)]
@@ -288,13 +261,6 @@ mod tests {
     }
 
     #[test]
-    fn the_api_servers_words_stay_on_one_line_and_within_the_bound() {
-        assert_eq!(bounded("a\r\nb\u{1b}[0m\n"), "a  b [0m");
-        assert_eq!(bounded(&"x".repeat(MAX_CAUSE)), "x".repeat(MAX_CAUSE));
-        assert_eq!(bounded(&"é".repeat(MAX_CAUSE + 1)), format!("{}…", "é".repeat(MAX_CAUSE)));
-    }
-
-    #[test]
     fn a_refusal_without_a_status_is_named_by_its_code() {
         let error = CallError::Refused { code: StatusCode::BAD_GATEWAY, status: None, retry_after: None };
         assert_eq!(
@@ -311,7 +277,7 @@ mod tests {
         assert_eq!(refused(StatusCode::FORBIDDEN).pause(), None);
         assert_eq!(refused(StatusCode::NOT_FOUND).pause(), None);
         assert!(CallError::Cut.pause().is_some_and(|pause| pause <= PAUSE));
-        assert_eq!(CallError::TooLarge.pause(), None);
+        assert_eq!(CallError::TooLarge(1).pause(), None);
         assert_eq!(CallError::TimedOut(PAUSE).pause(), None);
     }
 }

@@ -11,11 +11,12 @@ const ANNOTATION: &str = "gmsa-webhook/crd-revision";
 
 pub fn own_revision() -> u32 {
     let annotation = TEXT.lines().find_map(|line| line.trim().strip_prefix(ANNOTATION)?.strip_prefix(": "));
-    annotation.and_then(|revision| revision.trim_matches('"').parse().ok()).unwrap_or_default()
+    #[expect(clippy::expect_used, reason = "the manifest is part of the program, and a test reads its revision")]
+    annotation.and_then(|revision| revision.trim_matches('"').parse().ok()).expect("the CRD has a revision")
 }
 
 /// The revision of a CRD. One without the annotation is older than any with it.
 pub fn revision(crd: &ObjectMeta) -> u32 {
     let revision = crd.annotations.as_ref().and_then(|annotations| annotations.get(ANNOTATION));
-    revision.and_then(|revision| revision.parse().ok()).unwrap_or_default()
+    revision.and_then(|revision| revision.parse().ok()).unwrap_or(0)
 }

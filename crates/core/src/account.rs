@@ -36,10 +36,49 @@ pub struct Account {
     pub guid: Option<String>,
 }
 
+/// What a text is that is not JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Printed {
+    /// Coloured for a terminal.
+    Coloured,
+    /// What `Start-Transcript` writes.
+    Transcript,
+    /// What PowerShell prints where nothing converts it: `Name : value`.
+    List,
+    Other,
+}
+
+impl Printed {
+    fn of(text: &str) -> Self {
+        let is_field = |line: &str| {
+            line.split_once(" : ").is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("SamAccountName"))
+        };
+        if text.contains('\u{1b}') {
+            Self::Coloured
+        } else if text.trim_start().starts_with("****") {
+            Self::Transcript
+        } else if text.lines().any(is_field) {
+            Self::List
+        } else {
+            Self::Other
+        }
+    }
+}
+
+fn not_json(printed: &Printed) -> String {
+    const RUN: &str = "`Get-ADServiceAccount NAME -Properties * | ConvertTo-Json -Depth 4 | Out-File account.json`";
+    match printed {
+        Printed::Coloured => format!("coloured for a terminal, not JSON: run {RUN}"),
+        Printed::Transcript => format!("a transcript of PowerShell, not JSON: run {RUN}"),
+        Printed::List => format!("a list for people, not JSON: run {RUN}"),
+        Printed::Other => "not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`".to_owned(),
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`")]
-    Json(#[from] serde_json::Error),
+    #[error("{}", not_json(.1))]
+    Json(#[source] serde_json::Error, Printed),
     #[error(
         "entry {0} has no SamAccountName: not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`"
     )]
@@ -53,7 +92,7 @@ pub enum ReadError {
 /// # Errors
 /// Where the text is not JSON of that shape.
 pub fn read(json: &str) -> Result<Vec<Account>, ReadError> {
-    let entries = match serde_json::from_str(json)? {
+    let entries = match serde_json::from_str(json).map_err(|error| ReadError::Json(error, Printed::of(json)))? {
         Value::Array(entries) => entries,
         one => vec![one],
     };
@@ -69,7 +108,11 @@ pub fn read(json: &str) -> Result<Vec<Account>, ReadError> {
 impl Account {
     fn of(printed: &Map<String, Value>) -> Option<Self> {
         // PowerShell ignores the case of names, and so do scripts that select properties by theirs.
-        let field = |name: &str| printed.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+        // What was cut off says nothing of the account: it counts as not printed.
+        let field = |name: &str| {
+            let mut fields = printed.iter().filter(|(_, value)| !is_cut_off(value));
+            fields.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        };
         let text = |name| field(name).and_then(|value| texts(value).into_iter().next());
         let list = |name| field(name).map(texts);
         let encryption = field("msDS-SupportedEncryptionTypes").and_then(Value::as_u64).or_else(|| {
@@ -78,7 +121,8 @@ impl Account {
         Some(Self {
             sam: text("SamAccountName").filter(|name| !name.is_empty())?.trim_end_matches('$').to_owned(),
             distinguished_name: text("DistinguishedName"),
-            class: text("ObjectClass"),
+            // Of a list, which begins with `top`, the last is the object's own.
+            class: list("ObjectClass").and_then(|classes| classes.into_iter().next_back()),
             enabled: field("Enabled").and_then(Value::as_bool),
             may_retrieve: list("PrincipalsAllowedToRetrieveManagedPassword"),
             service_principals: list("ServicePrincipalNames").or_else(|| list("servicePrincipalName")),
@@ -91,7 +135,15 @@ impl Account {
 
     /// The DNS name of the domain that the account is in, from its distinguished name.
     pub fn domain(&self) -> Option<String> {
-        let parts = self.distinguished_name.as_deref()?.split(',').map(str::trim);
+        let name = self.distinguished_name.as_deref()?;
+        // A comma of a name is escaped (RFC 4514, 2.4).
+        let mut escaped = false;
+        let parts = name.split(|c| {
+            let separates = c == ',' && !escaped;
+            escaped = c == '\\' && !escaped;
+            separates
+        });
+        let parts = parts.map(str::trim);
         let component = |part: &str| {
             let (key, value) = part.split_once('=')?;
             key.eq_ignore_ascii_case("DC").then(|| value.to_owned())
@@ -103,6 +155,30 @@ impl Account {
     /// The SID of the domain that the account is in: its own without the last number.
     pub fn domain_sid(&self) -> Option<&str> {
         self.sid.as_deref()?.rsplit_once('-').map(|(domain, _)| domain)
+    }
+}
+
+/// Whether PowerShell cut a property off. Below its `-Depth`, which is 2 where none is given, `ConvertTo-Json` prints what
+/// `ToString` says of an object (Microsoft: `ConvertTo-Json`): of most the name of its type, of a collection in Windows PowerShell
+/// its entries, joined by spaces. Above it, a collection of the directory may be an object with its sizes alone.
+fn is_cut_off(value: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let names = ["CN=", "OU=", "DC="].map(|start| format!(" {start}"));
+            let is_type = text.starts_with("System.") || text.starts_with("Microsoft.ActiveDirectory.Management.");
+            let joined = |start: &String| {
+                text.match_indices(start.as_str())
+                    .any(|(at, _)| text.get(..at).is_some_and(|head| !head.ends_with(',')))
+            };
+            let service_principals = text.contains(' ') && text.split(' ').all(|part| part.contains('/'));
+            is_type || service_principals || (text.contains('=') && names.iter().any(joined))
+        }
+        Value::Array(items) => items.iter().any(is_cut_off),
+        Value::Object(object) => {
+            let has = |key: &str| object.keys().any(|found| found.eq_ignore_ascii_case(key));
+            !has("value") && has("Count")
+        }
+        _ => false,
     }
 }
 
@@ -166,6 +242,55 @@ mod tests {
     }
 
     #[test]
+    fn what_powershell_cut_off_was_not_printed() {
+        let of = |value: &str| {
+            let json = format!(
+                r#"{{"SamAccountName": "a", "ServicePrincipalNames": {value}, "PrincipalsAllowedToRetrieveManagedPassword": {value}}}"#
+            );
+            let account = read(&json).unwrap().remove(0);
+            (account.service_principals, account.may_retrieve)
+        };
+        for cut in [
+            r#""System.Object[]""#,
+            r#"["System.Object[]"]"#,
+            r#""Microsoft.ActiveDirectory.Management.ADPropertyValueCollection""#,
+            r#""host/a host/a.contoso.com""#,
+            r#""CN=Hosts,CN=Users,DC=contoso,DC=com CN=More,CN=Users,DC=contoso,DC=com""#,
+            r#"{"Capacity": 4, "Count": 1}"#,
+        ] {
+            assert_eq!(of(cut), (None, None), "{cut}");
+        }
+        for whole in ["host/a", "CN=Web, CN=Users,DC=contoso,DC=com", "CN=Web Hosts,OU=Shop And DC,DC=contoso,DC=com"] {
+            let texts = Some(vec![whole.to_owned()]);
+            assert_eq!(of(&format!(r#"{{"value": ["{whole}"], "Count": 1}}"#)), (texts.clone(), texts), "{whole}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_classes_ends_with_the_accounts_own() {
+        let json = r#"{"SamAccountName": "a", "ObjectClass": ["top", "computer", "msDS-GroupManagedServiceAccount"]}"#;
+        assert_eq!(read(json).unwrap()[0].class.as_deref(), Some("msDS-GroupManagedServiceAccount"));
+    }
+
+    #[test]
+    fn a_comma_in_a_name_ends_no_part_of_it() {
+        let json = r#"{"SamAccountName": "a", "DistinguishedName": "CN=Web\\, DC=evil,OU=a\\\\,DC=contoso,DC=com"}"#;
+        assert_eq!(read(json).unwrap()[0].domain().as_deref(), Some("contoso.com"));
+    }
+
+    #[test]
+    fn what_is_printed_for_people_gets_the_command_to_run() {
+        let run = "`Get-ADServiceAccount NAME -Properties * | ConvertTo-Json -Depth 4 | Out-File account.json`";
+        for (text, what) in [
+            ("\u{1b}[32;1mName\u{1b}[0m", "coloured for a terminal"),
+            ("**********************\r\nWindows PowerShell transcript start", "a transcript of PowerShell"),
+            ("\r\nEnabled        : True\r\nSamAccountName : WebApp1$\r\n", "a list for people"),
+        ] {
+            assert_eq!(read(text).unwrap_err().to_string(), format!("{what}, not JSON: run {run}"));
+        }
+    }
+
+    #[test]
     fn an_empty_text_is_no_text() {
         let empty =
             r#"{"SamAccountName": "a", "ObjectClass": "", "ServicePrincipalNames": "", "SID": {"Value": null}}"#;
@@ -192,7 +317,7 @@ mod tests {
         for (json, error) in [
             (
                 "Get-ADServiceAccount : Cannot find",
-                ReadError::Json(serde_json::from_str::<Value>("G").unwrap_err()).to_string(),
+                "not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`".to_owned(),
             ),
             ("[{\"SamAccountName\": \"a\"}, {\"DNSRoot\": \"contoso.com\"}]", ReadError::NotAnAccount(2).to_string()),
             ("{\"SamAccountName\": \"\"}", ReadError::NotAnAccount(1).to_string()),

@@ -1,41 +1,27 @@
-//! The decision about a review: [`Review::parse`], [`Plan`], [`Decision`], [`Review::answer`].
+//! The decision about a review: [`Review::parse`], [`Review::decide`], [`Review::answer`].
 //!
-//! Pure: no runtime, no client, no files, no clock, no random source. Types are apart from decisions, and no module uses one
-//! that is listed below it:
+//! Pure: no runtime, no client, no files, no clock, no random source. No module but `review`, to which `decision` and `answer` add a
+//! method, uses one that is listed below it:
 //!
 //! | module | what it decides or holds |
 //! |---|---|
-//! | `operation` | the words of a review: its API version, CREATE to CONNECT |
+//! | `operation` | what is being done: CREATE to CONNECT |
 //! | `pod`, `pod::placement` | a Pod and its slots (the only walk over them), and where it may land |
 //! | `workload` | a Deployment and the like, for the pod template |
-//! | `failure` | why a fact is not known |
 //! | `denial`, `allow_reason` | why a request is refused, with message and code, or admitted |
-//! | `webhook` | which webhook is called, and whether its denials are enforced |
+//! | `webhook` | the table of webhooks, and the operator's settings |
 //! | `review` | an AdmissionReview, parsed within bounds |
 //! | `subject`, `facts` | who the pod runs as; what must be known, and what is known |
-//! | `patch`, `decision` | what the answer changes; what it says |
+//! | `inquiry` | a pass over a review: what it lacks, what is denied |
+//! | `patch` | what the answer changes |
 //! | `warning`, `advice` | lines that `kubectl` shows; those about a pod that uses GMSA |
 //! | `preconditions` | what must hold before the slots of a pod are checked: their number, the bound of 24 names |
 //! | `mutate` | `/mutate`: names become contents |
 //! | `validate` | `/validate`: names are authorised, contents are compared |
 //! | `validate_workload` | `/validate-workload`: what will happen to the pods |
 //! | `validate_credspec` | `/validate-credspec`: what the linter finds |
-//! | `plan` | which of them decides, and what becomes of its denial |
+//! | `decision` | which of them decides, and what becomes of its denials |
 //! | `answer` | the decision as an AdmissionReview |
-
-/// Like `word_enum!`, for an enum whose variants hold values: a method that gives a word for each variant, and the list of these
-/// words, from one table.
-macro_rules! words {
-    ($(#[$about:meta])* $method:ident, $all:ident { $($pattern:pat => $word:literal,)+ }) => {
-        /// Every word that there is.
-        pub const $all: &[&'static str] = &[$($word),+];
-
-        $(#[$about])*
-        pub fn $method(&self) -> &'static str {
-            match self { $($pattern => $word),+ }
-        }
-    };
-}
 
 pub mod advice;
 mod allow_reason;
@@ -43,11 +29,10 @@ mod answer;
 mod decision;
 pub mod denial;
 mod facts;
-mod failure;
+mod inquiry;
 mod mutate;
 pub mod operation;
 mod patch;
-mod plan;
 pub mod pod;
 mod preconditions;
 pub mod review;
@@ -60,15 +45,13 @@ mod webhook;
 pub mod workload;
 
 pub use allow_reason::AllowReason;
-pub use decision::{Decision, Verdict};
+pub use decision::{Decision, SlotDenial, Verdict};
 pub use denial::Denial;
-pub use facts::{Facts, Known, Needs, Source, SpecFact, UseFact};
-pub use failure::Failure;
+pub use facts::{Facts, Failure, Known, Needs, Source, SpecFact, UseFact};
 pub use patch::Patch;
-pub use plan::Plan;
 pub use review::Review;
 pub use subject::Subject;
-pub use webhook::{Enforcement, Webhook};
+pub use webhook::{Enforcement, Settings, Webhook};
 
 /// The most distinct credential specs that one pod may name.
 pub const MAX_SPECS_PER_POD: usize = 24;

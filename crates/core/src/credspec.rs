@@ -17,7 +17,7 @@ use std::{borrow::Borrow, fmt, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::json::null_is_default;
+use crate::json::{cut, null_is_default};
 
 pub mod ccg_plugin;
 pub mod compare;
@@ -126,6 +126,12 @@ pub struct Contents(Box<str>);
 impl Contents {
     pub fn of(credspec: &Map<String, Value>) -> Self {
         Self(text::print(credspec).into())
+    }
+
+    /// The beginning of a text that no pod can carry: one byte more than [`MAX_CONTENTS_BYTES`] is enough for the API server to
+    /// refuse the pod, and for no pod's text to be equal.
+    pub fn too_long(text: &str) -> Self {
+        Self(cut(text, MAX_CONTENTS_BYTES).into())
     }
 
     /// The text that a pod carries in `gmsaCredentialSpec`.

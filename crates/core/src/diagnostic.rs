@@ -5,10 +5,9 @@
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
-pub mod printable;
 pub mod rules;
 
-use printable::one_line;
+use crate::quote::one_line;
 pub use rules::Rule;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

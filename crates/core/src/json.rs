@@ -48,7 +48,7 @@ impl<T, F: FnOnce(&str) -> Option<T>> Visitor<'_> for StringVisitor<F> {
 
 /// Cuts a text that is longer than `most` bytes. What is left of it is still longer than `most`, so that a cut text is never
 /// taken for a whole one.
-fn cut(text: &str, most: usize) -> &str {
+pub(crate) fn cut(text: &str, most: usize) -> &str {
     let end = (most + 1..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
     text.get(..end).unwrap_or(text)
 }

@@ -6,7 +6,8 @@
 //! | module | what it decides or holds |
 //! |---|---|
 //! | `json` | how JSON from outside is read, within bounds |
-//! | [`quote`] | how an untrusted text is put into a message |
+//! | [`quote`] | how a string from outside is put into a message: the only place that cuts and escapes |
+//! | [`causes`] | an error and its causes, in one line |
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
 //! | [`account`] | an account of the directory, and what is wrong with it |
@@ -38,6 +39,7 @@ macro_rules! word_enum {
 
 pub mod account;
 pub mod admission;
+pub mod causes;
 pub mod credspec;
 pub mod diagnostic;
 mod json;

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use allocation_counter::{AllocationInfo, measure};
 use gmsa_core::{
     admission::{
-        Enforcement, Facts, Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER, Plan, Review, Source,
-        SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
+        Enforcement, Facts, Failure, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER, Review, Settings,
+        Source, SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
     },
-    credspec::Contents,
+    credspec::{Contents, SpecName},
 };
 
 const MIB: usize = 1024 * 1024;
@@ -23,10 +23,10 @@ const MAX_BODY: usize = 8 * MIB;
 
 /// The webhooks, each with the kind that it decides about.
 const WEBHOOKS: [(Webhook, &str); 4] = [
-    (Webhook::Mutate { random_hostname: true }, r#"{"kind":"Pod"}"#),
+    (Webhook::Mutate, r#"{"kind":"Pod"}"#),
     (Webhook::Validate, r#"{"kind":"Pod"}"#),
     (Webhook::ValidateWorkload, r#"{"group":"apps","kind":"Deployment"}"#),
-    (Webhook::ValidateCredspec { strict: true }, r#"{"group":"windows.k8s.io","kind":"GMSACredentialSpec"}"#),
+    (Webhook::ValidateCredspec, r#"{"group":"windows.k8s.io","kind":"GMSACredentialSpec"}"#),
 ];
 
 /// Pieces that a body is filled with, over and over: what they look like, the text in front, the piece, the text behind.
@@ -139,7 +139,7 @@ fn a_body_of_any_shape_is_parsed_in_bounded_memory() {
                 let info = parse(&body, webhook);
                 assert_bounded(&info, &body, &case);
                 // The allowance for small bodies is for lists of slots and for trees of values, and hardly any is needed.
-                if !matches!(webhook, Webhook::ValidateCredspec { .. }) {
+                if !matches!(webhook, Webhook::ValidateCredspec) {
                     let most = u64::try_from(body.len() * 3 / 2 + 256 * 1024).unwrap();
                     assert!(info.bytes_max <= most, "{case}: {} bytes", info.bytes_max);
                 }
@@ -200,10 +200,11 @@ fn the_largest_bodies_are_parsed_within_one_and_a_half_times_their_size() {
 
 #[test]
 fn the_largest_answer_is_written_in_bounded_memory() {
-    let webhook = Webhook::Mutate { random_hostname: false };
+    let webhook = Webhook::Mutate;
     let contents = |bytes: usize| {
         let credspec = serde_json::json!({"k": "x".repeat(bytes)});
-        SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap())))
+        let fact = SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap())));
+        Known { fact, source: Source::Cache }
     };
     // Of patches that are filled by few and by many operations, the largest that fit.
     for (slots, bytes) in [(1, 2_096_900), (31, 67_000), (999, 1_950)] {
@@ -212,13 +213,11 @@ fn the_largest_answer_is_written_in_bounded_memory() {
         let body = review(webhook, WEBHOOKS[0].1, r#"{"spec":{"containers":$}}"#, &containers);
         let body = body.replace("UPDATE", "CREATE");
         let review = Review::parse(body.as_bytes(), webhook).unwrap();
-        let plan = Plan::new(webhook, &review);
-        let specs = plan.needs().specs.into_iter().map(|name| (name, contents(bytes), Source::Cache)).collect();
-        let facts = Facts { specs, ..Facts::default() };
+        let facts = Facts { specs: vec![(name("s"), contents(bytes))], ..Facts::default() };
         let mut patch = 0;
         let info = measure(|| {
-            let decision = plan.decide(&facts);
-            patch = decision.verdict.patch().map_or(0, |patch| patch.as_bytes().len());
+            let decision = review.decide(webhook, Settings::default(), &facts).unwrap();
+            patch = decision.patch.as_ref().map_or(0, |patch| patch.as_bytes().len());
             drop(review.answer(&decision));
         });
         assert!((MAX_PATCH_BYTES * 9 / 10..=MAX_PATCH_BYTES).contains(&patch), "{slots} slots: {patch}");
@@ -228,37 +227,56 @@ fn the_largest_answer_is_written_in_bounded_memory() {
 }
 
 #[test]
-fn a_credential_spec_is_parsed_once_however_many_slots_of_a_workload_name_it() {
+fn a_credential_spec_is_parsed_once_however_many_slots_name_it() {
     let credspec = serde_json::json!({"k": vec![0; 30_000]});
-    let contents = SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap())));
-    let cost = |slots: usize| {
-        let slot = r#"{"securityContext":{"windowsOptions":{"gmsaCredentialSpecName":"s","gmsaCredentialSpec":"{}"}}}"#;
-        let containers = format!("[{}]", vec![slot; slots].join(","));
-        let body = review(Webhook::ValidateWorkload, WEBHOOKS[2].1, r#"{"spec":{"containers":$}}"#, &containers);
-        let review = Review::parse(body.as_bytes(), Webhook::ValidateWorkload).unwrap();
-        let plan = Plan::new(Webhook::ValidateWorkload, &review);
-        let specs = plan.needs().specs.into_iter().map(|name| (name, contents.clone(), Source::Cache)).collect();
-        let facts = Facts { specs, ..Facts::default() };
-        measure(|| drop(plan.decide(&facts))).bytes_total
+    let fact = SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap())));
+    let source = Source::Cache;
+    let facts = Facts {
+        specs: vec![(name("s"), Known { fact, source })],
+        uses: vec![(name("s"), Known { fact: UseFact::Allowed, source: Source::Api })],
+        hostname: None,
     };
-    let (one, many) = (cost(1), cost(999));
-    assert!(many < 2 * one, "{one} {many}");
+    let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
+    for (webhook, kind, object) in [
+        (Webhook::ValidateWorkload, WEBHOOKS[2].1, r#"{"spec":{"template":{"spec":{"containers":$}}}}"#),
+        (Webhook::Validate, WEBHOOKS[1].1, r#"{"spec":{"containers":$}}"#),
+    ] {
+        let cost = |slots: usize| {
+            let slot =
+                r#"{"securityContext":{"windowsOptions":{"gmsaCredentialSpecName":"s","gmsaCredentialSpec":"{}"}}}"#;
+            let containers = format!("[{}]", vec![slot; slots].join(","));
+            let body = review(webhook, kind, object, &containers);
+            let body = body.replace("UPDATE", "CREATE");
+            let review = Review::parse(body.as_bytes(), webhook).unwrap();
+            measure(|| drop(review.decide(webhook, settings, &facts))).bytes_total
+        };
+        let (one, many) = (cost(1), cost(999));
+        assert!(many < 2 * one, "{webhook:?}: {one} {many}");
+    }
 }
 
-/// Parses, plans, decides and answers, with hostile facts.
+fn name(text: &str) -> SpecName {
+    SpecName::parse(text).unwrap()
+}
+
+/// Parses, decides and answers, with hostile facts.
 fn answer(body: &str, webhook: Webhook) {
     let Ok(review) = Review::parse(body.as_bytes(), webhook) else { return };
     for enforcement in [Enforcement::Enforce, Enforcement::Warn] {
-        let plan = Plan::new(webhook, &review).with_enforcement(enforcement);
-        let needs = plan.needs();
-        assert!(needs.specs.len().max(needs.uses.len()) <= MAX_SPECS_PER_POD);
-        let failure = || Failure { timed_out: false, cause: "c".to_owned() };
-        let facts = Facts {
-            specs: needs.specs.into_iter().map(|name| (name, SpecFact::Missing, Source::Api)).collect(),
-            uses: needs.uses.into_iter().map(|name| (name, UseFact::Failed(failure()), Source::Api)).collect(),
-            hostname: None,
+        let settings = Settings { enforcement, strict_credential_specs: true };
+        let mut facts = Facts { hostname: Some("h".to_owned()), ..Facts::default() };
+        let decision = loop {
+            let needs = match review.decide(webhook, settings, &facts) {
+                Ok(decision) => break decision,
+                Err(needs) => needs,
+            };
+            let source = Source::Api;
+            let fact = UseFact::Failed(Failure { timed_out: false, cause: "c".to_owned() });
+            facts.specs.extend(needs.specs.into_iter().map(|name| (name, Known { fact: SpecFact::Missing, source })));
+            facts.uses.extend(needs.uses.into_iter().map(|name| (name, Known { fact: fact.clone(), source })));
+            assert!(facts.specs.len().max(facts.uses.len()) <= MAX_SPECS_PER_POD);
         };
-        drop(review.answer(&plan.decide(&facts)));
+        drop(review.answer(&decision));
     }
 }
 

@@ -11,24 +11,12 @@ use std::{
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-mod account;
-mod can;
-mod check;
-mod connect;
-mod credspec;
-mod doctor;
-mod grant;
-mod input;
-mod outdated;
-mod output;
-mod progress;
-mod reference;
-mod verify;
-mod version;
-mod who_can;
+mod commands;
+mod shared;
 
-use connect::Connection;
-use gmsa_core::diagnostic::{printable::one_line, rules};
+use commands::{account, can, check, credspec, doctor, grant, outdated, reference, verify, version, who_can};
+use gmsa_core::{causes, diagnostic::rules, quote::one_line};
+use shared::{Outcome, connection::Connection, print};
 
 /// YAML is parsed on several threads, which wait for each other in musl's own allocator: that takes twice as long.
 #[cfg(target_env = "musl")]
@@ -86,43 +74,16 @@ enum Command {
     Rules,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
-    Clean,
-    Findings,
-    /// A part could not be checked.
-    Incomplete,
-}
-
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        Self::from(match outcome {
-            Outcome::Clean => 0,
-            Outcome::Findings => 1,
-            Outcome::Incomplete => 2,
-        })
-    }
-}
-
 fn main() -> ExitCode {
     match dispatch(Cli::parse()) {
         Ok(outcome) => outcome.into(),
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {}", one_line(&with_causes(&error)));
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&causes::chain(error.as_ref())));
             Outcome::Incomplete.into()
         }
     }
-}
-
-/// An error and its causes, in one line. Some libraries repeat the cause in the message.
-fn with_causes(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.as_str() {
-        "" => cause,
-        text if text.ends_with(&cause) => text.to_owned(),
-        text => format!("{text}: {cause}"),
-    })
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -146,23 +107,16 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             let mut script = Vec::new();
             // The name of the program: kubectl completes a plugin by a program of its own.
             clap_complete::generate(shell, &mut Cli::command(), "kubectl-gmsa", &mut script);
-            print(&script)
+            print(script)
         }
         Command::Man => {
             let mut page = Vec::new();
             clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-            print(&page)
+            print(page)
         }
-        Command::Rules => print(rules::page().as_bytes()),
-        Command::Reference => print(reference::reference(&Cli::command()).as_bytes()),
+        Command::Rules => print(rules::page()),
+        Command::Reference => print(reference::reference(&Cli::command())),
     }
-}
-
-fn print(bytes: &[u8]) -> anyhow::Result<Outcome> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()?;
-    Ok(Outcome::Clean)
 }
 
 #[cfg(test)]

@@ -287,6 +287,15 @@ impl SimulatedApi {
         self.world.changed();
     }
 
+    /// Has these objects alone, as after a restore of etcd from a backup: versions count from a number below those given before.
+    pub fn restore(&self, objects: Vec<Value>) {
+        let mut store = self.world.store();
+        store.rewind();
+        for object in objects {
+            store.apply(object);
+        }
+    }
+
     /// Forgets the past: a watch from before now is answered with 410.
     pub fn compact(&self) {
         self.world.store().compact();

@@ -88,10 +88,8 @@ pub fn serve(
     }
 }
 
-type Clients = Option<Arc<dyn rustls::server::danger::ClientCertVerifier>>;
-
 /// Verifies clients, where they are restricted.
-pub fn clients(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Clients> {
+pub fn clients(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Option<Arc<ClientAuth>>> {
     let Some((file, names)) = &config.clients else { return Ok(None) };
     let clients = ClientAuth::load(file.clone(), names.clone())?;
     let kept = Arc::clone(&clients).keep_loaded(config.tls_reload_interval);

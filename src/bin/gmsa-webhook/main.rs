@@ -11,12 +11,11 @@ mod sources;
 use std::{process::ExitCode, sync::Arc, time::SystemTime};
 
 use anyhow::Context as _;
-use clap::Parser as _;
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     admin::{self, Readiness, Scrape},
-    command::{certs, crd, install_test},
+    command::{certs, crd, dry_run},
     config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
     metrics::Metrics,
     server::{Bound, Reviewer, limits::threads, listener::Listener},
@@ -35,7 +34,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let now = SystemTime::now();
-    let ended = match Args::parse().command() {
+    let ended = match Args::read(std::env::args_os()).unwrap_or_else(|error| error.exit()).command() {
         Command::Serve(args) => observed(*args),
         Command::Test(args) => on_runtime(test(args)).map(printed),
         Command::UpgradeCrd => on_runtime(upgrade_crd()).map(printed),
@@ -95,7 +94,7 @@ fn observed(args: ServeArgs) -> anyhow::Result<ExitCode> {
 
 async fn test(args: TestArgs) -> anyhow::Result<(String, ExitCode)> {
     let api = ApiServer::from_environment().await.context("no cluster to test")?;
-    install_test::run(&api, &args.namespace, args.enforcement).await
+    dry_run::run(&api, &args.namespace, args.enforcement).await
 }
 
 async fn upgrade_crd() -> anyhow::Result<(String, ExitCode)> {
@@ -129,7 +128,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     };
     let served = Served::new();
     let anchor = certificates::serve(config, api.as_ref(), &served, &metrics, trusted, &mut tasks)?;
-    let tls = tls::server_config(&served, certificates::clients(config, &mut tasks)?).context("cannot set up TLS")?;
+    let clients = certificates::clients(config, &mut tasks)?;
+    let tls = tls::server_config(&served, clients.clone()).context("cannot set up TLS")?;
 
     let reviewer = Reviewer {
         resolver,
@@ -145,8 +145,9 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         );
     }
     let webhook = Bound::bind(config.listen, tls, config.limits, reviewer)
-        .with_context(|| format!("cannot listen on {}", config.listen))?;
-    let probes = Listener::bind(config.admin_listen, None, admin::MAX_CONNECTIONS, admin::IDLE_TIMEOUT)
+        .with_context(|| format!("cannot listen on {}", config.listen))?
+        .of_clients(clients);
+    let probes = Listener::bind(config.admin_listen, admin::serving())
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
     if let (Some(folder), Some(anchor)) = (&config.standalone, &anchor) {
@@ -175,7 +176,10 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         webhook.await
     };
     tokio::select! {
-        dropped = shutdown => tracing::info!(dropped_connections = dropped.unwrap_or_default(), "ended"),
+        dropped = shutdown => {
+            let dropped = dropped.context("the webhook's listener failed")?;
+            tracing::info!(dropped_connections = dropped, "ended");
+        }
         signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
     }
     Ok(())

@@ -1,238 +1,167 @@
 //! The credential specs in memory, and the rules by which they change.
 //!
-//! Invariants: nothing older replaces what is newer, by resource version, which kube-apiserver counts upwards; what
-//! a read returns is ignored if an object was deleted, or a new list began, since the read began: the read may have
-//! seen deleted objects; nothing is answered while the watch is not connected, or memory has not been confirmed within
-//! [`TRUST`].
+//! Invariants: what is kept, names included, stays within [`BUDGET`]; a list is the truth, and what it does not have goes; an event
+//! or a read never replaces a later resource version; what a read returns is ignored if anything was removed, or a list was read,
+//! since the read began, because the object may have been deleted meanwhile.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::HashMap;
 
 use gmsa_cluster::resolver::live::Read;
-use gmsa_core::credspec::{Contents, SpecName};
-use tokio::time::Instant;
+use gmsa_core::{
+    admission::SpecFact,
+    credspec::{MAX_CONTENTS_BYTES, SpecName},
+};
 
-use super::TRUST;
+/// Bytes that credential specs may take: a third of the 128 MiB that the chart allows.
+pub(super) const BUDGET: usize = 40 << 20;
+/// Bytes that an object takes beside its name and its contents: its place in the map, which may be half empty, and the heads of
+/// what it points to.
+const OVERHEAD: usize = 224;
 
-/// A credential spec.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// The object's resource version.
-    pub version: Version,
-    /// `None` where its `credspec` is missing or is not a JSON object.
-    pub contents: Option<Arc<Contents>>,
+/// A resource version, which kube-apiserver counts upwards; `None` is one that is not a number.
+pub(super) type Version = Option<u64>;
+
+#[derive(Debug)]
+struct Entry {
+    version: Version,
+    /// What a decision takes from it; `None` where that must be read, because no pod can carry it or the budget is spent.
+    fact: Option<SpecFact>,
+    /// The number of the list that brought it; 0 where none did.
+    list: u64,
 }
 
-/// A resource version. One that is not a number is neither older nor newer than another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Version(Option<u64>);
-
-impl Version {
-    pub fn parse(version: &str) -> Self {
-        Self(version.parse().ok())
+impl Entry {
+    fn bytes(&self, name: &SpecName) -> usize {
+        let contents = if let Some(SpecFact::Contents(contents)) = &self.fact { contents.text().len() } else { 0 };
+        OVERHEAD + name.as_str().len() + contents
     }
-
-    fn is_at_least(self, other: Self) -> bool {
-        matches!((self.0, other.0), (Some(a), Some(b)) if a >= b)
-    }
-
-    fn is_newer_than(self, other: Self) -> bool {
-        matches!((self.0, other.0), (Some(a), Some(b)) if a > b)
-    }
-}
-
-/// When memory was last known to be right. A list counts from its request, not from its answer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Verified {
-    /// By a list, an event or a verification.
-    pub confirmed: Instant,
-    /// By the name and version of each object.
-    pub compared: Instant,
 }
 
 /// What was known when a read began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BeforeRead {
     removals: u64,
-    version: Option<Version>,
+    known: Option<Version>,
+}
+
+impl BeforeRead {
+    /// Whether an object of this name exists, as far as is known.
+    pub fn is_known(self) -> bool {
+        self.known.is_some()
+    }
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Store {
     specs: HashMap<SpecName, Entry>,
-    /// How often something may have been removed.
+    /// What they take, and how many of them have a fact.
+    bytes: usize,
+    held: usize,
+    /// Rises with each removal and each list.
     removals: u64,
-    /// Whether a list has been read, and has not been given up since.
-    listed: bool,
-    connected: bool,
-    /// `None` until memory is compared with the API server, and again after a difference or a failed verification.
-    verified: Option<Verified>,
-    /// The object that a comparison found to differ, until an event of this object arrives.
-    differing: Option<SpecName>,
-    /// Names of objects that reads found while there was no list. Only an administrator creates such objects, which bounds
-    /// their number.
-    found: HashSet<SpecName>,
+    list: u64,
+    /// Whether the watch is healthy: without it nothing is answered from here.
+    pub synced: bool,
+    /// Whether there will be a watch: without it only names are kept.
+    followed: bool,
 }
 
 impl Store {
-    /// A credential spec, if memory can be trusted.
-    pub fn get(&self, name: &SpecName) -> Option<&Entry> {
-        if self.is_trusted() { self.specs.get(name) } else { None }
+    /// What a decision takes from a credential spec, if it is known and the watch is healthy.
+    pub fn get(&self, name: &SpecName) -> Option<SpecFact> {
+        if self.synced { self.specs.get(name)?.fact.clone() } else { None }
     }
 
-    /// A credential spec as it was last known, which may be outdated.
-    pub fn last_known(&self, name: &SpecName) -> Option<&Entry> {
-        self.specs.get(name)
+    /// How many credential specs can be answered.
+    pub fn held(&self) -> usize {
+        self.held
     }
 
-    pub fn len(&self) -> usize {
-        self.specs.len()
-    }
-
-    /// Whether memory can be trusted.
-    pub fn is_trusted(&self) -> bool {
-        self.trusted().is_some()
-    }
-
-    /// When memory was last known to be right, if it can be trusted.
-    pub fn trusted(&self) -> Option<Verified> {
-        self.verified.filter(|verified| self.connected && verified.confirmed.elapsed() < TRUST)
-    }
-
-    /// Whether an object of this name exists, as far as is known, be memory right or not.
-    pub fn is_known(&self, name: &SpecName) -> bool {
-        self.specs.contains_key(name) || self.found.contains(name)
-    }
-
-    /// At `at` the watch delivered an event, or the number of objects was the known one. This prolongs trust and does not
-    /// restore it: after a long interruption one event does not show that the others have arrived.
-    pub fn prolong(&mut self, at: Instant) {
-        if let Some(Verified { confirmed, compared }) = self.trusted() {
-            self.verified = Some(Verified { confirmed: confirmed.max(at), compared });
+    fn put(&mut self, name: SpecName, version: Version, fact: Option<SpecFact>, list: u64) {
+        self.take(&name);
+        let fits =
+            |fact: &SpecFact| !matches!(fact, SpecFact::Contents(text) if text.text().len() > MAX_CONTENTS_BYTES);
+        let fact = fact.filter(|fact| self.followed && fits(fact));
+        let mut entry = Entry { version, fact, list };
+        if self.bytes + entry.bytes(&name) > BUDGET {
+            entry.fact = None;
+        }
+        let bytes = entry.bytes(&name);
+        if self.bytes + bytes <= BUDGET {
+            self.bytes += bytes;
+            self.held += usize::from(entry.fact.is_some());
+            self.specs.insert(name, entry);
         }
     }
 
-    /// At `at` each object was as it is known.
-    pub fn compared(&mut self, at: Instant) {
-        self.verified = Some(Verified { confirmed: at, compared: at });
-        self.differing = None;
+    fn take(&mut self, name: &SpecName) {
+        if let Some(entry) = self.specs.remove(name) {
+            self.bytes -= entry.bytes(name);
+            self.held -= usize::from(entry.fact.is_some());
+        }
     }
 
-    /// The API server has another version of this object, or only one of the two has the object.
-    pub fn mark_differing(&mut self, name: SpecName) {
-        self.verified = None;
-        self.differing = Some(name);
+    fn has_later(&self, name: &SpecName, version: Version) -> bool {
+        self.specs.get(name).is_some_and(|known| known.version > version)
     }
 
-    /// Whether the object was found to differ, and no event of it has arrived since.
-    pub fn is_differing(&self, name: &SpecName) -> bool {
-        self.differing.as_ref() == Some(name)
+    /// A list begins: what it has is put, whatever is known, and [`Self::end_list`] removes the rest.
+    pub fn begin_list(&mut self) {
+        self.list += 1;
+        self.removals += 1;
+        self.followed = true;
     }
 
-    /// Memory could not be verified.
-    pub fn distrust(&mut self) {
-        self.verified = None;
+    pub fn listed(&mut self, name: SpecName, version: Version, fact: Option<SpecFact>) {
+        self.put(name, version, fact, self.list);
     }
 
-    /// Whether memory has the object in this version or a later one. Versions that are not numbers cannot be compared.
-    pub fn has(&self, name: &str, version: Version) -> bool {
-        self.specs.get(name).is_some_and(|known| known.version.is_at_least(version))
-    }
-
-    /// A known object that is not among the `listed` ones of a list that was made at `version`.
-    pub fn unlisted(&self, listed: &HashSet<String>, version: Version) -> Option<&SpecName> {
-        let is_unlisted = |(name, known): &(&SpecName, &Entry)| {
-            !listed.contains(name.as_str()) && !known.version.is_newer_than(version)
-        };
-        self.specs.iter().find(is_unlisted).map(|(name, _)| name)
-    }
-
-    /// The watch is connected, or not any more.
-    pub fn connected(&mut self, connected: bool) {
-        self.connected = connected;
+    pub fn end_list(&mut self) {
+        self.removals += 1;
+        let gone: Vec<SpecName> =
+            self.specs.iter().filter(|(_, known)| known.list < self.list).map(|(name, _)| name.clone()).collect();
+        gone.iter().for_each(|name| self.take(name));
+        self.specs.shrink_to_fit();
     }
 
     /// An event: the object was added or changed.
-    pub fn apply(&mut self, name: SpecName, entry: Entry) {
-        self.differing.take_if(|differing| *differing == name);
-        self.put(name, entry);
-    }
-
-    fn put(&mut self, name: SpecName, entry: Entry) {
-        if !self.specs.get(&name).is_some_and(|known| known.version.is_newer_than(entry.version)) {
-            self.specs.insert(name, entry);
+    pub fn apply(&mut self, name: SpecName, version: Version, fact: Option<SpecFact>) {
+        if !self.has_later(&name, version) {
+            self.put(name, version, fact, 0);
         }
     }
 
     /// An event: the object was deleted; `version` is that of its deletion.
     pub fn remove(&mut self, name: &SpecName, version: Version) {
-        self.differing.take_if(|differing| differing == name);
         self.removals += 1;
         // It may have been created again, and read, before the event came.
-        if !self.specs.get(name).is_some_and(|known| known.version.is_newer_than(version)) {
-            self.specs.remove(name);
+        if !self.has_later(name, version) {
+            self.take(name);
         }
     }
 
-    /// A list of all objects, which was requested at `at` and made at `version`.
-    pub fn replace(&mut self, at: Instant, version: Version, specs: impl IntoIterator<Item = (SpecName, Entry)>) {
-        self.removals += 1;
-        // What was read since the list was made stays: its deletion would be an event that is still to come.
-        self.specs.retain(|_, known| known.version.is_newer_than(version));
-        for (name, entry) in specs {
-            self.put(name, entry);
-        }
-        self.specs.shrink_to_fit();
-        self.listed = true;
-        self.found = HashSet::new();
-        self.compared(at);
-    }
-
-    /// There will be no events: nothing is kept that could not be brought up to date.
+    /// There will be no events: only names are kept, so that reads of what exists are told from those of what is made up.
     pub fn give_up(&mut self) {
-        let mut found = std::mem::take(&mut self.found);
-        found.extend(std::mem::take(&mut self.specs).into_keys());
-        *self = Self { removals: self.removals + 1, found, ..Self::default() };
+        (self.synced, self.followed) = (false, false);
+        let names: Vec<SpecName> = self.specs.keys().cloned().collect();
+        names.into_iter().for_each(|name| self.put(name, None, None, 0));
     }
 
     pub fn before_read(&self, name: &SpecName) -> BeforeRead {
-        BeforeRead { removals: self.removals, version: self.specs.get(name).map(|entry| entry.version) }
+        BeforeRead { removals: self.removals, known: self.specs.get(name).map(|known| known.version) }
     }
 
     /// The result of a read of `name`, which began at `before`.
     pub fn after_read(&mut self, name: &SpecName, before: BeforeRead, read: &Read) {
-        if !self.listed {
-            match read {
-                Read::Found { .. } => self.found.insert(name.clone()),
-                Read::Missing => self.found.remove(name),
-            };
-            return;
-        }
-        if self.is_differing(name) {
-            // A read would hide that the watch withholds what happened to the object.
-            return;
-        }
-        let known = self.specs.get(name).map(|entry| entry.version);
+        let known = self.specs.get(name).map(|known| known.version);
         match read {
-            Read::Found { resource_version, contents } => {
-                let version = Version::parse(resource_version);
-                let is_news = match known {
-                    None => version.0.is_some() && self.removals == before.removals,
-                    Some(known) => version.is_newer_than(known),
-                };
-                if is_news {
-                    self.specs.insert(name.clone(), Entry { version, contents: contents.clone() });
-                }
+            _ if self.removals != before.removals => {}
+            Read::Found { version, .. } if version.is_some() && known.is_none_or(|known| known < *version) => {
+                self.put(name.clone(), *version, Some(read.clone().fact()), 0);
             }
-            Read::Missing => {
-                // What was known before the read, and has not changed since, is gone.
-                if known.is_some() && known == before.version {
-                    self.removals += 1;
-                    self.specs.remove(name);
-                }
-            }
+            // What was known before the read, and has not changed since, is gone.
+            Read::Missing if known.is_some() && known == before.known => self.remove(name, known.flatten()),
+            Read::Found { .. } | Read::Missing => {}
         }
     }
 }

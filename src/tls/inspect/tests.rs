@@ -54,7 +54,7 @@ fn a_good_certificate_passes_every_check() {
         [
             &format!(
                 "certificate 1: serial {serial} for {HOST}, subject \"CN=gmsa-webhook\", issuer \"CN=test CA\", \
-                 valid from 2024-10-03T23:50:00Z to 2024-10-14T00:00:00Z"
+                 valid from 2024-10-03T23:00:00Z to 2024-10-14T00:00:00Z"
             ),
             "ok    the certificate expires at 2024-10-14T00:00:00Z (10 d left)",
             "ok    the private key is the key of the certificate",
@@ -82,7 +82,7 @@ fn dates_are_reported() {
         (
             now() - DAY,
             Severity::Error,
-            "FAIL  the certificate is not valid before 2024-10-03T23:50:00Z (certificate-unusable)",
+            "FAIL  the certificate is not valid before 2024-10-03T23:00:00Z (certificate-unusable)",
         ),
     ] {
         let report = inspect(&Input { ca: None, ..input(&ca) }, time);

@@ -14,7 +14,8 @@ use time::{OffsetDateTime, serde::rfc3339};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::tls::{
-    CaBundle, CaPolicy, KeyPair, KeyPairError, certificates,
+    CaBundle, CaPolicy, KeyPair, KeyPairError,
+    ca_bundle::read as read_certificates,
     issue::{Ca, IssueError, Issued},
     key_pair::CLOCK_SKEW,
 };
@@ -27,6 +28,11 @@ pub const TLS_KEY: &str = "tls.key";
 pub const CA_CERT: &str = "ca.crt";
 /// The CAs, with the keys of those that sign or will sign.
 pub const AUTHORITIES: &str = "authorities.json";
+
+/// The most CAs that are taken from the Secret: who may update it may have any CA trusted, but not fill the `caBundle`s.
+pub(super) const MAX_CAS: usize = 16;
+/// The largest [`AUTHORITIES`], in bytes. One CA with its key takes about 1 KiB.
+const MAX_AUTHORITIES: usize = 64 * 1024;
 
 /// The data of a Secret, by key.
 pub type Data = BTreeMap<String, ByteString>;
@@ -52,6 +58,8 @@ pub enum Damage {
     // Without the parser's error, which may quote a key.
     #[error("{AUTHORITIES} is not the JSON that this webhook writes")]
     Json,
+    #[error("{AUTHORITIES} holds more than {MAX_CAS} certificate authorities, or more than {MAX_AUTHORITIES} bytes")]
+    TooLarge,
     #[error("a certificate authority in {AUTHORITIES} cannot be used")]
     Ca(#[source] IssueError),
     #[error("{TLS_CERT} and {TLS_KEY} are not a key pair")]
@@ -132,13 +140,17 @@ impl Cas {
 
 impl Certificates {
     /// Writes them into the data of the Secret. Other keys are left alone.
-    pub fn write(&self, data: &mut Data) {
+    ///
+    /// # Errors
+    /// Where a time cannot be written. `data` is then as it was.
+    pub fn write(&self, data: &mut Data) -> Result<(), serde_json::Error> {
+        let authorities = serde_json::to_vec(&Authorities::from(&self.cas))?;
         let mut insert = |key: &str, value: Vec<u8>| data.insert(key.to_owned(), ByteString(value));
         insert(TLS_CERT, self.leaf.pem.cert.clone().into_bytes());
         insert(TLS_KEY, self.leaf.pem.key.clone().into_bytes());
         insert(CA_CERT, self.cas.bundle().to_pem().into_bytes());
-        // Strings, lists and options always make JSON.
-        insert(AUTHORITIES, serde_json::to_vec(&Authorities::from(&self.cas)).unwrap_or_default());
+        insert(AUTHORITIES, authorities);
+        Ok(())
     }
 }
 
@@ -171,13 +183,18 @@ fn value<'a>(data: &'a Data, key: &'static str) -> Result<&'a [u8], Damage> {
 }
 
 fn read_cas(data: &Data) -> Result<Cas, Damage> {
-    let document: Authorities = serde_json::from_slice(value(data, AUTHORITIES)?).map_err(|_| Damage::Json)?;
-    Ok(Cas {
+    let text = value(data, AUTHORITIES)?;
+    if text.len() > MAX_AUTHORITIES {
+        return Err(Damage::TooLarge);
+    }
+    let document: Authorities = serde_json::from_slice(text).map_err(|_| Damage::Json)?;
+    let cas = Cas {
         signing: document.signing.signing()?,
         next: document.next.map(Authority::signing).transpose()?,
         retired: document.retired.into_iter().map(Authority::retired).collect::<Result<_, _>>()?,
         last_rotation: document.heeded_rotation,
-    })
+    };
+    if cas.bundle().len() > MAX_CAS { Err(Damage::TooLarge) } else { Ok(cas) }
 }
 
 fn read_leaf(data: &Data, cas: &Cas) -> Result<Leaf, Damage> {
@@ -249,7 +266,8 @@ impl Authority {
 
     fn retired(self) -> Result<RetiredCa, Damage> {
         let leaves_until = self.leaves_until.ok_or(Damage::Json)?.into();
-        let certs = certificates::read(self.certificate.as_bytes()).unwrap_or_default();
+        let certs =
+            read_certificates(self.certificate.as_bytes()).map_err(|_| Damage::Ca(IssueError::CaCertificate))?;
         let cert = certs.into_iter().next().ok_or(Damage::Ca(IssueError::CaCertificate))?;
         Ok(RetiredCa { cert, leaves_until })
     }

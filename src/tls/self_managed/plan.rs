@@ -6,14 +6,14 @@
 //! not possible now is made later.
 //!
 //! ```text
-//!  Empty ─Fill─► signing                      Damaged, or the CA expired ─Rebuild─► (what is valid is kept)
+//!  Empty ─Fill─► signing                      Damaged, or the CA is not valid ─Rebuild─► (what is valid is kept)
 //!  signing ─Announce─► signing + next ─(next has been in every caBundle)─ Promote ─► next signs, the old one is retired
 //!  retired ─(its last certificate has expired, no caBundle has it)─ Forget ─►
 //! ```
 
 use std::time::{Duration, SystemTime};
 
-use super::contents::{Cas, Certificates, Leaf, RetiredCa, SecretContents, SigningCa};
+use super::contents::{Cas, Certificates, Leaf, MAX_CAS, RetiredCa, SecretContents, SigningCa};
 use crate::tls::{
     CaBundle,
     issue::{BACKDATED, Ca, IssueError},
@@ -41,7 +41,7 @@ pub struct Observed<'a> {
     pub next_published_for: Option<Duration>,
     /// Every CA that is in any `caBundle`; `None` where that is unknown.
     pub present: Option<&'a CaBundle>,
-    /// The value of the annotation that asks for a rotation, or an empty text.
+    /// The value of the annotation that asks for a rotation, or an empty string.
     pub rotation: &'a str,
 }
 
@@ -50,7 +50,7 @@ pub struct Observed<'a> {
 pub enum Change {
     /// The Secret is empty: create a CA and a serving certificate.
     Fill,
-    /// The Secret is damaged, or its CA has expired before it was replaced: keep what is valid, and create the rest.
+    /// The Secret is damaged, or its CA has expired or is from the future: keep what is valid, and create the rest.
     Rebuild,
     /// Create a new serving certificate.
     Reissue,
@@ -70,7 +70,7 @@ pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &
         SecretContents::Complete(certificates) => certificates,
     };
     let (now, signing) = (observed.now, &cas.signing.ca);
-    if signing.not_after() <= now {
+    if !is_usable(signing, now) {
         return Some(Change::Rebuild);
     }
     let leaf = leaf.pair.summary();
@@ -79,25 +79,33 @@ pub fn next_change(contents: &SecretContents, observed: &Observed<'_>, policy: &
         return Some(Change::Reissue);
     }
     match &cas.next {
-        Some(next) if next.ca.not_after() > now => {
+        Some(next) if is_usable(&next.ca, now) => {
             let trusted = observed.next_published_for.is_some_and(|time| time >= policy.bundle_standing);
             return trusted.then_some(Change::Promote);
         }
         Some(_) => return Some(Change::Announce),
         None => {}
     }
-    let requested = !observed.rotation.is_empty() && observed.rotation != cas.last_rotation;
+    // A request waits where there is no room for another CA.
+    let has_room = cas.retired.len() + 2 < MAX_CAS;
+    let requested = has_room && !observed.rotation.is_empty() && observed.rotation != cas.last_rotation;
     if requested || is_due(signing.not_before(), signing.not_after(), policy.ca_lifetime, policy, now) {
         return Some(Change::Announce);
     }
     cas.retired.iter().any(|retired| is_unused(retired, observed)).then_some(Change::Forget)
 }
 
-/// Whether a certificate must be renewed: its lifetime counts, or that of a new one where it is shorter.
+/// Whether a CA is valid: one that a clock far ahead made is not, and what it signs is not either.
+fn is_usable(ca: &Ca, now: SystemTime) -> bool {
+    ca.not_before() <= now + CLOCK_SKEW && now < ca.not_after()
+}
+
+/// Whether a certificate must be renewed: its lifetime counts, or that of a new one where it is shorter. One from the future is
+/// due too.
 fn is_due(from: SystemTime, to: SystemTime, lifetime: Duration, policy: &IssuancePolicy, now: SystemTime) -> bool {
     let issued = (from + BACKDATED).min(to);
     let lifetime = to.duration_since(issued).unwrap_or_default().min(lifetime);
-    now >= issued + lifetime * u32::from(policy.renewal_percent) / 100
+    from > now + CLOCK_SKEW || now >= issued + lifetime * u32::from(policy.renewal_percent) / 100
 }
 
 fn is_unused(retired: &RetiredCa, observed: &Observed<'_>) -> bool {
@@ -119,8 +127,8 @@ pub fn apply(
         SecretContents::Complete(Certificates { cas, leaf }) => (Some(cas), Some(leaf)),
     };
     let (mut cas, mut leaf) = match cas {
-        Some(cas) if cas.signing.ca.not_after() > now => (cas, leaf),
-        // Everything that an expired CA has signed has expired too.
+        Some(cas) if is_usable(&cas.signing.ca, now) => (cas, leaf),
+        // What an unusable CA has signed is not valid either.
         _ => {
             let (signing, last_rotation) = (new_ca(now, policy)?, observed.rotation.to_owned());
             (Cas { signing, next: None, retired: Vec::new(), last_rotation }, None)

@@ -15,14 +15,6 @@ use crate::tls::object::{self, ObjectError, ObjectName};
 /// A new value of this annotation asks for a new CA.
 pub const ROTATE_ANNOTATION: &str = "gmsa-webhook/rotate-ca";
 
-/// Reads the Secret; `None` where it does not exist.
-///
-/// # Errors
-/// Where the API server does not answer in time, or refuses.
-pub async fn get(api: &ApiServer, name: &ObjectName) -> Result<Option<Secret>, ObjectError> {
-    object::get(api, name).await
-}
-
 /// Replaces the Secret that was read. `secret` carries the `resourceVersion` that it had.
 pub(super) async fn update(api: &ApiServer, name: &ObjectName, secret: &Secret) -> Result<(), ObjectError> {
     // Without a version, the update would overwrite what another writer has written.

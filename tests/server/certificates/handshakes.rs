@@ -203,14 +203,27 @@ async fn the_authority_of_clients_is_read_again_when_it_changes() {
     let new_client = guarded.client(&client_certificate(&new, "kube-apiserver"));
     fs::write(&file, "-----BEGIN CERTIFICATE-----\nAAAA").unwrap();
     old_client.review(address).await.unwrap();
-    fs::write(&file, new.cert_pem()).unwrap();
+    let mut old_connection = old_client.keep_alive(address).await.unwrap();
+    // One more authority closes no connection.
+    fs::write(&file, [guarded.trusted.cert_pem(), new.cert_pem()].concat()).unwrap();
     let trusted = async {
         while new_client.review(address).await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     timeout(PATIENCE, trusted).await.unwrap();
-    old_client.review(address).await.unwrap_err();
+    old_connection.review().await.unwrap();
+    let mut new_connection = new_client.keep_alive(address).await.unwrap();
+    fs::write(&file, new.cert_pem()).unwrap();
+    let removed = async {
+        while old_client.review(address).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, removed).await.unwrap();
+    // The connection was open before.
+    old_connection.review().await.unwrap_err();
+    new_connection.review().await.unwrap();
 }
 
 #[test]

@@ -5,11 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
-use gmsa_webhook::tls::{
-    Publication,
-    issue::Ca,
-    self_managed::{ROTATE_ANNOTATION, Settings},
-};
+use gmsa_webhook::tls::{Publication, issue::Ca, self_managed::Settings};
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -90,30 +86,6 @@ async fn fifty_rotations_under_load_fail_no_verification() {
     for plural in CONFIGURATIONS {
         assert!(cluster.bundle(plural).len() <= 3, "{:?}", cluster.bundle(plural));
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_can_be_asked_for_and_drops_nothing_that_is_served() {
-    let cluster = Arc::new(Cluster::installed().await);
-    let replicas = [cluster.replica(), cluster.replica()];
-    for replica in &replicas {
-        replica.ready.wait().await;
-    }
-    let load = Load::start(&cluster, &replicas);
-    let old = cluster.signing();
-    cluster.edit_secret(|secret| secret["metadata"]["annotations"] = json!({ROTATE_ANNOTATION: "today"}));
-    eventually("a new authority signs", || cluster.signing() != old).await;
-    eventually("its leaf is served", || replicas.iter().all(|replica| replica.serial() == Some(leaf_in(&cluster))))
-        .await;
-    for plural in CONFIGURATIONS {
-        assert_eq!(cluster.bundle(plural), certificates(&(old.clone() + &cluster.signing())));
-    }
-    // Replicas that start now, one after the other, begin with the new one.
-    let late = cluster.replica();
-    late.ready.wait().await;
-    assert_eq!(late.serial(), Some(leaf_in(&cluster)));
-    cluster.client(CONFIGURATIONS[0]).review(late.webhook.address).await.unwrap();
-    load.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

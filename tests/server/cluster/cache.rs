@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _};
-use gmsa_core::admission::{Source, SpecFact};
+use gmsa_core::{
+    admission::{Source, SpecFact},
+    credspec::MAX_CONTENTS_BYTES,
+};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -12,7 +15,7 @@ use super::{
     scene::{Scene, describe, is},
     spec_name, timed_out, within,
 };
-use crate::support::{Fault, Gate, SimulatedApi, Verb, credential_spec};
+use crate::support::{Fault, Gate, Recorded, SimulatedApi, Verb, credential_spec};
 
 #[tokio::test]
 async fn what_is_known_is_answered_from_memory_without_a_call() {
@@ -38,6 +41,43 @@ async fn many_pages_are_one_list() {
     assert_eq!(pages.len(), 3, "{pages:?}");
     assert!(pages.iter().all(|page| page.contains("limit=250")), "{pages:?}");
     assert_eq!(scene.look_up("spec-600").await, is("first", Source::Cache));
+}
+
+#[tokio::test]
+async fn pages_shrink_where_objects_are_large_and_large_contents_are_not_kept() {
+    let api = SimulatedApi::start().await;
+    for n in 0..5 {
+        api.apply(credential_spec(&format!("huge-{n}"), json!({"is": "x".repeat(1 << 20)})));
+    }
+    api.apply(credential_spec("web", json!({"is": "first"})));
+    let scene = Scene::start(api);
+    scene.becomes("synced").await;
+    scene.knows(1).await;
+    let limit = |page: &Recorded| page.path.split("limit=").nth(1).unwrap().split('&').next().unwrap().to_owned();
+    let limits: Vec<String> = scene.api.requests(Verb::List, SPECS).iter().map(limit).collect();
+    assert_eq!(limits, ["250", "62", "15", "3", "3"]);
+    assert_eq!(scene.look_up("web").await, is("first", Source::Cache));
+    let Resolved { fact: SpecFact::Contents(contents), source } = scene.ask("huge-4", Freshness::Any).await else {
+        panic!("no contents")
+    };
+    assert_eq!(source, Source::Api);
+    // The beginning is enough: the API server refuses every pod that carries it.
+    assert_eq!(contents.text(), format!("{{\"is\":\"{}", "x".repeat(MAX_CONTENTS_BYTES + 1 - 7)));
+}
+
+#[tokio::test]
+async fn contents_that_no_pod_can_carry_are_read_each_time() {
+    let scene = Scene::synced(&["web"]).await;
+    let fits = "x".repeat(MAX_CONTENTS_BYTES - r#"{"is":""}"#.len());
+    scene.api.apply(credential_spec("web", json!({"is": fits})));
+    scene.says("web", &fits).await;
+    let large = format!("{fits}x");
+    scene.api.apply(credential_spec("web", json!({"is": large})));
+    scene.knows(0).await;
+    for times in 1..=2 {
+        assert_eq!(scene.look_up("web").await, is(&large, Source::Api));
+        assert_eq!(scene.reads(), times);
+    }
 }
 
 #[tokio::test]

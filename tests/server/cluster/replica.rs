@@ -15,7 +15,7 @@ use super::{Duration, REVIEWS, SOON, SPECS, connect, pods::pod, scene::set};
 use crate::support::{PATIENCE, SimulatedApi, Table, Verb, credential_spec};
 
 pub const TTL: Duration = Duration::from_secs(10);
-pub const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
+pub const MUTATE: Webhook = Webhook::Mutate;
 
 /// The webhook as it runs in a cluster, without its port.
 pub struct Replica {
@@ -73,7 +73,7 @@ impl Replica {
     pub async fn denies(&self, webhook: Webhook, review: &Value, code: u16, message: &str) {
         match self.decide(webhook, review).await.verdict {
             Verdict::Denied(denial) => assert_eq!((denial.code(), denial.to_string()), (code, message.to_owned())),
-            Verdict::Allowed(_) | Verdict::WouldDeny { .. } => {
+            Verdict::Allowed | Verdict::WouldDeny(_) => {
                 panic!("allowed, where this should be the denial: {message}")
             }
         }

@@ -67,13 +67,6 @@ impl Scene {
         (self.registry)().lines().any(|shown| shown == line)
     }
 
-    /// How often a watch was found to withhold changes.
-    pub fn stuck(&self) -> u64 {
-        let text = (self.registry)();
-        let line = text.lines().find_map(|line| line.strip_prefix("gmsa_webhook_spec_watch_stuck_total "));
-        line.unwrap().parse().unwrap()
-    }
-
     /// Moves the clock by `step` at a time until `condition` holds, and gives the time that this took. The clock stands
     /// still otherwise: time that the machine needs would let other timers end together than on a faster one.
     pub async fn elapse(&self, step: Duration, limit: Duration, mut condition: impl FnMut() -> bool) -> Duration {

@@ -10,30 +10,24 @@ use std::{
 
 use futures::FutureExt as _;
 use gmsa_cluster::{authorizer::Authorizer as _, standalone::Standalone};
-use gmsa_core::admission::{Enforcement, Facts, Needs, Plan, Review, Source, Webhook};
+use gmsa_core::admission::{Enforcement, Facts, Known, Needs, Review, Settings, Source, Webhook};
 use gmsa_test_support::golden as cases;
 use serde_json::Value;
 use tokio::time::Instant;
 
 fn webhook(name: &str) -> Webhook {
-    match name {
-        "mutate" => Webhook::Mutate { random_hostname: false },
-        "validate" => Webhook::Validate,
-        "validate-workload" => Webhook::ValidateWorkload,
-        "validate-credspec" => Webhook::ValidateCredspec { strict: false },
-        other => panic!("no webhook is called {other}"),
-    }
+    Webhook::ALL.into_iter().find(|webhook| webhook.as_str() == name).unwrap()
 }
 
 /// Files answer at once: no runtime is needed to ask them.
-fn facts(cluster: &Standalone, needs: &Needs) -> Facts {
-    let specs = needs.specs.iter().map(|name| (name.clone(), cluster.specs.fact(name), Source::Files));
-    let uses = needs.uses.iter().map(|name| {
+fn learn(facts: &mut Facts, cluster: &Standalone, needs: &Needs) {
+    let spec = |name| Known { fact: cluster.specs.fact(name), source: Source::Files };
+    facts.specs.extend(needs.specs.iter().map(|name| (name.clone(), spec(name))));
+    for name in &needs.uses {
         let subject = needs.subject.as_ref().unwrap();
-        let verdict = cluster.rbac.may_use(subject, name, Instant::now()).now_or_never().unwrap();
-        (name.clone(), verdict.fact, verdict.source)
-    });
-    Facts { specs: specs.collect(), uses: uses.collect(), hostname: None }
+        let answer = cluster.rbac.may_use(subject, name, Instant::now()).now_or_never().unwrap();
+        facts.uses.push((name.clone(), answer));
+    }
 }
 
 #[test]
@@ -42,8 +36,15 @@ fn the_core_answers_every_case() {
     cases::check(|case, name, enforcement| {
         let cluster = clusters.entry(case.cluster.clone()).or_insert_with(|| Standalone::load(&case.cluster).unwrap());
         let review = Review::parse(&case.review, webhook(name)).unwrap();
-        let plan = Plan::new(webhook(name), &review).with_enforcement(enforcement);
-        review.answer(&plan.decide(&facts(cluster, &plan.needs())))
+        let settings = Settings { enforcement, ..Settings::default() };
+        let mut facts = Facts::default();
+        let decision = loop {
+            match review.decide(webhook(name), settings, &facts) {
+                Ok(decision) => break decision,
+                Err(needs) => learn(&mut facts, cluster, &needs),
+            }
+        };
+        review.answer(&decision)
     });
 }
 

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     golden, hostile,
-    oracle::{self, LISTS, World, created, has_duplicate_key, slots, updated},
-    world::{agrees, mutate, review, validate},
+    oracle::{self, LISTS, World, created, slots, updated},
+    world::{agrees, mutate, review, validate, warned},
 };
 
 const SPECS: [&str; 3] = ["web", "db", "cache"];
@@ -114,19 +114,18 @@ proptest! {
     }
 
     #[test]
-    fn no_accepted_pod_carries_what_its_subject_may_not_use(pod in any_pod(), world in world()) {
-        if validate(&create(&pod), &world).is_ok() {
-            for slot in slots(&pod) {
-                match (slot.name, slot.contents) {
-                    (None, None) => {}
-                    (Some(name), Some(contents)) => {
-                        prop_assert!(world.allowed.contains(&name) && !world.unknown.contains(&name));
-                        prop_assert!(!has_duplicate_key(&contents));
-                        prop_assert_eq!(&serde_json::from_str::<Value>(&contents).unwrap(), &world.specs[&name]);
-                    }
-                    half => prop_assert!(false, "accepted with half a slot: {half:?}"),
-                }
+    fn without_enforcement_every_denial_is_a_warning(pod in any_pod(), world in world()) {
+        let world = World { unknown: Vec::new(), ..world };
+        let mut expected: Vec<String> = Vec::new();
+        for (_, start) in slots(&pod).iter().filter_map(|slot| created(slot, &world).err()) {
+            if !expected.contains(&start) {
+                expected.push(start);
             }
+        }
+        let warned = warned(&create(&pod), &world);
+        prop_assert_eq!(warned.len(), expected.len(), "{:?} {:?}", warned, expected);
+        for (line, start) in warned.iter().zip(&expected) {
+            prop_assert!(line.starts_with(start), "{line}, not {start}");
         }
     }
 
@@ -144,20 +143,6 @@ proptest! {
         for (before, after) in slots(&pod).into_iter().zip(slots(&patched)) {
             let contents = before.name.as_ref().map(|name| world.specs[name].to_string());
             prop_assert_eq!(after, oracle::Slot { contents, ..before });
-        }
-    }
-
-    #[test]
-    fn expanding_changes_nothing_but_missing_contents(pod in any_pod()) {
-        if let Ok(Some(patch)) = mutate(&create(&pod), &open_world()) {
-            let mut patched = pod.clone();
-            json_patch::patch(&mut patched, &patch).unwrap();
-            prop_assert_eq!(mutate(&create(&patched), &open_world()), Ok(None));
-            for slot in slots(&pod).iter().filter(|slot| slot.name.is_some() && slot.contents.is_none()) {
-                let contents = format!("{}/windowsOptions/gmsaCredentialSpec", slot.pointer);
-                *patched.pointer_mut(&contents).unwrap() = Value::Null;
-            }
-            prop_assert_eq!(patched, pod);
         }
     }
 

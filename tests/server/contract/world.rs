@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::{
-    admission::{Enforcement, Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
+    admission::{Enforcement, Facts, Failure, Known, Needs, Review, Settings, Source, SpecFact, UseFact, Webhook},
     credspec::Contents,
 };
 use serde_json::{Value, json};
 
 use super::oracle::{Outcome, World};
 
-pub const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
+pub const MUTATE: Webhook = Webhook::Mutate;
 
 pub fn review(operation: &str, sub_resource: &str, object: &Value, old: &Value) -> Value {
     json!({
@@ -29,7 +29,8 @@ pub fn review(operation: &str, sub_resource: &str, object: &Value, old: &Value) 
     })
 }
 
-fn facts(world: &World, needs: &Needs) -> Facts {
+/// Adds what is needed.
+fn learn(facts: &mut Facts, world: &World, needs: &Needs) {
     let spec = |name: &str| match world.specs.get(name) {
         Some(credspec) => SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap()))),
         None => SpecFact::Missing,
@@ -43,23 +44,38 @@ fn facts(world: &World, needs: &Needs) -> Facts {
             UseFact::Denied { reason: None }
         }
     };
-    Facts {
-        specs: needs.specs.iter().map(|name| (name.clone(), spec(name.as_str()), Source::Api)).collect(),
-        uses: needs.uses.iter().map(|name| (name.clone(), may_use(name.as_str()), Source::Api)).collect(),
-        hostname: None,
-    }
+    let source = Source::Api;
+    let specs = needs.specs.iter().map(|name| (name.clone(), Known { fact: spec(name.as_str()), source }));
+    let uses = needs.uses.iter().map(|name| (name.clone(), Known { fact: may_use(name.as_str()), source }));
+    facts.specs.extend(specs);
+    facts.uses.extend(uses);
+}
+
+/// The `response` of the answer.
+fn response(webhook: Webhook, review: &Value, world: &World, enforcement: Enforcement) -> Value {
+    let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
+    let mut facts = Facts::default();
+    let decision = loop {
+        match review.decide(webhook, Settings { enforcement, ..Settings::default() }, &facts) {
+            Ok(decision) => break decision,
+            Err(needs) => learn(&mut facts, world, &needs),
+        }
+    };
+    serde_json::from_slice::<Value>(&review.answer(&decision)).unwrap()["response"].take()
+}
+
+/// The denials of which a pod is warned where they are not enforced.
+pub fn warned(review: &Value, world: &World) -> Vec<String> {
+    let response = response(Webhook::Validate, review, world, Enforcement::Warn);
+    assert_eq!(response["allowed"], true);
+    let lines = response["warnings"].as_array().into_iter().flatten().map(|line| line.as_str().unwrap());
+    lines.filter_map(|line| line.strip_prefix("GMSA, not enforced: ").map(str::to_owned)).collect()
 }
 
 /// The `response` of the answer. Without enforcement the answer differs in what the contract says and in nothing else.
 fn ask(webhook: Webhook, review: &Value, world: &World) -> Value {
-    let body = review.to_string();
-    let review = Review::parse(body.as_bytes(), webhook).unwrap();
-    let response = |enforcement| {
-        let plan = Plan::new(webhook, &review).with_enforcement(enforcement);
-        let answer = review.answer(&plan.decide(&facts(world, &plan.needs())));
-        serde_json::from_slice::<Value>(&answer).unwrap()["response"].take()
-    };
-    let (enforced, mut warned) = (response(Enforcement::Enforce), response(Enforcement::Warn));
+    let [mut enforced, mut warned] =
+        [Enforcement::Enforce, Enforcement::Warn].map(|enforcement| response(webhook, review, world, enforcement));
     match enforced["status"]["code"].as_u64() {
         Some(403 | 404 | 417 | 422) if warned["allowed"] == true => {
             let message = enforced["status"]["message"].as_str().unwrap();
@@ -71,7 +87,13 @@ fn ask(webhook: Webhook, review: &Value, world: &World) -> Value {
         }
         // Where the pod is not denied for the first thing that it asks for, a later failure may deny it.
         Some(403 | 404 | 417 | 422) => {
-            assert!(webhook == MUTATE && warned["status"]["code"].as_u64() >= Some(500), "{warned} {enforced}");
+            assert!(warned["status"]["code"].as_u64() >= Some(500), "{warned} {enforced}");
+        }
+        // Without enforcement, slots after the one whose check failed are asked about too.
+        Some(500..) => {
+            let audits = [&mut warned, &mut enforced].map(|response| response["auditAnnotations"].take());
+            assert_eq!(audits[0]["validate-decision"], audits[1]["validate-decision"]);
+            assert_eq!(warned, enforced);
         }
         _ => assert_eq!(warned, enforced),
     }

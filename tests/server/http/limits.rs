@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
+use gmsa_core::credspec::Contents;
 use gmsa_webhook::config::Limits;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -11,17 +12,11 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{Gated, create, examples, naming, one_pod, post_head, read_head, read_to_close, refused, windows};
+use super::{
+    Gated, Holds, allowed, create, examples, naming, one_pod, plain_review, post_head, read_answer, read_head,
+    read_to_close, refused, reviewed, windows,
+};
 use crate::https::Setup;
-
-/// What a server says on this connection to a request for `/health`; empty where the connection is closed.
-async fn health(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> String {
-    let request = b"GET /health HTTP/1.1\r\nhost: l\r\n\r\n";
-    if stream.write_all(request).await.is_err() {
-        return String::new();
-    }
-    read_head(stream).await.lines().next().unwrap_or_default().to_owned()
-}
 
 #[tokio::test]
 async fn over_its_limit_of_reviews_a_replica_says_503() {
@@ -48,37 +43,71 @@ async fn over_its_limit_of_connections_a_replica_closes_the_one_that_is_idle_lon
     let gated = Gated::new();
     let limits = Limits { connections: 3, ..Limits::default() };
     let server = Arc::new(Setup { resolver: gated.clone(), limits, ..examples() }.start());
-    let reviewed = Arc::clone(&server);
-    let reviewed = tokio::spawn(async move { reviewed.post("/mutate", one_pod()).await });
+    let waiting = Arc::clone(&server);
+    let waiting = tokio::spawn(async move { waiting.post("/mutate", one_pod()).await });
     gated.entered.acquire().await.unwrap().forget();
     let mut first = server.connect(&["http/1.1"]).await;
     let mut second = server.connect(&["http/1.1"]).await;
     // A request that is answered makes a connection the youngest; half a request, or half a body, does not.
     first.write_all(b"POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\n").await.unwrap();
-    assert_eq!(health(&mut second).await, "HTTP/1.1 204 No Content");
+    assert_eq!(reviewed(&mut second).await, Some(allowed()));
     first.write_all(b"content-length: 5\r\n\r\nabcd").await.unwrap();
     let mut third = server.connect(&["http/1.1"]).await;
     assert_eq!(read_to_close(&mut first).await, "");
-    assert_eq!(health(&mut third).await, "HTTP/1.1 204 No Content");
-    assert_eq!(health(&mut second).await, "HTTP/1.1 204 No Content");
+    assert_eq!(reviewed(&mut third).await, Some(allowed()));
+    assert_eq!(reviewed(&mut second).await, Some(allowed()));
     for _ in 0..10 {
         assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
     }
     gated.gate.add_permits(1);
-    assert_eq!(reviewed.await.unwrap().status, StatusCode::OK);
+    assert_eq!(waiting.await.unwrap().status, StatusCode::OK);
 }
 
 #[tokio::test]
-async fn silent_connections_keep_no_client_out() {
-    let limits = Limits { connections: 50, ..Limits::default() };
-    let server = Setup { limits, ..examples() }.start();
-    let mut silent = Vec::new();
-    for _ in 0..200 {
-        silent.push(tokio::net::TcpStream::connect(server.address).await.unwrap());
-        if silent.len() % 20 == 0 {
-            assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+async fn connections_without_a_request_keep_no_client_out() {
+    // A handshake message of 65,531 bytes, in records of at most 16 KiB, of which the last byte is missing.
+    let message: Vec<u8> = [1, 0, 255, 247].into_iter().chain(vec![0; 65_526]).collect();
+    let record = |part: &[u8]| [&[22, 3, 1], &u16::try_from(part.len()).unwrap().to_be_bytes()[..], part].concat();
+    let half_a_hello: Vec<u8> = message.chunks(1 << 14).flat_map(record).collect();
+    for sent in [Vec::new(), half_a_hello] {
+        let limits = Limits { connections: 50, ..Limits::default() };
+        let server = Setup { limits, ..examples() }.start();
+        let mut open = Vec::new();
+        for _ in 0..200 {
+            let mut stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+            stream.write_all(&sent).await.unwrap();
+            open.push(stream);
+            if open.len() % 20 == 0 {
+                assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+            }
         }
     }
+}
+
+#[tokio::test]
+async fn a_connection_whose_answer_is_not_read_makes_room() {
+    let contents = json!({"k": "x".repeat(60 * 1024)});
+    let contents = Arc::new(Contents::of(contents.as_object().unwrap()));
+    let limits = Limits { connections: 2, ..Limits::default() };
+    let server = Setup { resolver: Arc::new(Holds(contents)), limits, ..examples() }.start();
+    let containers: Vec<Value> =
+        (0..30).map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))})).collect();
+    let body = serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap();
+    let mut unread = server.connect(&["http/1.1"]).await;
+    for _ in 0..3 {
+        unread.write_all(post_head(body.len()).as_bytes()).await.unwrap();
+        unread.write_all(&body).await.unwrap();
+    }
+    // The first answer has begun.
+    assert!(read_head(&mut unread).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    let mut second = server.connect(&["http/1.1"]).await;
+    assert_eq!(reviewed(&mut second).await, Some(allowed()));
+    let mut third = server.connect(&["http/1.1"]).await;
+    assert_eq!(reviewed(&mut third).await, Some(allowed()));
+    assert_eq!(reviewed(&mut second).await, Some(allowed()));
+    let mut rest = Vec::new();
+    let _ = unread.read_to_end(&mut rest).await;
+    assert!(rest.len() < 1 << 20, "{} bytes", rest.len());
 }
 
 #[tokio::test]
@@ -97,11 +126,11 @@ async fn announced_lengths_take_nothing() {
 }
 
 #[tokio::test]
-async fn bodies_that_do_not_arrive_make_room_for_those_that_do() {
-    let limits = Limits { small_review_memory: 1 << 20, large_review_memory: 8 << 20, ..Limits::default() };
+async fn bodies_that_do_not_arrive_keep_no_small_review_out() {
+    let limits = Limits { large_review_memory: 9 << 20, ..Limits::default() };
     let server = Setup { limits, ..examples() }.start();
     let mut stalled = Vec::new();
-    for (count, length) in [(40, 60 << 10), (6, 2 << 20)] {
+    for (count, length) in [(10, 60 << 10), (1, 2 << 20)] {
         for _ in 0..count {
             let mut stream = server.connect(&["http/1.1"]).await;
             stream.write_all(post_head(length + 1).as_bytes()).await.unwrap();
@@ -109,17 +138,36 @@ async fn bodies_that_do_not_arrive_make_room_for_those_that_do() {
             stalled.push(stream);
         }
     }
-    for padding in [0, 40 << 10, 3 << 20] {
-        let review = [one_pod(), vec![b' '; padding]].concat();
-        assert_eq!(server.post("/mutate", review).await.status, StatusCode::OK, "{padding}");
+    let padded = |padding: usize| [one_pod(), vec![b' '; padding]].concat();
+    for padding in [0, 40 << 10, 500 << 10] {
+        assert_eq!(server.post("/mutate", padded(padding)).await.status, StatusCode::OK, "{padding}");
     }
-    // The first one has lost its place.
-    stalled[0].write_all(b" ").await.unwrap();
-    let answer = read_head(&mut stalled[0]).await;
-    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    for stream in &mut stalled {
+        stream.write_all(b" ").await.unwrap();
+        let answer = read_head(stream).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    }
+    assert_eq!(server.post("/mutate", padded(2 << 20)).await.status, StatusCode::OK);
     // More than the replica may hold at all.
     let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate", vec![b' '; 5 << 20]).await, refused(503, line));
+    assert_eq!(server.post("/mutate", padded(4 << 20)).await, refused(503, line));
+}
+
+#[tokio::test]
+async fn a_large_answer_for_which_there_is_no_memory_is_503() {
+    let contents = json!({"k": "x".repeat(60 * 1024)});
+    let contents = Arc::new(Contents::of(contents.as_object().unwrap()));
+    let limits = Limits { large_review_memory: 1 << 20, ..Limits::default() };
+    let server = Setup { resolver: Arc::new(Holds(contents)), limits, ..examples() }.start();
+    let pod = |containers: usize| {
+        let containers: Vec<Value> = (0..containers)
+            .map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))}))
+            .collect();
+        serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap()
+    };
+    let line = "this replica is reviewing as many requests as it may at once: try again";
+    assert_eq!(server.post("/mutate", pod(20)).await, refused(503, line));
+    assert_eq!(server.post("/mutate", pod(10)).await.status, StatusCode::OK);
 }
 
 #[tokio::test]
@@ -158,15 +206,15 @@ async fn reviews_that_wait_for_the_api_server_leave_memory_to_others() {
     let mut waiting = JoinSet::new();
     for _ in 0..124 {
         let (server, body) = (Arc::clone(&server), body.clone());
-        waiting.spawn(async move { server.post("/mutate", body).await.status });
-    }
-    tokio::select! {
-        entered = gated.entered.acquire_many(124 * 24) => entered.unwrap().forget(),
-        Some(status) = waiting.join_next() => panic!("one does not wait: {status:?}"),
+        waiting.spawn(async move { server.post("/mutate?timeout=30s", body).await.status });
+        tokio::select! {
+            entered = gated.entered.acquire() => entered.unwrap().forget(),
+            Some(status) = waiting.join_next() => panic!("one does not wait: {status:?}"),
+        }
     }
     let answer = server.post("/mutate?timeout=2s", body).await;
     assert_eq!(answer.status, StatusCode::OK);
-    gated.gate.add_permits(124 * 24);
+    gated.gate.add_permits(124);
     while let Some(status) = waiting.join_next().await {
         assert_eq!(status.unwrap(), StatusCode::OK);
     }
@@ -177,11 +225,9 @@ async fn a_request_that_begins_behind_another_one_occupies_no_place() {
     let limits = Limits { connections: 1, ..Limits::default() };
     let server = Setup { limits, ..examples() }.start();
     let mut first = server.connect(&["http/1.1"]).await;
-    let requests = "GET /health HTTP/1.1\r\nhost: l\r\n\r\n\
-                    POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\nab";
-    first.write_all(requests.as_bytes()).await.unwrap();
-    assert!(read_head(&mut first).await.starts_with("HTTP/1.1 204 "));
+    first.write_all(&[plain_review(), post_head(5).into_bytes(), b"ab".to_vec()].concat()).await.unwrap();
+    assert_eq!(read_answer(&mut first).await, Some(allowed()));
     let mut second = server.connect(&["http/1.1"]).await;
     assert_eq!(read_to_close(&mut first).await, "");
-    assert_eq!(health(&mut second).await, "HTTP/1.1 204 No Content");
+    assert_eq!(reviewed(&mut second).await, Some(allowed()));
 }

@@ -15,7 +15,7 @@ use gmsa_webhook::tls::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::server_program;
+use super::{binary, run, server_program, stderr};
 use crate::support::{Fault, SimulatedApi, Verb};
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -253,4 +253,21 @@ async fn a_certificate_is_issued_and_then_renewed() {
         error.starts_with("error: the following required arguments were not provided:\n  --name <NAME>\n"),
         "{error}"
     );
+}
+
+#[test]
+fn the_environment_of_serve_is_no_matter_of_other_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = |args: &[&str]| {
+        let environment = [("LOG_LEVEL", "loud"), ("HTTPS_PORT", "x"), ("TLS_CRT", "c"), ("ENFORCEMENT", "maybe")];
+        run(binary(args).envs(environment))
+    };
+    let issued = output(&["certs", "issue", folder.path().to_str().unwrap(), "--name", NAME]);
+    assert_eq!((issued.status.code(), stderr(&issued)), (Some(0), ""));
+    for serve in [&["serve", "--standalone", "examples"][..], &["--standalone", "examples"]] {
+        let refused = output(serve);
+        assert_eq!(refused.status.code(), Some(2));
+        let error = "error: invalid value 'x' for '--https-port <PORT>': expected a port: a number from 0 to 65535";
+        assert_eq!(stderr(&refused).lines().next(), Some(error));
+    }
 }

@@ -17,7 +17,8 @@ use rustls::{ServerConnection, StreamOwned};
 use serde_json::Value;
 use tokio::net::TcpSocket;
 
-use super::{Serving, binary, curl};
+use super::{Serving, binary, curl, run};
+use crate::support::{Fault, SimulatedApi, Verb};
 
 const LOST: &str = "cannot export traces: they are lost";
 const DAY: Duration = Duration::from_secs(86_400);
@@ -134,6 +135,59 @@ fn a_request_that_is_refused_says_so_in_its_span() {
     assert!(holds(&body, b"refused"), "{}", String::from_utf8_lossy(&body));
     // As protobuf has it: the key, and a number of two bytes.
     assert!(holds(&body, b"\x0a\x04code\x12\x03\x18\x90\x03"), "{}", body.escape_ascii());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_review_that_fails_is_a_warning_and_an_error_in_its_span() {
+    let api = SimulatedApi::start().await;
+    api.fault(Verb::Create, "/localsubjectaccessreviews", usize::MAX, Fault::forbidden());
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("kubeconfig"), api.kubeconfig()).unwrap();
+    assert!(run(&mut binary(&["certs", "issue", &path(""), "--name", "127.0.0.1"])).status.success());
+    let (endpoint, collected) = collector();
+    let serving = Serving::spawn(
+        binary(&["--tls-cert", &path("tls.crt"), "--tls-key", &path("tls.key"), "--shutdown-delay", "0s"])
+            .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+            .env("KUBECONFIG", path("kubeconfig"))
+            .env("LOG_LEVEL", "info,gmsa_webhook::server=warn")
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+            .env("OTEL_BSP_SCHEDULE_DELAY", "3600000")
+            .env("OTEL_RESOURCE_ATTRIBUTES", "k8s.pod.name=web-0,host.name=given"),
+    );
+    let line = format!(
+        "curl --cacert {} -H 'Content-Type: application/json' --data-binary @examples/review-validate.json \
+         https://{}/validate",
+        path("ca.crt"),
+        serving.address("address")
+    );
+    let answer: Value = serde_json::from_str(&curl::run(&line)).unwrap();
+    assert_eq!(answer["response"]["status"]["code"], 500, "{answer}");
+    let lines = end(serving);
+    let denied = lines.iter().find(|line| line["message"] == "denied").unwrap();
+    assert_eq!((&denied["level"], &denied["code"]), (&"WARN".into(), &500.into()), "{denied}");
+    let (_, body) = collected.join().unwrap();
+    // The status of the span, as protobuf has it: its message, and the code of an error.
+    let reason = denied["reason"].as_str().unwrap();
+    let length = |text: &str| u8::try_from(text.len()).unwrap();
+    let status = [&[0x7a, length(reason) + 4, 0x12, length(reason)], reason.as_bytes(), b"\x18\x02"].concat();
+    assert!(holds(&body, &status), "{}", body.escape_ascii());
+    for (name, value) in [
+        ("service.name", "gmsa-webhook"),
+        ("service.version", env!("CARGO_PKG_VERSION")),
+        ("host.name", "given"),
+        ("k8s.pod.name", "web-0"),
+    ] {
+        let attribute =
+            [&[0x0a, length(name)], name.as_bytes(), &[0x12, length(value) + 2, 0x0a, length(value)], value.as_bytes()];
+        assert!(holds(&body, &attribute.concat()), "{name}: {}", body.escape_ascii());
+    }
+    // A UUID of version 4.
+    let (name, rest) = (b"\x0a\x13service.instance.id\x12\x26\x0a\x24", 36);
+    let at = body.windows(name.len()).position(|window| window == name).expect("an instance has an id") + name.len();
+    let id = std::str::from_utf8(&body[at..at + rest]).unwrap();
+    assert_eq!(id.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12], "{id}");
+    assert_eq!(&id[14..15], "4", "{id}");
 }
 
 #[test]

@@ -50,6 +50,14 @@ impl CallKind {
         }
     }
 
+    /// The largest answer that is read, in bytes. etcd refuses objects above 1.5 MiB; other lists are read in pages.
+    pub const fn largest_answer(self) -> usize {
+        match self {
+            Self::AccessReview | Self::KnownSpec | Self::UnknownSpec => 2 << 20,
+            Self::Background => 32 << 20,
+        }
+    }
+
     /// The most of them in flight for one service account, where the call is made for one.
     pub const fn share(self) -> usize {
         self.limit() / 4

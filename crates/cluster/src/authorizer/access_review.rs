@@ -13,10 +13,11 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::{Authorization, Authorizer};
-use crate::apiserver::{ApiServer, CallKind, bounded};
+use crate::apiserver::{ApiServer, CallKind};
 use gmsa_core::{
     admission::{Failure, Source, Subject, UseFact},
     credspec::{GROUP, PLURAL, SpecName, USE_VERB, is_dns_subdomain},
+    quote::remark,
 };
 
 #[derive(Deserialize)]
@@ -41,7 +42,7 @@ impl From<Status> for UseFact {
         if status.allowed && !status.denied {
             return Self::Allowed;
         }
-        let (reason, error) = (bounded(&status.reason), bounded(&status.evaluation_error));
+        let (reason, error) = (remark(&status.reason), remark(&status.evaluation_error));
         // An evaluation error alone does not make the answer less valid: a role that is bound but missing is one.
         let reason = match (reason.is_empty(), error.is_empty() || reason.contains(&error)) {
             (true, true) => None,

@@ -37,6 +37,24 @@ impl Holder {
             }
         }
     }
+
+    /// Whether some pod of a namespace, or of any namespace, can be this holder: the access review of a pod names the user of its
+    /// service account and that user's two groups (Kubernetes, "Managing Service Accounts"), never `system:authenticated`.
+    pub fn is_of_pods_in(&self, namespace: Option<&str>) -> bool {
+        let is_in = |of: &str| namespace.is_none_or(|namespace| namespace == of);
+        match self {
+            Self::ServiceAccount { namespace, .. } => is_in(namespace),
+            Self::User(name) => {
+                let account = name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
+                account.is_some_and(|(namespace, _)| is_in(namespace))
+            }
+            Self::Group(name) => match name.strip_prefix("system:serviceaccounts") {
+                Some("") => true,
+                Some(rest) => rest.strip_prefix(':').is_some_and(is_in),
+                None => false,
+            },
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

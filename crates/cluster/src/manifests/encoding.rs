@@ -17,8 +17,10 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
 
 fn narrow(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| {
-        let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
-        String::from_utf8_lossy(valid).into_owned()
+        let valid = error.utf8_error().valid_up_to();
+        let mut bytes = error.into_bytes();
+        bytes.truncate(valid);
+        String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 

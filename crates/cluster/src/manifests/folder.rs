@@ -77,15 +77,15 @@ enum Fault {
 }
 
 fn read(path: &Path, bounds: &Bounds, total: &mut usize) -> Result<Vec<u8>, Fault> {
+    let fault = |error: io::Error| Fault::File(unreadable(&error));
     let mut bytes = Vec::new();
-    // One byte more than is allowed: shows that a file is too large.
-    let limit = bounds.file_bytes as u64 + 1;
-    File::open(path)
-        .and_then(|file| file.take(limit).read_to_end(&mut bytes))
-        .map_err(|error| Fault::File(unreadable(&error)))?;
-    if bytes.len() > bounds.file_bytes {
+    let file = File::open(path).map_err(fault)?;
+    // As many bytes as the file says that it holds: the kernel has files that say none, and block or never end when they are read.
+    let length = file.metadata().map_err(fault)?.len();
+    if length > bounds.file_bytes as u64 {
         return Err(Fault::File(format!("expected at most {} bytes", bounds.file_bytes)));
     }
+    file.take(length).read_to_end(&mut bytes).map_err(fault)?;
     *total += bytes.len();
     if *total > bounds.total_bytes { Err(Fault::Total) } else { Ok(bytes) }
 }

@@ -21,7 +21,8 @@ const MAX_LISTS: usize = 4;
 /// Empty documents are skipped. A `List`, and any `…List` with `items`, gives its items. As with `kubectl`, an object must
 /// say its `apiVersion` and `kind`. The bounds on a text hold for each document.
 pub fn parse(name: &str, text: &str) -> Manifests {
-    parse_all(&[(name, text)]).pop().unwrap_or_default()
+    #[expect(clippy::expect_used, reason = "there is a result for each text")]
+    parse_all(&[(name, text)]).pop().expect("one text")
 }
 
 /// The most threads that parse at once.

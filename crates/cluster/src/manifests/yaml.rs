@@ -9,6 +9,7 @@ use std::{
     thread::{self, ScopedJoinHandle},
 };
 
+use gmsa_core::quote::{MESSAGE, NAME, VALUE, quoted, shorten};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use serde_saphyr::{
@@ -174,10 +175,10 @@ fn options(text: &str, limits: &TextBounds) -> Options {
 
 fn describe(error: &Error, text: &str, limits: &TextBounds) -> String {
     match error {
-        Error::DuplicateMappingKey { key: Some(key), .. } => format!("duplicate key {key:?}"),
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("duplicate key {}", quoted(key, NAME)),
         Error::DuplicateMappingKey { key: None, .. } => "duplicate key".to_owned(),
         Error::NullIntoString { .. } => "expected a key, found null".to_owned(),
-        Error::NonFiniteFloat { value, .. } => format!("expected a finite number, found {value}"),
+        Error::NonFiniteFloat { value, .. } => format!("expected a finite number, found {}", shorten(value, VALUE)),
         Error::AliasReplayLimitExceeded { .. } => {
             format!("expected aliases to repeat at most {} values", limits.repeated)
         }
@@ -190,7 +191,7 @@ fn describe(error: &Error, text: &str, limits: &TextBounds) -> String {
             _ => "expected a smaller or simpler text".to_owned(),
         },
         Error::AliasError { error, .. } => describe(error, text, limits),
-        _ => DefaultMessageFormatter.format_message(error).into_owned(),
+        _ => shorten(&DefaultMessageFormatter.format_message(error), MESSAGE).into_owned(),
     }
 }
 

@@ -1,25 +1,62 @@
 //! Credential specs, read from the API server for each question.
 //!
-//! Invariants: "missing" is said only where the API server itself says that there is no object of that name; a
+//! Invariants: contents that no pod can carry are not parsed, because what a hostile object of a megabyte is parsed into takes a
+//! hundred; "missing" is said only where the API server itself says that there is no object of that name; a
 //! missing `CustomResourceDefinition` is a failure, not a missing credential spec. An answer about another object is a failure.
 
 use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt as _};
 use http::Request;
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
 use tokio::time::Instant;
 
 use super::{Freshness, Resolved, Resolver};
 use crate::apiserver::{ApiServer, CallError, CallKind};
 use gmsa_core::{
     admission::{Failure, Source, SpecFact},
-    credspec::{Contents, CredentialSpec, GROUP, KIND, PLURAL, SpecName, VERSION},
+    credspec::{Contents, GROUP, KIND, MAX_CONTENTS_BYTES, Metadata, PLURAL, SpecName, VERSION},
 };
+
+/// The longest `credspec` that is parsed, in bytes. It is as long as the contents text but for white space and escapes.
+const MAX_PARSED: usize = 2 * MAX_CONTENTS_BYTES;
+
+/// A credential spec in an answer of the API server. What is not needed of it is skipped, and its contents are not parsed yet.
+#[derive(Deserialize)]
+pub struct Object<'a> {
+    #[serde(default)]
+    pub metadata: Metadata,
+    #[serde(borrow, default)]
+    credspec: Option<&'a RawValue>,
+}
+
+impl Object<'_> {
+    /// Its resource version, which kube-apiserver counts upwards; `None` where it is not a number.
+    pub fn version(&self) -> Option<u64> {
+        self.metadata.resource_version.parse().ok()
+    }
+
+    /// Its contents; `None` where its `credspec` is missing or is not a JSON object.
+    ///
+    /// # Errors
+    /// Where it is an object that cannot be read: its levels are too many, or a number is too large.
+    pub fn contents(&self) -> serde_json::Result<Option<Arc<Contents>>> {
+        let Some(text) = self.credspec.map(RawValue::get).filter(|text| text.starts_with('{')) else { return Ok(None) };
+        let contents = if text.len() > MAX_PARSED {
+            Contents::too_long(text)
+        } else {
+            Contents::of(&serde_json::from_str::<Map<String, Value>>(text)?)
+        };
+        Ok(Some(Arc::new(contents)))
+    }
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     Found {
-        resource_version: String,
+        /// The object's resource version, if it is a number.
+        version: Option<u64>,
         /// Its contents; `None` where its `credspec` is missing or is not a JSON object.
         contents: Option<Arc<Contents>>,
     },
@@ -60,13 +97,12 @@ pub fn collection() -> String {
 }
 
 fn found(name: &SpecName, body: &[u8]) -> Result<Read, Failure> {
-    let spec: CredentialSpec =
-        serde_json::from_slice(body).map_err(|_| Failure::new(format!("the API server's answer is not a {KIND}")))?;
-    if spec.metadata.name != name.as_str() {
+    let not_one = |_| Failure::new(format!("the API server's answer is not a {KIND}"));
+    let object: Object = serde_json::from_slice(body).map_err(not_one)?;
+    if object.metadata.name != name.as_str() {
         return Err(Failure::new("the API server's answer is about another object than the one that was asked for"));
     }
-    let contents = spec.contents().map(Arc::new);
-    Ok(Read::Found { resource_version: spec.metadata.resource_version, contents })
+    Ok(Read::Found { version: object.version(), contents: object.contents().map_err(not_one)? })
 }
 
 /// Whether the 404 is about the object: for an unknown resource the API server names no object, and neither does a proxy.

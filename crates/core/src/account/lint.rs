@@ -31,8 +31,63 @@ const WORKSTATION_TRUST: u64 = 0x1000;
 /// `ACCOUNTDISABLE` of `userAccountControl` ([MS-ADTS] 2.2.16).
 const DISABLED: u64 = 0x2;
 
-/// The service classes that an SPN of class `host` covers (Microsoft: Setspn, built-in SPNs for computer accounts).
-const HOST_COVERS: [&str; 5] = ["cifs", "http", "w3svc", "wins", "www"];
+/// The service classes that an SPN of class `host` covers (Microsoft: Setspn, built-in SPNs for computer accounts;
+/// the default of the directory's attribute `sPNMappings`).
+const HOST_COVERS: [&str; 53] = [
+    "alerter",
+    "appmgmt",
+    "browser",
+    "cifs",
+    "cisvc",
+    "clipsrv",
+    "dcom",
+    "dhcp",
+    "dmserver",
+    "dns",
+    "dnscache",
+    "eventlog",
+    "eventsystem",
+    "fax",
+    "http",
+    "ias",
+    "iisadmin",
+    "mcsvc",
+    "messenger",
+    "msdtc",
+    "msiserver",
+    "netdde",
+    "netddedsm",
+    "netlogon",
+    "netman",
+    "nmagent",
+    "oakley",
+    "plugplay",
+    "policyagent",
+    "protectedstorage",
+    "rasman",
+    "remoteaccess",
+    "replicator",
+    "rpc",
+    "rpclocator",
+    "rpcss",
+    "rsvp",
+    "samss",
+    "scardsvr",
+    "scesrv",
+    "schedule",
+    "scm",
+    "seclogon",
+    "snmp",
+    "spooler",
+    "tapisrv",
+    "time",
+    "trksvr",
+    "trkwks",
+    "ups",
+    "w3svc",
+    "wins",
+    "www",
+];
 
 /// Checks an account that has to serve clients under these service principal names.
 pub fn account(account: &Account, services: &[String]) -> Vec<Diagnostic> {
@@ -145,7 +200,7 @@ impl Findings<'_> {
         .collect();
         if !missing.is_empty() {
             let problem = format!("was printed without {}", missing.join(", "));
-            let fix = format!("Get-ADServiceAccount {} -Properties * | ConvertTo-Json", self.quoted_name());
+            let fix = format!("Get-ADServiceAccount {} -Properties * | ConvertTo-Json -Depth 4", self.quoted_name());
             self.add(&rules::ACCOUNT_INCOMPLETE, "", problem, "these properties are not checked", fix);
         }
     }

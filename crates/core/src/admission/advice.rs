@@ -25,12 +25,22 @@ pub struct Advice {
     pub pointer: String,
     /// The message, short enough for a warning.
     pub text: String,
+    /// What to write instead, where that is short.
+    pub fix: Option<&'static str>,
 }
+
+/// The YAML that keeps a pod on Windows nodes.
+const ON_WINDOWS: &str = "spec:\n  os: {name: windows}\n  nodeSelector: {kubernetes.io/os: windows}";
+const AS_NETWORK_SERVICE: &str = r"runAsUserName: NT AUTHORITY\NETWORK SERVICE";
 
 impl Advice {
     /// With `sentence`, in which the next of `names` replaces each `{}`.
     fn new(rule: &'static Rule, pointer: String, sentence: &str, names: &[&str]) -> Self {
-        Self { rule, severity: rule.severity, pointer, text: text(rule, sentence, names) }
+        Self { rule, severity: rule.severity, pointer, text: text(rule, sentence, names), fix: None }
+    }
+
+    fn with_fix(self, fix: &'static str) -> Self {
+        Self { fix: Some(fix), ..self }
     }
 }
 
@@ -49,7 +59,7 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
     }
     if !pod.keeps_to_windows() {
         let sentence = "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows";
-        advice.push(Advice::new(&rules::LINUX_NODE, "/spec".to_owned(), sentence, &[]));
+        advice.push(Advice::new(&rules::LINUX_NODE, "/spec".to_owned(), sentence, &[]).with_fix(ON_WINDOWS));
     }
     let mut slots = pod.slots();
     let Some(pod_slot) = slots.next() else { return advice };
@@ -60,7 +70,8 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
             advice.push(Advice::new(&rules::HOST_PROCESS, slot.pointer(), &sentence, &[slot.owner]));
         } else if let Some(user) = slot.run_as_user.or(pod_slot.run_as_user).filter(|user| !acts_as_the_account(user)) {
             let sentence = format!("{kind} {{}} runs as {{}}: only SYSTEM and NETWORK SERVICE act as the gMSA");
-            advice.push(Advice::new(&rules::RUN_AS_USER, slot.pointer(), &sentence, &[slot.owner, user]));
+            let found = Advice::new(&rules::RUN_AS_USER, slot.pointer(), &sentence, &[slot.owner, user]);
+            advice.push(found.with_fix(AS_NETWORK_SERVICE));
         }
     }
     advice
@@ -86,7 +97,8 @@ pub fn advise_template(pod: &Pod, unsupported: &Unsupported, replicas: Option<u6
         let Some(slot) = slot.filter(|slot| slot.run_as_user.or(pod_user).is_none()) else { continue };
         let sentence =
             format!("{kind} {{}} runs on Nano Server as ContainerUser: set runAsUserName to NETWORK SERVICE");
-        advice.push(Advice::new(&rules::NANO_SERVER, slot.pointer(), &sentence, &[owner]));
+        let found = Advice::new(&rules::NANO_SERVER, slot.pointer(), &sentence, &[owner]);
+        advice.push(found.with_fix(AS_NETWORK_SERVICE));
     }
     if let (Some(hostname), Some(replicas @ 2..)) = (pod.hostname(), replicas) {
         let sentence = format!("{replicas} replicas have the same host name {{}}: services that register it conflict");
@@ -108,7 +120,8 @@ fn linux_only(found: &Occurrence, is_windows: bool) -> Advice {
         format!("{place} sets {}: {}", field.path, field.explanation)
     };
     let severity = if refused { Severity::Error } else { rules::LINUX_ONLY.severity };
-    Advice { severity, ..Advice::new(&rules::LINUX_ONLY, found.pointer.clone(), &what, &names) }
+    let advice = Advice::new(&rules::LINUX_ONLY, found.pointer.clone(), &what, &names);
+    Advice { severity, ..advice.with_fix("remove the field") }
 }
 
 /// Whether a user of the container is one that logs on to the network as the computer, and so as the gMSA.

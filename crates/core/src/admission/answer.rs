@@ -23,7 +23,7 @@ struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    audit_annotations: BTreeMap<&'static str, &'a str>,
+    audit_annotations: BTreeMap<&'a str, &'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     warnings: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,11 @@ impl From<&Denial> for Status {
 impl Review {
     /// Writes the answer to this review: the body of the HTTP response.
     pub fn answer(&self, decision: &Decision) -> Vec<u8> {
-        let patch = decision.verdict.patch().map(|patch| BASE64_STANDARD.encode(patch.as_bytes()));
+        let patch = decision
+            .patch
+            .as_ref()
+            .filter(|_| decision.is_allowed())
+            .map(|patch| BASE64_STANDARD.encode(patch.as_bytes()));
         let mut body = Vec::with_capacity(1024 + patch.as_ref().map_or(0, String::len));
         let answer = Answer {
             api_version: self.api_version.as_str(),
@@ -63,9 +67,9 @@ impl Review {
                 allowed: decision.is_allowed(),
                 status: match &decision.verdict {
                     Verdict::Denied(denial) => Some(denial.into()),
-                    Verdict::Allowed(_) | Verdict::WouldDeny { .. } => None,
+                    Verdict::Allowed | Verdict::WouldDeny(_) => None,
                 },
-                audit_annotations: decision.audit.iter().map(|(key, value)| (*key, value.as_str())).collect(),
+                audit_annotations: decision.audit.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
                 warnings: &decision.warnings,
                 patch_type: patch.is_some().then_some("JSONPatch"),
                 patch,

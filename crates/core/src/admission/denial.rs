@@ -1,17 +1,17 @@
 //! Every denial: the message for the user, the HTTP code of the status, and the reason for logs and metrics.
 //!
 //! The messages and codes are those of the Go webhook where it had one. None of them quotes a contents text, and
-//! every text from a pod is quoted, escaped and cut.
+//! every string from a pod is quoted, escaped and cut.
 //!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;
-//! - an entry in [`Denial::code`], which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
+//! - a rule under "Denials" in `diagnostic/rules.rs`, whose name is the reason in logs and metrics;
+//! - its line in `denials!`, with the rule and the code, which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
-//! - an entry in [`Denial::reason`], and the rule of that name under "Denials" in `diagnostic/rules.rs`;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
-//!   `subject.rs`, `facts.rs` or `patch.rs`. If a cached credential
-//!   spec can lead to it, `contents_from_a_cache` in `plan.rs` has it checked against the API server (but for `PatchTooLarge`, which is about
-//!   all contents together);
+//!   `subject.rs`, `inquiry.rs` or `patch.rs`. If a cached credential
+//!   spec can lead to it, `contents_from_a_cache` in `decision.rs` has it checked against the API server (but for `PatchTooLarge`, which is
+//!   about all contents together);
 //! - a folder in `tests/golden`, and its line in `docs/rules.md` and `docs/metrics.md` (`UPDATE_SNAPSHOTS=1 cargo test -p
 //!   kubectl-gmsa`, `just generate`).
 
@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     credspec::{SpecName, compare::Difference},
+    diagnostic::rules::{self, Rule},
     quote::Quoted,
 };
 
@@ -86,33 +87,14 @@ fn because(reason: Option<&str>) -> String {
 }
 
 impl Denial {
+    /// What it breaks.
+    pub fn rule(&self) -> &'static Rule {
+        self.rule_and_code().0
+    }
+
     /// The HTTP status code that the API server gives to its client.
     pub fn code(&self) -> u16 {
-        match self {
-            Self::UnexpectedKind { .. }
-            | Self::UnexpectedOperation(_)
-            | Self::NoObject { .. }
-            | Self::InvalidNamespace(_) => 400,
-            Self::NotAuthorized { .. } | Self::Modified { .. } => 403,
-            Self::SpecMissing(_) => 404,
-            Self::SpecUnusable(_) => 417,
-            Self::CredentialSpecWrong(_)
-            | Self::InvalidSpecName { .. }
-            | Self::InvalidServiceAccount(_)
-            | Self::TooManySlots
-            | Self::TooManySpecs
-            | Self::PatchTooLarge
-            | Self::ContentsWithoutName(_)
-            | Self::ContentsDiffer { .. }
-            | Self::NameWithoutContents { .. } => 422,
-            Self::SpecUnreadable { failure, .. } | Self::AuthorizationFailed { failure, .. } => {
-                if failure.timed_out {
-                    504
-                } else {
-                    500
-                }
-            }
-        }
+        self.rule_and_code().1
     }
 
     /// Whether the pod asks for something that it cannot have. The other denials are failures, or requests that are not
@@ -134,28 +116,43 @@ impl Denial {
         }
     }
 
-    words! {
-        /// The reason in logs, metrics and audit annotations.
-        reason, REASONS {
-            Self::UnexpectedKind { .. } => "unexpected-kind",
-            Self::CredentialSpecWrong(_) => "credential-spec-wrong",
-            Self::UnexpectedOperation(_) => "unexpected-operation",
-            Self::NoObject { .. } => "no-object",
-            Self::InvalidNamespace(_) => "invalid-namespace",
-            Self::InvalidSpecName { .. } => "invalid-spec-name",
-            Self::InvalidServiceAccount(_) => "invalid-service-account",
-            Self::TooManySlots => "too-many-slots",
-            Self::TooManySpecs => "too-many-specs",
-            Self::PatchTooLarge => "patch-too-large",
-            Self::SpecMissing(_) => "spec-missing",
-            Self::SpecUnusable(_) => "spec-unusable",
-            Self::SpecUnreadable { .. } => "spec-unreadable",
-            Self::ContentsWithoutName(_) => "contents-without-name",
-            Self::NotAuthorized { .. } => "not-authorized",
-            Self::AuthorizationFailed { .. } => "authorization-failed",
-            Self::ContentsDiffer { .. } => "contents-differ",
-            Self::NameWithoutContents { .. } => "name-without-contents",
-            Self::Modified { .. } => "modified",
-        }
+    /// The reason in logs, metrics and audit annotations: the name of its rule.
+    pub fn reason(&self) -> &'static str {
+        self.rule().id
     }
+}
+
+macro_rules! denials {
+    ($($pattern:pat => $rule:ident, $code:expr;)+) => {
+        impl Denial {
+            /// The rules of all denials.
+            pub const RULES: [&'static Rule; [$(stringify!($rule)),+].len()] = [$(&rules::$rule),+];
+
+            fn rule_and_code(&self) -> (&'static Rule, u16) {
+                match self { $($pattern => (&rules::$rule, $code)),+ }
+            }
+        }
+    };
+}
+
+denials! {
+    Self::UnexpectedKind { .. } => UNEXPECTED_KIND, 400;
+    Self::CredentialSpecWrong(_) => CREDENTIAL_SPEC_WRONG, 422;
+    Self::UnexpectedOperation(_) => UNEXPECTED_OPERATION, 400;
+    Self::NoObject { .. } => NO_OBJECT, 400;
+    Self::InvalidNamespace(_) => INVALID_NAMESPACE, 400;
+    Self::InvalidSpecName { .. } => INVALID_SPEC_NAME, 422;
+    Self::InvalidServiceAccount(_) => INVALID_SERVICE_ACCOUNT, 422;
+    Self::TooManySlots => TOO_MANY_SLOTS, 422;
+    Self::TooManySpecs => TOO_MANY_SPECS, 422;
+    Self::PatchTooLarge => PATCH_TOO_LARGE, 422;
+    Self::SpecMissing(_) => SPEC_MISSING, 404;
+    Self::SpecUnusable(_) => SPEC_UNUSABLE, 417;
+    Self::SpecUnreadable { failure, .. } => SPEC_UNREADABLE, failure.code();
+    Self::ContentsWithoutName(_) => CONTENTS_WITHOUT_NAME, 422;
+    Self::NotAuthorized { .. } => NOT_AUTHORIZED, 403;
+    Self::AuthorizationFailed { failure, .. } => AUTHORIZATION_FAILED, failure.code();
+    Self::ContentsDiffer { .. } => CONTENTS_DIFFER, 422;
+    Self::NameWithoutContents { .. } => NAME_WITHOUT_CONTENTS, 422;
+    Self::Modified { .. } => MODIFIED, 403;
 }

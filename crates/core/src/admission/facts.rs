@@ -1,24 +1,24 @@
 //! What must be known before a review can be decided, and what was found out.
 //!
-//! Invariants: a credential spec, or its use, that was not looked for, or about which nothing could be found out, is a denial; for
-//! workloads, a warning.
+//! Invariants: [`Review::decide`](super::Review::decide) asks for a fact that it lacks and gives no decision without it; a credential
+//! spec, or its use, about which nothing could be found out is a denial; for workloads, a warning.
 
 use std::sync::Arc;
 
-use super::{Denial, Failure, Subject};
+use super::Subject;
 use crate::credspec::{Contents, SpecName};
 
-/// What must be known before a review can be decided, each distinct question once.
+/// What must be found out next, each distinct question once. All of it may be asked at the same time.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The credential specs whose contents are needed.
     pub specs: Vec<SpecName>,
+    /// The credential specs that must be read from the API server: a cache, which may be behind, gave contents that lead to a denial.
+    pub live: Vec<SpecName>,
     /// Who wants to use credential specs; set where `uses` is not empty.
     pub subject: Option<Subject>,
     /// The credential specs on which the subject's `use` is needed.
     pub uses: Vec<SpecName>,
-    /// Whether a random host name is needed.
-    pub hostname: bool,
 }
 
 impl Needs {
@@ -53,6 +53,26 @@ pub struct Known<F> {
     pub source: Source,
 }
 
+/// Why something could not be found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub timed_out: bool,
+    /// The cause, for the person who reads the denial.
+    pub cause: String,
+}
+
+impl Failure {
+    /// A failure that is no time-out.
+    pub fn new(cause: impl Into<String>) -> Self {
+        Self { timed_out: false, cause: cause.into() }
+    }
+
+    /// The HTTP status code of a denial for it.
+    pub(super) fn code(&self) -> u16 {
+        if self.timed_out { 504 } else { 500 }
+    }
+}
+
 /// What is known about a credential spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpecFact {
@@ -70,13 +90,17 @@ impl From<Failure> for SpecFact {
 }
 
 impl SpecFact {
-    words! {
-        /// The word for metrics.
-        outcome, OUTCOMES {
-            Self::Contents(_) => "found",
-            Self::Missing => "missing",
-            Self::Unusable => "unusable",
-            Self::Failed(_) => "failed",
+    /// Every [`SpecFact::outcome`].
+    pub const OUTCOMES: [&'static str; 4] = ["found", "missing", "unusable", "failed"];
+
+    /// The word for metrics.
+    pub fn outcome(&self) -> &'static str {
+        let [found, missing, unusable, failed] = Self::OUTCOMES;
+        match self {
+            Self::Contents(_) => found,
+            Self::Missing => missing,
+            Self::Unusable => unusable,
+            Self::Failed(_) => failed,
         }
     }
 }
@@ -99,56 +123,42 @@ impl From<Failure> for UseFact {
 }
 
 impl UseFact {
-    words! {
-        /// The word for metrics.
-        outcome, OUTCOMES {
-            Self::Allowed => "allowed",
-            Self::Denied { .. } => "denied",
-            Self::Failed(_) => "failed",
+    /// Every [`UseFact::outcome`].
+    pub const OUTCOMES: [&'static str; 3] = ["allowed", "denied", "failed"];
+
+    /// The word for metrics.
+    pub fn outcome(&self) -> &'static str {
+        let [allowed, denied, failed] = Self::OUTCOMES;
+        match self {
+            Self::Allowed => allowed,
+            Self::Denied { .. } => denied,
+            Self::Failed(_) => failed,
         }
     }
 }
 
 /// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Facts {
-    pub specs: Vec<(SpecName, SpecFact, Source)>,
+    pub specs: Vec<(SpecName, Known<SpecFact>)>,
     /// Whether the review's subject may use them.
-    pub uses: Vec<(SpecName, UseFact, Source)>,
-    /// A random host name: a lower-case DNS label that starts with a letter.
+    pub uses: Vec<(SpecName, Known<UseFact>)>,
+    /// A random host name for a new pod that uses GMSA and has none: a lower-case DNS label that starts with a letter.
     pub hostname: Option<String>,
 }
 
 impl Facts {
-    pub(super) fn spec(&self, name: &SpecName) -> Option<&SpecFact> {
-        self.specs.iter().find_map(|(known, fact, _)| (known == name).then_some(fact))
+    pub(super) fn spec(&self, name: &SpecName) -> Option<&Known<SpecFact>> {
+        find(&self.specs, name)
     }
 
-    pub(super) fn spec_source(&self, name: &SpecName) -> Option<Source> {
-        self.specs.iter().find_map(|(known, _, source)| (known == name).then_some(*source))
-    }
-
-    pub(super) fn may_use(&self, name: &SpecName) -> Option<&UseFact> {
-        self.uses.iter().find_map(|(known, fact, _)| (known == name).then_some(fact))
-    }
-
-    /// The contents of a credential spec, or the denial that their absence means.
-    pub(super) fn contents(&self, name: &SpecName) -> Result<&Arc<Contents>, Denial> {
-        match self.spec(name) {
-            Some(SpecFact::Contents(contents)) => Ok(contents),
-            Some(SpecFact::Missing) => Err(Denial::SpecMissing(name.clone())),
-            Some(SpecFact::Unusable) => Err(Denial::SpecUnusable(name.clone())),
-            Some(SpecFact::Failed(failure)) => {
-                Err(Denial::SpecUnreadable { spec: name.clone(), failure: failure.clone() })
-            }
-            None => Err(Denial::SpecUnreadable { spec: name.clone(), failure: Failure::not_asked() }),
-        }
+    pub(super) fn may_use(&self, name: &SpecName) -> Option<&Known<UseFact>> {
+        find(&self.uses, name)
     }
 
     pub(super) fn names(&self) -> Vec<SpecName> {
         let mut names = Vec::new();
-        let all = self.uses.iter().map(|(name, ..)| name).chain(self.specs.iter().map(|(name, ..)| name));
-        for name in all {
+        for name in self.uses.iter().map(|(name, _)| name).chain(self.specs.iter().map(|(name, _)| name)) {
             Needs::add(&mut names, name);
         }
         names
@@ -157,12 +167,14 @@ impl Facts {
     /// The credential specs and where the facts about each come from: `web (use: api, contents: cache), other (use: remembered)`.
     pub(super) fn describe(&self, names: &[SpecName]) -> String {
         let one = |name: &SpecName| {
-            let used = self.uses.iter().find(|(known, ..)| known == name);
-            let used = used.map(|(.., source)| format!("use: {}", source.as_str()));
-            let read = self.spec_source(name).map(|source| format!("contents: {}", source.as_str()));
-            let how: Vec<String> = used.into_iter().chain(read).collect();
-            format!("{name} ({})", how.join(", "))
+            let used = self.may_use(name).map(|known| format!("use: {}", known.source.as_str()));
+            let read = self.spec(name).map(|known| format!("contents: {}", known.source.as_str()));
+            format!("{name} ({})", used.into_iter().chain(read).collect::<Vec<_>>().join(", "))
         };
         names.iter().map(one).collect::<Vec<_>>().join(", ")
     }
+}
+
+fn find<'f, F>(facts: &'f [(SpecName, F)], name: &SpecName) -> Option<&'f F> {
+    facts.iter().find_map(|(known, fact)| (known == name).then_some(fact))
 }

@@ -1,30 +1,14 @@
-//! The words of an AdmissionReview: the version of its API, and what is being done to the object.
+//! What is being done to the object of a review.
 
 use serde::{Deserialize, Deserializer};
 
 use crate::json::string;
 
 word_enum! {
-    /// The version of the AdmissionReview API of the request, and so of the answer.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum ApiVersion {
-        V1 = "admission.k8s.io/v1",
-        V1Beta1 = "admission.k8s.io/v1beta1",
-    }
-}
-
-impl<'de> Deserialize<'de> for ApiVersion {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        string(input, "`admission.k8s.io/v1` or `admission.k8s.io/v1beta1`", |word| {
-            Self::ALL.into_iter().find(|version| version.as_str() == word)
-        })
-    }
-}
-
-word_enum! {
     /// What is being done to the object.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum Operation {
+        #[default]
         Create = "CREATE",
         /// The object, or a subresource of it, is changed.
         Update = "UPDATE",

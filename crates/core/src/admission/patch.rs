@@ -1,4 +1,4 @@
-//! A JSON Patch (RFC 6902) that adds texts.
+//! A JSON Patch (RFC 6902) that adds strings.
 
 use serde::Serialize;
 
@@ -31,7 +31,7 @@ impl PatchWriter {
     pub(super) fn add(&mut self, path: &str, value: &str) -> Result<(), Denial> {
         let before = self.0.len();
         self.0.push(if before == 0 { b'[' } else { b',' });
-        // Writing texts into memory cannot fail.
+        // Writing strings into memory cannot fail.
         let _ = serde_json::to_writer(&mut self.0, &Add { op: "add", path, value });
         if self.0.len() >= MAX_PATCH_BYTES {
             self.0.truncate(before);

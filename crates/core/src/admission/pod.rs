@@ -2,8 +2,17 @@
 //!
 //! [`Pod::slots`] is the only walk over the slots; [`fields`] walks over the same lists for fields that Windows does not have,
 //! and reads no slot. No other code lists the kinds of containers. Invariants: a Pod takes at most as much memory as
-//! [`MAX_SLOTS`] slots and the texts in them. How many credential specs they may name
+//! [`MAX_SLOTS`] slots and the strings in them. How many credential specs they may name
 //! (`MAX_SPECS_PER_POD`, 24) is checked in `preconditions.rs`.
+//!
+//! A new field of a Pod is:
+//! - a field of the struct here that is read where it stands, and if it is a string, in `Pod::bytes_kept`;
+//! - a method of [`Pod`], or a field of [`Slot`], for what is decided by it;
+//! - its paths in `review/tests.rs`, which sets each field to null and to another type, and in `OBJECTS` of `tests/bounds.rs`;
+//! - if pods without GMSA can set it and must be reviewed, `_cel.tpl` of the chart, which says which pods are sent.
+//!
+//! One that Windows does not have is a line of a table instead, in `fields.rs` or, in a security context, `fields/wire.rs`, and a line in
+//! `docs/windows-placement.md`.
 //!
 //! A new kind of slot is an entry in each of these:
 //! - [`SlotKind`], with its `Display` in `slot.rs` and its [`SlotKind::field`] in this file;
@@ -11,7 +20,7 @@
 //! - `Spec` and `Spec::containers` in `fields/wire.rs`;
 //! - `added` in `mutate.rs`: on an update, only ephemeral containers are filled in;
 //! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add;
-//! - `SLOT_LISTS` in `tests/server/house.rs`, which keeps this the only walk;
+//! - `SLOT_LISTS` in `tests/server/layout.rs`, which keeps this the only walk;
 //! - `verify.rs` of `kubectl gmsa`, which runs commands only in a `Container`.
 
 use serde::{Deserialize, Deserializer};
@@ -131,7 +140,7 @@ impl Pod {
     /// Reads a Pod.
     ///
     /// # Errors
-    /// Where the text is not JSON, or a known field has the wrong type.
+    /// Where the string is not JSON, or a known field has the wrong type.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
         let Object(pod) = serde_json::from_str(json)?;
         Ok(pod)

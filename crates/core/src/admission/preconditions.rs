@@ -26,6 +26,11 @@ pub(super) fn expect_pod(review: &Review) -> Result<&Pod, Denial> {
     }
 }
 
+/// The pod before an update.
+pub(super) fn expect_old_pod(review: &Review) -> Result<&Pod, Denial> {
+    review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })
+}
+
 /// Denies a pod that names more than [`MAX_SPECS_PER_POD`] credential specs, before anything is looked up.
 pub(super) fn bound_names(pod: &Pod) -> Result<(), Denial> {
     let names: HashSet<&str> = pod.slots().filter_map(|slot| slot.name).collect();

@@ -4,13 +4,18 @@
 //! called decides about. Unknown fields are skipped without being built, known fields of the wrong type and duplicate known
 //! keys are errors, and no error quotes the body. The time that reading takes grows with the body and no faster, the
 //! memory by [`most_bytes_to_parse`]. The wire format is `k8s.io/api/admission/v1`; `v1beta1` has the same one.
+//!
+//! A new version of the AdmissionReview API is:
+//! - a word of [`ApiVersion`], and its name in [`ParseError::Json`]; where its fields differ, also [`Review::parse`] and `answer.rs`;
+//! - `admissionReviewVersions` of the webhook configurations in the chart;
+//! - a folder in `tests/golden`, as `version-v1beta1`.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{
     Webhook,
-    operation::{ApiVersion, Operation},
+    operation::Operation,
     pod::Pod,
     workload::{self, Workload},
 };
@@ -35,7 +40,25 @@ pub const fn most_bytes_to_parse(body: usize) -> usize {
     body + body / 2 + 4 * 1024 * 1024
 }
 
-#[derive(Debug)]
+word_enum! {
+    /// The version of the AdmissionReview API of the request, and so of the answer.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum ApiVersion {
+        #[default]
+        V1 = "admission.k8s.io/v1",
+        V1Beta1 = "admission.k8s.io/v1beta1",
+    }
+}
+
+impl<'de> Deserialize<'de> for ApiVersion {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        string(input, "`admission.k8s.io/v1` or `admission.k8s.io/v1beta1`", |word| {
+            Self::ALL.into_iter().find(|version| version.as_str() == word)
+        })
+    }
+}
+
+#[derive(Debug, Default)]
 pub struct Review {
     /// The API version to answer in.
     pub api_version: ApiVersion,
@@ -64,6 +87,9 @@ pub enum ParseError {
     /// The body is not JSON of an AdmissionReview's shape: what is wrong and where, with nothing of the body in it.
     #[error("the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): {0}")]
     Json(String),
+    /// A pod that is in no AdmissionReview: what is wrong and where, with nothing of it.
+    #[error("the API server would refuse the pod: {0}")]
+    Pod(String),
     /// An answer is matched by its uid.
     #[error("the request.uid of the AdmissionReview is not of 1 to {MAX_UID} bytes")]
     Uid,
@@ -135,14 +161,11 @@ impl Review {
             kind,
             sub_resource: request.sub_resource.unwrap_or_default().into(),
             namespace: request.namespace.unwrap_or_default().into(),
-            object: None,
-            old_object: None,
-            workload: None,
-            credential_spec: None,
+            ..Self::default()
         };
         let object = request.object.map(RawValue::get);
         match webhook {
-            Webhook::Mutate { .. } | Webhook::Validate if review.is_pod() => {
+            Webhook::Mutate | Webhook::Validate if review.is_pod() => {
                 let read = |json: &RawValue| Pod::from_json(json.get()).map_err(|error| wrong(json.get(), &error));
                 review.object = request.object.map(read).transpose()?;
                 review.old_object = request.old_object.map(read).transpose()?;
@@ -151,12 +174,22 @@ impl Review {
             Webhook::ValidateWorkload if workload::KINDS.contains(&&*review.kind) => {
                 review.workload = object.and_then(|json| Workload::from_json(json).ok());
             }
-            Webhook::ValidateCredspec { .. } if review.kind == CREDENTIAL_SPEC => {
+            Webhook::ValidateCredspec if review.kind == CREDENTIAL_SPEC => {
                 review.credential_spec = object.and_then(manifest::read);
             }
             _ => {}
         }
         Ok(review)
+    }
+
+    /// The review of a pod, given as JSON, that is created in `namespace`: of a request that no API server sent.
+    ///
+    /// # Errors
+    /// Where a field of the pod has the wrong type.
+    pub fn of_pod(namespace: &str, pod: &str) -> Result<Self, ParseError> {
+        let pod = Pod::from_json(pod).map_err(|error| ParseError::Pod(explain(&error, pod, pod)))?;
+        let (kind, namespace) = (POD.to_owned(), namespace.to_owned());
+        Ok(Self { kind, namespace, object: Some(pod), ..Self::default() })
     }
 
     /// How many bytes the parts of this review take that `/mutate`, `/validate` and `/validate-workload` decide about.

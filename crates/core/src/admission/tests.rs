@@ -3,6 +3,7 @@
 mod bounds;
 mod denials;
 mod enforcement;
+mod questions;
 mod updates;
 
 use std::sync::Arc;
@@ -12,8 +13,7 @@ use serde_json::{Value, json};
 use super::{pod::SlotKind, *};
 use crate::credspec::{Contents, SpecName};
 
-const MUTATE: Webhook = Webhook::Mutate { random_hostname: false };
-const RANDOM: Webhook = Webhook::Mutate { random_hostname: true };
+const MUTATE: Webhook = Webhook::Mutate;
 
 fn name(text: &str) -> SpecName {
     SpecName::parse(text).unwrap()
@@ -23,7 +23,7 @@ fn contents(value: &Value) -> SpecFact {
     SpecFact::Contents(Arc::new(Contents::of(value.as_object().unwrap())))
 }
 
-/// A review as text; `decided` parses it, asks what is needed and decides with the facts given.
+/// A review as JSON; `decided` parses it and decides with the facts given.
 pub(super) fn review(operation: &str, object: &Value, old: &Value) -> Value {
     json!({
         "apiVersion": "admission.k8s.io/v1",
@@ -43,12 +43,27 @@ fn create(spec: &Value) -> Value {
     review("CREATE", &json!({"metadata": {"name": "web"}, "spec": spec}), &Value::Null)
 }
 
+/// Audit annotations.
+fn annotated<const N: usize>(annotations: [(&str, &str); N]) -> Vec<(String, String)> {
+    annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
+}
+
+fn asked(webhook: Webhook, review: &Value, enforcement: Enforcement, facts: &Facts) -> Result<Decision, Needs> {
+    let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
+    review.decide(webhook, Settings { enforcement, ..Settings::default() }, facts)
+}
+
+/// What is asked for first.
 fn needed(webhook: Webhook, review: &Value) -> Needs {
-    Plan::new(webhook, &Review::parse(review.to_string().as_bytes(), webhook).unwrap()).needs()
+    asked(webhook, review, Enforcement::Enforce, &Facts::default()).err().unwrap_or_default()
 }
 
 fn decided(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
-    Plan::new(webhook, &Review::parse(review.to_string().as_bytes(), webhook).unwrap()).decide(facts)
+    asked(webhook, review, Enforcement::Enforce, facts).unwrap()
+}
+
+fn known<F>(fact: F, source: Source) -> Known<F> {
+    Known { fact, source }
 }
 
 fn denial(webhook: Webhook, review: &Value, facts: &Facts) -> (u16, String) {
@@ -69,28 +84,43 @@ fn named(name: &str) -> Value {
 /// Facts about one credential spec whose contents are `{"a":1}`.
 fn facts(spec: &str, may_use: UseFact, source: Source) -> Facts {
     Facts {
-        specs: vec![(name(spec), contents(&json!({"a": 1})), source)],
-        uses: vec![(name(spec), may_use, source)],
+        specs: vec![(name(spec), known(contents(&json!({"a": 1})), source))],
+        uses: vec![(name(spec), known(may_use, source))],
         hostname: None,
     }
 }
 
 #[test]
-fn a_host_name_that_was_not_asked_for_is_not_given() {
-    let facts = Facts { hostname: Some("h".to_owned()), ..facts("p", UseFact::Allowed, Source::Api) };
-    let without = json!({"securityContext": named("p")});
-    let with = json!({"hostname": "own", "securityContext": named("p")});
-    let contents =
-        json!({"op": "add", "path": "/spec/securityContext/windowsOptions/gmsaCredentialSpec", "value": "{\"a\":1}"});
+fn a_host_name_is_given_to_a_new_pod_that_has_none() {
+    let without = facts("p", UseFact::Allowed, Source::Api);
+    let random = Facts { hostname: Some("h".to_owned()), ..without.clone() };
+    let unnamed = json!({"metadata": {"name": "web"}, "spec": {"securityContext": named("p")}});
+    let mut of_its_own = unnamed.clone();
+    of_its_own["spec"]["hostname"] = json!("own");
+    let mut expanded = unnamed.clone();
+    expanded["spec"]["securityContext"] = options("p", "{}");
+    let mut debugged = unnamed.clone();
+    debugged["spec"]["ephemeralContainers"] = json!([{"name": "e", "securityContext": named("p")}]);
+    let mut update = review("UPDATE", &debugged, &unnamed);
+    update["request"]["subResource"] = json!("ephemeralcontainers");
+    let contents = |place: &str| {
+        let path = format!("/spec{place}/securityContext/windowsOptions/gmsaCredentialSpec");
+        json!({"op": "add", "path": path, "value": "{\"a\":1}"})
+    };
     let hostname = json!({"op": "add", "path": "/spec/hostname", "value": "h"});
-    for (webhook, spec, operations) in [
-        (RANDOM, &without, json!([contents, hostname])),
-        (RANDOM, &with, json!([contents])),
-        (MUTATE, &without, json!([contents])),
+    let create = |pod: &Value| review("CREATE", pod, &Value::Null);
+    for (review, facts, operations) in [
+        (create(&unnamed), &random, json!([contents(""), hostname])),
+        (create(&of_its_own), &random, json!([contents("")])),
+        (create(&expanded), &random, json!([hostname])),
+        (create(&unnamed), &without, json!([contents("")])),
+        (update, &random, json!([contents("/ephemeralContainers/0")])),
     ] {
-        let Verdict::Allowed(Some(patch)) = decided(webhook, &create(spec), &facts).verdict else { panic!("{spec}") };
-        assert_eq!(serde_json::from_slice::<Value>(patch.as_bytes()).unwrap(), operations, "{webhook:?} {spec}");
+        let decision = decided(MUTATE, &review, facts);
+        let (Verdict::Allowed, Some(patch)) = (&decision.verdict, &decision.patch) else { panic!("{decision:?}") };
+        assert_eq!(serde_json::from_slice::<Value>(patch.as_bytes()).unwrap(), operations, "{review}");
     }
+    assert_eq!(decided(MUTATE, &create(&json!({"metadata": {"name": "web"}})), &random).patch, None);
 }
 
 #[test]
@@ -98,36 +128,6 @@ fn a_subject_is_a_service_account_in_its_groups() {
     let subject = Subject { namespace: Arc::from("prod"), service_account: Arc::from("sa") };
     assert_eq!(subject.user(), "system:serviceaccount:prod:sa");
     assert_eq!(subject.groups(), ["system:serviceaccounts", "system:serviceaccounts:prod"]);
-}
-
-#[test]
-fn each_distinct_question_is_asked_once() {
-    let spec = json!({
-        "serviceAccountName": "sa",
-        "securityContext": named("b"),
-        "containers": [{"name": "c1", "securityContext": named("a")}, {"name": "c2", "securityContext": named("b")}],
-        "initContainers": [{"name": "i", "securityContext": options("c", "{}")}],
-        "ephemeralContainers": [{"name": "e", "securityContext": named("d")}],
-    });
-    let wanted = Needs { specs: ["b", "a", "d"].map(name).to_vec(), ..Needs::default() };
-    assert_eq!(needed(MUTATE, &create(&spec)), wanted);
-    assert_eq!(needed(RANDOM, &create(&spec)), Needs { hostname: true, ..wanted });
-}
-
-#[test]
-fn validation_asks_up_to_the_first_slot_that_is_refused_anyway() {
-    let subject = || Some(Subject { namespace: Arc::from("prod"), service_account: Arc::from("default") });
-    let full = |spec: &str| json!({"name": spec, "securityContext": options(spec, "{}")});
-    let stop = |last: Value| create(&json!({"containers": [full("a"), full("b"), full("a"), last, full("c")]}));
-    let two = ["a", "b"].map(name).to_vec();
-    for last in [options("", "{}"), options("X", "{}"), json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}})] {
-        let needs = needed(Webhook::Validate, &stop(json!({"name": "last", "securityContext": last})));
-        assert_eq!(needs, Needs { specs: two.clone(), subject: subject(), uses: two.clone(), hostname: false });
-    }
-    // A name without contents: whether it may be used is said first, and its contents do not matter.
-    let needs = needed(Webhook::Validate, &stop(json!({"name": "last", "securityContext": named("d")})));
-    let three = ["a", "b", "d"].map(name).to_vec();
-    assert_eq!(needs, Needs { specs: two, subject: subject(), uses: three, hostname: false });
 }
 
 #[test]
@@ -147,13 +147,13 @@ fn nothing_is_asked_where_the_review_says_enough() {
         review("UPDATE", &web, &Value::Null),
         deployment,
     ] {
-        for webhook in [MUTATE, RANDOM, Webhook::Validate] {
+        for webhook in [MUTATE, Webhook::Validate] {
             assert_eq!(needed(webhook, &review), Needs::default(), "{webhook:?} {review}");
         }
     }
     // The mutating webhook leaves pods for Linux and slots with contents alone.
     assert_eq!(
-        needed(RANDOM, &create(&json!({"os": {"name": "linux"}, "securityContext": named("a")}))),
+        needed(MUTATE, &create(&json!({"os": {"name": "linux"}, "securityContext": named("a")}))),
         Needs::default()
     );
     assert_eq!(needed(MUTATE, &create(&json!({"securityContext": options("a", "{}")}))), Needs::default());
@@ -189,7 +189,7 @@ fn only_pods_and_their_creation_and_update_are_judged() {
         (review("CREATE", &Value::Null, &web), "the AdmissionReview of a Pod CREATE has no request.object"),
         (review("UPDATE", &Value::Null, &web), "the AdmissionReview of a Pod UPDATE has no request.object"),
     ] {
-        for webhook in [MUTATE, RANDOM, Webhook::Validate] {
+        for webhook in [MUTATE, Webhook::Validate] {
             assert_eq!(denial(webhook, &review, &Facts::default()), (400, message.to_owned()));
         }
     }
@@ -236,39 +236,44 @@ fn a_subject_that_cannot_be_one_is_refused_before_it_is_asked_about() {
 #[test]
 fn a_cached_spec_is_read_live_before_its_contents_deny() {
     let pod = |contents: &str| create(&json!({"securityContext": options("a", contents)}));
-    let recheck = |review: &Value, facts: &Facts| decided(Webhook::Validate, review, facts).recheck_live;
+    let live = |webhook, review: &Value, facts: &Facts| {
+        let needs = asked(webhook, review, Enforcement::Enforce, facts).err()?;
+        assert_eq!(needs, Needs { live: needs.live.clone(), ..Needs::default() });
+        Some(needs.live)
+    };
+    let again = |review: &Value, facts: &Facts| live(Webhook::Validate, review, facts);
     let cached = facts("a", UseFact::Allowed, Source::Cache);
-    assert_eq!(recheck(&pod("{\"a\":2}"), &cached), Some(name("a")));
-    assert_eq!(recheck(&pod("{\"a\":1}"), &cached), None);
-    assert_eq!(recheck(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
-    assert_eq!(recheck(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
+    assert_eq!(again(&pod("{\"a\":2}"), &cached), Some(vec![name("a")]));
+    assert_eq!(again(&pod("{\"a\":1}"), &cached), None);
+    assert_eq!(again(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
+    assert_eq!(again(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
 
-    let unusable = |source| Facts { specs: vec![(name("a"), SpecFact::Unusable, source)], ..Facts::default() };
+    let unusable = |source| Facts { specs: vec![(name("a"), known(SpecFact::Unusable, source))], ..Facts::default() };
     let unexpanded = create(&json!({"securityContext": named("a")}));
-    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Cache)).recheck_live, Some(name("a")));
-    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Joined)).recheck_live, None);
+    assert_eq!(live(MUTATE, &unexpanded, &unusable(Source::Cache)), Some(vec![name("a")]));
+    assert_eq!(live(MUTATE, &unexpanded, &unusable(Source::Joined)), None);
 }
 
 #[test]
 fn audit_annotations_say_how_it_was_decided() {
     let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
-    let mut known = facts("a", UseFact::Allowed, Source::Cache);
-    known.uses[0].2 = Source::Remembered;
-    known.uses.push((name("b"), UseFact::Allowed, Source::Joined));
-    let decision = decided(Webhook::Validate, &pod, &known);
+    let mut all = facts("a", UseFact::Allowed, Source::Cache);
+    all.uses[0].1.source = Source::Remembered;
+    all.uses.push((name("b"), known(UseFact::Allowed, Source::Joined)));
+    let decision = decided(Webhook::Validate, &pod, &all);
     assert_eq!(decision.reason, "authorized");
     assert_eq!(decision.specs, ["a", "b"].map(name));
     let annotations = [
-        ("validate-credential-specs", "a (use: remembered, contents: cache), b (use: joined)".to_owned()),
-        ("validate-decision", "authorized".to_owned()),
+        ("validate-credential-specs", "a (use: remembered, contents: cache), b (use: joined)"),
+        ("validate-decision", "authorized"),
     ];
-    assert_eq!(decision.audit, annotations);
+    assert_eq!(decision.audit, annotated(annotations));
 
-    let facts = Facts { specs: vec![(name("a"), SpecFact::Missing, Source::Files)], ..Facts::default() };
+    let facts = Facts { specs: vec![(name("a"), known(SpecFact::Missing, Source::Files))], ..Facts::default() };
     let decision = decided(MUTATE, &create(&json!({"securityContext": named("a")})), &facts);
     assert_eq!(
         decision.audit,
-        [("mutate-credential-specs", "a (contents: files)".to_owned()), ("mutate-decision", "spec-missing".to_owned())]
+        annotated([("mutate-credential-specs", "a (contents: files)"), ("mutate-decision", "spec-missing")])
     );
     assert_eq!(decided(MUTATE, &create(&json!({})), &Facts::default()).audit, []);
 }

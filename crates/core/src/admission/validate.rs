@@ -1,76 +1,49 @@
 //! `/validate`: a new slot is authorised and carries its credential spec's contents; an old one is as it was.
 //!
-//! Invariants: slots are checked in the order in which [`Pod::slots`] gives them, and the first denial decides; a slot
-//! is allowed only by a fact that says so.
+//! Invariants: slots are checked in the order in which [`Pod::slots`] gives them, and where denials are enforced the first one
+//! decides; a slot is allowed only by a fact that says so.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Facts, Failure, Needs, Review, Subject, UseFact,
+    AllowReason, Denial, Review, Subject,
+    inquiry::{Inquiry, Stop},
     operation::Operation,
     pod::{Pod, Slot, SlotKind, SlotRef},
-    preconditions::{bound_names, expect_pod, spec_name},
+    preconditions::{bound_names, expect_old_pod, expect_pod, spec_name},
 };
 use crate::{
-    credspec::{MAX_CONTENTS_BYTES, SpecName, compare::compare},
+    credspec::{Contents, MAX_CONTENTS_BYTES, SpecName},
     json::MAX_TEXT,
 };
 
-/// What a review asks for.
-#[derive(Debug)]
-pub(super) struct Checks<'r> {
-    /// Set where there is a slot to check.
-    subject: Option<Subject>,
-    /// The slots with a name, up to and including the first that is denied whatever the facts are.
-    named: Vec<(Slot<'r>, SpecName)>,
-    /// The denial that remains if all of `named` pass.
-    then: Result<AllowReason, Denial>,
-}
-
-pub(super) fn plan(review: &Review) -> Result<Checks<'_>, Denial> {
+pub(super) fn decide(review: &Review, inquiry: &mut Inquiry<'_>) -> Result<AllowReason, Stop> {
     let pod = expect_pod(review)?;
-    let (slots, reason): (Vec<Slot<'_>>, _) = if review.operation == Operation::Create {
+    let (mut slots, reason) = if review.operation == Operation::Create {
         (pod.slots().collect(), AllowReason::NoGmsa)
     } else {
-        let old =
-            review.old_object.as_ref().ok_or(Denial::NoObject { field: "oldObject", operation: review.operation })?;
-        (unchanged(old, pod)?, AllowReason::Unchanged)
+        (unchanged(expect_old_pod(review)?, pod, inquiry)?, AllowReason::Unchanged)
     };
-    let mut checks = Checks { subject: None, named: Vec::new(), then: Ok(reason) };
-    if slots.iter().all(|slot| slot.name.is_none() && slot.contents.is_none()) {
-        return Ok(checks);
+    slots.retain(Slot::uses_gmsa);
+    if slots.is_empty() {
+        return Ok(reason);
     }
     bound_names(pod)?;
-    checks.then = Ok(AllowReason::Authorized);
-    for slot in slots {
-        let name = match (slot.name, slot.contents) {
-            (None, None) => continue,
-            (None, Some(_)) => Err(Denial::ContentsWithoutName(SlotRef::from(&slot))),
-            (Some(name), _) => spec_name(name, &slot),
-        };
-        match name {
-            Err(denial) => {
-                checks.then = Err(denial);
-                break;
-            }
-            Ok(name) => {
-                let expanded = slot.contents.is_some();
-                checks.named.push((slot, name));
-                if !expanded {
-                    break;
-                }
-            }
-        }
+    let subject = Subject::of(review, pod);
+    // Contents are compared last, once: what they need is asked for before.
+    for (slot, found) in inquiry.each(slots, |inquiry, slot| check(slot, &subject, inquiry))? {
+        let compared = found.and_then(|Found { own, spec, contents }| {
+            let difference = inquiry.compare(own, &spec, contents);
+            difference.map_err(|difference| Denial::ContentsDiffer { slot: SlotRef::from(&slot), spec, difference })
+        });
+        compared.or_else(|denial| inquiry.deny(Some(&slot), denial))?;
     }
-    if !checks.named.is_empty() {
-        checks.subject = Some(Subject::of(review, pod)?);
-    }
-    Ok(checks)
+    Ok(AllowReason::Authorized)
 }
 
 /// Refuses a change to any slot of the old object, and returns the slots that the old object does not have. Slots pair
 /// by kind and name: an index shifts when a container is put in front.
-fn unchanged<'r>(old: &Pod, new: &'r Pod) -> Result<Vec<Slot<'r>>, Denial> {
+fn unchanged<'r>(old: &Pod, new: &'r Pod, inquiry: &mut Inquiry<'_>) -> Result<Vec<Slot<'r>>, Denial> {
     // The pod itself is one slot, under any name.
     let key = |kind: SlotKind, owner| if kind == SlotKind::Pod { (kind, "") } else { (kind, owner) };
     let before: HashMap<_, Slot<'_>> = old.slots().map(|slot| (key(slot.kind, slot.owner), slot)).collect();
@@ -81,12 +54,12 @@ fn unchanged<'r>(old: &Pod, new: &'r Pod) -> Result<Vec<Slot<'r>>, Denial> {
             None => added.push(slot),
             Some(was) => {
                 seen.insert(key(was.kind, was.owner));
-                refuse_change(was, Some(&slot))?;
+                refuse_change(was, Some(&slot)).or_else(|denial| inquiry.deny(Some(&slot), denial))?;
             }
         }
     }
     for was in old.slots().filter(|was| !seen.contains(&key(was.kind, was.owner))) {
-        refuse_change(&was, None)?;
+        refuse_change(&was, None).or_else(|denial| inquiry.deny(Some(&was), denial))?;
     }
     Ok(added)
 }
@@ -106,58 +79,26 @@ fn refuse_change(was: &Slot<'_>, now: Option<&Slot<'_>>) -> Result<(), Denial> {
     Err(Denial::Modified { what, slot: SlotRef::from(was) })
 }
 
-impl Checks<'_> {
-    pub(super) fn needs(&self) -> Needs {
-        let mut needs = Needs { subject: self.subject.clone(), ..Needs::default() };
-        for (slot, name) in &self.named {
-            Needs::add(&mut needs.uses, name);
-            if slot.contents.is_some() {
-                Needs::add(&mut needs.specs, name);
-            }
-        }
-        needs
-    }
-
-    pub(super) fn decide(&self, facts: &Facts) -> Result<AllowReason, Denial> {
-        if let Some(subject) = &self.subject {
-            for (slot, name) in &self.named {
-                check(slot, name, subject, facts)?;
-            }
-        }
-        self.then.clone()
-    }
+/// What a slot carries, and what it must be equal to.
+struct Found<'s, 'f> {
+    own: &'s str,
+    spec: SpecName,
+    contents: &'f Contents,
 }
 
-fn check(slot: &Slot<'_>, spec: &SpecName, subject: &Subject, facts: &Facts) -> Result<(), Denial> {
-    let service_account = || subject.service_account.as_ref().to_owned();
-    match facts.may_use(spec) {
-        Some(UseFact::Allowed) => {}
-        Some(UseFact::Denied { reason }) => {
-            return Err(Denial::NotAuthorized {
-                service_account: service_account(),
-                spec: spec.clone(),
-                reason: reason.clone(),
-            });
-        }
-        unknown => {
-            let failure = match unknown {
-                Some(UseFact::Failed(failure)) => failure.clone(),
-                _ => Failure::not_asked(),
-            };
-            return Err(Denial::AuthorizationFailed {
-                service_account: service_account(),
-                spec: spec.clone(),
-                failure,
-            });
-        }
-    }
-    let Some(own) = slot.contents else {
-        return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() });
-    };
-    let contents = facts.contents(spec)?;
-    compare(own, contents).map_err(|difference| Denial::ContentsDiffer {
-        slot: SlotRef::from(slot),
-        spec: spec.clone(),
-        difference,
-    })
+fn check<'s, 'f>(
+    slot: &Slot<'s>,
+    subject: &Result<Subject, Denial>,
+    inquiry: &mut Inquiry<'f>,
+) -> Result<Found<'s, 'f>, Stop> {
+    let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(slot)))?;
+    let spec = spec_name(name, slot)?;
+    let subject = subject.as_ref().map_err(Denial::clone)?;
+    // Both are asked for at once; a name without contents is denied, so those of its credential spec do not matter.
+    let may_use = inquiry.may_use(subject, &spec);
+    let found = slot.contents.map(|own| (own, inquiry.contents(&spec)));
+    may_use?;
+    let (own, contents) =
+        found.ok_or_else(|| Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() })?;
+    Ok(Found { own, contents: contents?, spec })
 }

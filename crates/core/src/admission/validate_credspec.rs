@@ -15,13 +15,13 @@ use crate::{
 /// The most findings that a denial spells out: it is one line in a terminal.
 const MAX_SPELLED_OUT: usize = 5;
 
-pub(super) fn decide(review: &Review, strict: bool) -> (Result<AllowReason, Denial>, Vec<String>) {
+pub(super) fn decide(review: &Review, strict: bool, lines: &mut Vec<String>) -> Result<AllowReason, Denial> {
     if review.kind != CREDENTIAL_SPEC {
-        return (Err(Denial::UnexpectedKind { expected: KIND, kind: Quoted::bare(&review.kind) }), Vec::new());
+        return Err(Denial::UnexpectedKind { expected: KIND, kind: Quoted::bare(&review.kind) });
     }
     match review.operation {
-        Operation::Delete => return (Ok(AllowReason::Deletion), Vec::new()),
-        Operation::Connect => return (Err(Denial::UnexpectedOperation(review.operation)), Vec::new()),
+        Operation::Delete => return Ok(AllowReason::Deletion),
+        Operation::Connect => return Err(Denial::UnexpectedOperation(review.operation)),
         Operation::Create | Operation::Update => {}
     }
     let findings = match &review.credential_spec {
@@ -29,18 +29,18 @@ pub(super) fn decide(review: &Review, strict: bool) -> (Result<AllowReason, Deni
         Some(Manifest::TooLarge) => lint::too_large(),
         None => lint::object(&Value::Null),
     };
-    let refuses = |finding: &&Diagnostic| strict && finding.severity == Severity::Error;
+    let (errors, others): (Vec<_>, Vec<_>) =
+        findings.iter().partition(|finding| strict && finding.severity == Severity::Error);
     let mut warnings = Warnings::default();
-    for finding in findings.iter().filter(|finding| !refuses(finding)) {
+    for finding in others {
         warnings.push(finding.rule, &warning(finding));
     }
-    let errors: Vec<&Diagnostic> = findings.iter().filter(refuses).collect();
-    let verdict = match errors.as_slice() {
+    lines.extend(warnings.into_lines());
+    match errors.as_slice() {
         [] if findings.is_empty() => Ok(AllowReason::Clean),
         [] => Ok(AllowReason::Findings),
         errors => Err(Denial::CredentialSpecWrong(spell_out(errors))),
-    };
-    (verdict, warnings.into_lines())
+    }
 }
 
 /// The field by its last two steps, which are enough to find it, and what is wrong with it.

@@ -4,18 +4,16 @@
 //! Invariants: a workload is never refused here, because its pods are checked when they are created; a workload that another
 //! one controls (the ReplicaSet of a Deployment) is skipped, because the owner has its own review.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use super::{
-    AllowReason, Facts, MAX_SPECS_PER_POD, Needs, Review, SpecFact, Subject, UseFact, advice,
+    AllowReason, Denial, MAX_SPECS_PER_POD, Needs, Review, Subject, advice,
+    inquiry::{Inquiry, Stop},
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
     preconditions::bound_names,
     warning::Warnings,
 };
-use crate::{
-    credspec::{SpecName, compare::Expected},
-    diagnostic::rules,
-};
+use crate::{credspec::SpecName, diagnostic::rules};
 
 /// The pod template to check, or why there is none.
 fn template(review: &Review) -> Result<&Pod, AllowReason> {
@@ -41,25 +39,12 @@ fn named(pod: &Pod) -> impl Iterator<Item = (Slot<'_>, SpecName)> {
     )
 }
 
-pub(super) fn needs(review: &Review) -> Needs {
-    let mut needs = Needs::default();
-    let Ok(pod) = template(review) else { return needs };
-    for (_, name) in named(pod) {
-        Needs::add(&mut needs.specs, &name);
-    }
-    needs.subject = Subject::of(review, pod).ok().filter(|_| !needs.specs.is_empty());
-    if needs.subject.is_some() {
-        needs.uses.clone_from(&needs.specs);
-    }
-    needs
-}
-
-pub(super) fn decide(review: &Review, facts: &Facts) -> (AllowReason, Vec<String>) {
-    let mut warnings = Warnings::default();
+pub(super) fn decide(review: &Review, inquiry: &mut Inquiry<'_>, lines: &mut Vec<String>) -> Result<AllowReason, Stop> {
     let pod = match template(review) {
         Ok(pod) => pod,
-        Err(reason) => return (reason, Vec::new()),
+        Err(reason) => return Ok(reason),
     };
+    let mut warnings = Warnings::default();
     if pod.has_too_many_slots() {
         let sentence = format!("the pods have more than {} containers: they will be refused", MAX_SLOTS - 1);
         warnings.add(&rules::TOO_MANY_SLOTS, &sentence, &[]);
@@ -71,7 +56,7 @@ pub(super) fn decide(review: &Review, facts: &Facts) -> (AllowReason, Vec<String
     }
     unusable_names(pod, &mut warnings);
     if let Ok(subject) = Subject::of(review, pod) {
-        check_specs(pod, &subject, facts, &mut warnings);
+        check_specs(pod, &subject, inquiry, &mut warnings)?;
     } else {
         let sentence = "service account name {} is not a lower-case DNS subdomain: the pods will be refused";
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
@@ -81,7 +66,8 @@ pub(super) fn decide(review: &Review, facts: &Facts) -> (AllowReason, Vec<String
     for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {
         warnings.push(advice.rule, &advice.text);
     }
-    (AllowReason::Workload, warnings.into_lines())
+    lines.extend(warnings.into_lines());
+    Ok(AllowReason::Workload)
 }
 
 /// What is wrong with the template, independent of the cluster.
@@ -111,57 +97,70 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
     }
 }
 
-/// What will happen to the slots with a name. Each credential spec is checked once, even if many slots name it.
-fn check_specs(pod: &Pod, subject: &Subject, facts: &Facts, warnings: &mut Warnings) {
-    let mut known: HashMap<SpecName, Option<Expected<'_>>> = HashMap::new();
+/// What will happen to the slots with a name. Each credential spec is reported once, even if many slots name it.
+fn check_specs(pod: &Pod, subject: &Subject, inquiry: &mut Inquiry<'_>, warnings: &mut Warnings) -> Result<(), Stop> {
+    let mut asked = Vec::new();
     for (slot, name) in named(pod) {
-        let spec = name.as_str();
-        let is_first = !known.contains_key(&name);
-        if is_first {
-            unusable_spec(&name, facts, warnings);
+        let may_use = inquiry.may_use(subject, &name);
+        let contents = inquiry.contents(&name);
+        asked.push((slot, name, contents, may_use));
+    }
+    if asked.iter().any(|(_, _, contents, may_use)| {
+        matches!(contents, Err(Stop::Lacking)) || matches!(may_use, Err(Stop::Lacking))
+    }) {
+        return Err(Stop::Lacking);
+    }
+    let mut seen = HashSet::new();
+    for (slot, name, contents, may_use) in &asked {
+        let is_first = seen.insert(name);
+        match contents {
+            Ok(contents) => {
+                if let Some(own) = slot.contents
+                    && inquiry.compare(own, name, contents).is_err()
+                {
+                    let (place, mut names) = place(slot);
+                    names.push(name.as_str());
+                    let sentence =
+                        format!("{place} has other contents than GMSA cred spec {{}}: the pods will be refused");
+                    warnings.add(&rules::CONTENTS_DIFFER, &sentence, &names);
+                }
+            }
+            Err(stop) if is_first => warn(stop, warnings),
+            Err(_) => {}
         }
-        let expected =
-            known.entry(name.clone()).or_insert_with(|| facts.contents(&name).ok().map(|found| Expected::new(found)));
-        if let (Some(own), Some(expected)) = (slot.contents, expected)
-            && expected.compare(own).is_err()
+        if let Err(stop) = may_use
+            && is_first
         {
-            let (place, mut names) = place(&slot);
-            names.push(spec);
-            let sentence = format!("{place} has other contents than GMSA cred spec {{}}: the pods will be refused");
-            warnings.add(&rules::CONTENTS_DIFFER, &sentence, &names);
-        }
-        if is_first {
-            permission(&name, subject, facts, warnings);
+            warn(stop, warnings);
         }
     }
+    Ok(())
 }
 
-fn unusable_spec(name: &SpecName, facts: &Facts, warnings: &mut Warnings) {
-    let (rule, sentence) = match facts.spec(name) {
-        Some(SpecFact::Contents(_)) => return,
-        Some(SpecFact::Missing) => (&rules::SPEC_MISSING, "GMSA cred spec {} does not exist: the pods will be refused"),
-        Some(SpecFact::Unusable) => {
-            (&rules::SPEC_UNUSABLE, "GMSA cred spec {} has no credspec key: the pods will be refused")
+/// What a fact against the pods means for the workload.
+fn warn(stop: &Stop, warnings: &mut Warnings) {
+    let Stop::Denied(denial) = stop else { return };
+    let (sentence, names) = match denial {
+        Denial::SpecMissing(spec) => {
+            ("GMSA cred spec {} does not exist: the pods will be refused", vec![spec.as_str()])
         }
-        Some(SpecFact::Failed(_)) | None => {
-            (&rules::SPEC_UNREADABLE, "GMSA cred spec {} could not be read, so this workload was not checked")
+        Denial::SpecUnusable(spec) => {
+            ("GMSA cred spec {} has no credspec key: the pods will be refused", vec![spec.as_str()])
         }
-    };
-    warnings.add(rule, sentence, &[name.as_str()]);
-}
-
-fn permission(name: &SpecName, subject: &Subject, facts: &Facts, warnings: &mut Warnings) {
-    let (rule, sentence) = match facts.may_use(name) {
-        Some(UseFact::Allowed) => return,
-        Some(UseFact::Denied { .. }) => {
-            (&rules::NOT_AUTHORIZED, "service account {} may not use GMSA cred spec {}: the pods will be refused")
+        Denial::SpecUnreadable { spec, .. } => {
+            ("GMSA cred spec {} could not be read, so this workload was not checked", vec![spec.as_str()])
         }
-        Some(UseFact::Failed(_)) | None => (
-            &rules::AUTHORIZATION_FAILED,
-            "it could not be checked whether service account {} may use GMSA cred spec {}",
+        Denial::NotAuthorized { service_account, spec, .. } => (
+            "service account {} may not use GMSA cred spec {}: the pods will be refused",
+            vec![service_account.as_str(), spec.as_str()],
         ),
+        Denial::AuthorizationFailed { service_account, spec, .. } => (
+            "it could not be checked whether service account {} may use GMSA cred spec {}",
+            vec![service_account.as_str(), spec.as_str()],
+        ),
+        _ => return,
     };
-    warnings.add(rule, sentence, &[&subject.service_account, name.as_str()]);
+    warnings.add(denial.rule(), sentence, &names);
 }
 
 #[cfg(test)]

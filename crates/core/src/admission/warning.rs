@@ -6,7 +6,10 @@
 //! and no line is given twice.
 
 use super::Denial;
-use crate::diagnostic::Rule;
+use crate::{
+    diagnostic::Rule,
+    quote::{bare, shorten},
+};
 
 /// The most characters of a warning that clients are asked to show (`k8s.io/api/admission/v1`).
 pub const MAX_CHARS: usize = 120;
@@ -14,7 +17,11 @@ pub const MAX_CHARS: usize = 120;
 /// The most characters of a warning that the API server keeps where there are many (`k8s.io/apiserver/pkg/warning`).
 const MAX_CHARS_KEPT: usize = 256;
 
-/// The most lines for one request.
+/// The most characters of all warnings of a request that the API server keeps, less those of the line that counts what is left
+/// out (`truncateAtTotalRunes` in `k8s.io/apiserver/pkg/endpoints/filters/warning.go`).
+const MAX_CHARS_TOGETHER: usize = 4 * 1024 - 64;
+
+/// The most lines of advice for one request.
 const MAX_LINES: usize = 16;
 
 #[derive(Debug, Default)]
@@ -29,12 +36,9 @@ impl Warnings {
         self.push(rule, &text(rule, sentence, names));
     }
 
-    /// Adds a line with a text that is complete.
+    /// Adds a line that needs no names.
     pub(super) fn push(&mut self, rule: &Rule, text: &str) {
-        self.push_line(format!("{} [{}]", cut(text, room(rule)), rule.id));
-    }
-
-    fn push_line(&mut self, line: String) {
+        let line = format!("{} [{}]", shorten(text, room(rule)), rule.id);
         if self.lines.contains(&line) {
             return;
         }
@@ -53,11 +57,20 @@ impl Warnings {
     }
 }
 
-/// The lines for denials that are not enforced.
-pub(super) fn not_enforced(denials: &[Denial]) -> Vec<String> {
-    let mut warnings = Warnings::default();
+/// The lines for denials that are not enforced: as many as the API server passes on.
+pub(super) fn not_enforced<'d>(denials: impl IntoIterator<Item = &'d Denial>) -> Vec<String> {
+    let (mut warnings, mut room) = (Warnings::default(), MAX_CHARS_TOGETHER);
     for denial in denials {
-        warnings.push_line(cut(&format!("GMSA, not enforced: {denial}"), MAX_CHARS_KEPT));
+        let line = shorten(&format!("GMSA, not enforced: {denial}"), MAX_CHARS_KEPT).into_owned();
+        if warnings.lines.contains(&line) {
+            continue;
+        }
+        if let Some(rest) = room.checked_sub(line.chars().count()) {
+            room = rest;
+            warnings.lines.push(line);
+        } else {
+            warnings.left_out += 1;
+        }
     }
     warnings.into_lines()
 }
@@ -82,29 +95,21 @@ pub(super) fn text(rule: &Rule, sentence: &str, names: &[&str]) -> String {
         }
         line.push_str(part);
     }
-    cut(&line, room(rule))
+    shorten(&line, room(rule)).into_owned()
 }
 
 /// The names, escaped and cut to `room` characters together: what a short one leaves goes to the longer ones.
 fn share(names: &[&str], mut room: usize) -> Vec<String> {
-    let escape = |name: &&str| name.chars().take(MAX_CHARS).flat_map(char::escape_debug).collect::<String>();
-    let mut names: Vec<String> = names.iter().map(escape).collect();
+    let mut names: Vec<String> = names.iter().map(|name| bare(name, MAX_CHARS)).collect();
     let mut left = names.len();
     let mut by_length: Vec<&mut String> = names.iter_mut().collect();
     by_length.sort_by_key(|name| name.chars().count());
     for name in by_length {
-        *name = cut(name, room / left.max(1));
+        *name = shorten(name, room / left.max(1)).into_owned();
         room = room.saturating_sub(name.chars().count());
         left -= 1;
     }
     names
-}
-
-fn cut(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -1,39 +1,66 @@
-//! Which webhook is called, and whether its denials are enforced.
+//! The webhooks that this process serves, and the settings that change what they answer.
+//!
+//! A new webhook is:
+//! - a line in the table of [`Webhook`], from which its path, its metric label, its audit annotations and the answer to a wrong path
+//!   come;
+//! - what it reads of a review, in `Review::parse`, and what it answers, in `Review::decide`;
+//! - an entry of `mutatingwebhook.yaml` or `validatingwebhook.yaml` in the chart and, if `kubectl gmsa doctor` must check it, in
+//!   `doctor/install.rs` of the plugin;
+//! - a folder in `tests/golden`, and its lines in `docs/metrics.md` (`just generate`).
 
 use super::Denial;
 
-/// Which of the admission webhooks is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Webhook {
-    /// `/mutate`: expands names into contents.
-    Mutate {
-        /// Whether a pod that uses GMSA and has no host name is given a random one.
-        random_hostname: bool,
-    },
-    /// `/validate`: authorises names and compares contents.
-    Validate,
-    /// `/validate-workload`: warns of what will happen to the pods of a workload.
-    ValidateWorkload,
-    /// `/validate-credspec`: lints a credential spec.
-    ValidateCredspec {
-        /// Whether a credential spec that cannot work is refused.
-        strict: bool,
-    },
+word_enum! {
+    /// Which of the webhooks is called. The word is its path without the slash, and its name in metrics and logs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Webhook {
+        /// Expands names into contents.
+        Mutate = "mutate",
+        /// Authorises names and compares contents.
+        Validate = "validate",
+        /// Warns of what will happen to the pods of a workload.
+        ValidateWorkload = "validate-workload",
+        /// Lints a credential spec.
+        ValidateCredspec = "validate-credspec",
+    }
+}
+
+impl Webhook {
+    /// The path that the API server calls.
+    #[must_use]
+    pub fn path(self) -> String {
+        format!("/{}", self.as_str())
+    }
+
+    /// The key of an audit annotation. The API server prefixes it with the name of the webhook, which `/mutate` and `/validate` share
+    /// in the chart, and drops one of two equal keys: so it begins with a word of the path.
+    pub(super) fn audit_key(self, about: &str) -> String {
+        format!("{}-{about}", self.as_str().trim_start_matches("validate-"))
+    }
+}
+
+/// What the operator chooses. A random host name is not among them: it is a fact, which the caller gives or does not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    pub enforcement: Enforcement,
+    /// Whether `/validate-credspec` refuses a credential spec that cannot work.
+    pub strict_credential_specs: bool,
 }
 
 /// What happens to a pod that `/mutate` or `/validate` has to deny because of what it asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Enforcement {
-    /// It is denied.
+    /// It is denied, for the first reason that is found.
     #[default]
     Enforce,
-    /// It is allowed, and the denial becomes a warning. A failure of the webhook itself still denies.
+    /// It is allowed, and every denial becomes a warning. A failure of the webhook itself still denies.
     Warn,
 }
 
 impl Enforcement {
-    /// Whether a request to which this denial applies is admitted with a warning.
-    pub(super) fn allows(self, denial: &Denial) -> bool {
-        self == Self::Warn && denial.concerns_the_pod()
+    /// Whether a request to `webhook` to which this denial applies is admitted with a warning.
+    pub(super) fn allows(self, webhook: Webhook, denial: &Denial) -> bool {
+        let is_of_pods = matches!(webhook, Webhook::Mutate | Webhook::Validate);
+        self == Self::Warn && is_of_pods && denial.concerns_the_pod()
     }
 }

@@ -93,7 +93,7 @@ impl Workload {
     /// Reads a workload.
     ///
     /// # Errors
-    /// Where the text is not JSON, or a known field has the wrong type.
+    /// Where the string is not JSON, or a known field has the wrong type.
     pub fn from_json(json: &str) -> Result<Self, serde_json::Error> {
         let Object(Fields { metadata, spec: Object(spec) }) = serde_json::from_str(json)?;
         let template = spec.template.or(spec.job_template.0.spec.0.template);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
 
 use super::{GROUP, KIND, VERSION, ccg_plugin::input_from_object};
+use crate::quote::{NAME, VALUE, bare, shorten};
 
 /// The domain, as `DomainJoinConfig` describes it and `Get-ADDomain` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -165,6 +166,15 @@ impl Draft {
         })
     }
 
+    /// What of a file that was converted is not in the credential spec as it was, or was not in the file: the field and what happened.
+    pub fn changes(&self, json: &str) -> Vec<String> {
+        let mut changes = Vec::new();
+        if let (Ok(written), Some(made)) = (serde_json::from_str(json), self.object().get("credspec")) {
+            compare("", &written, made, &mut changes);
+        }
+        changes
+    }
+
     /// The whole object, for the linter.
     pub fn object(&self) -> Value {
         let accounts: Vec<_> =
@@ -239,6 +249,29 @@ impl Draft {
             "(Get-ADDomain).DomainSID.Value: the domain's, not the account's",
         );
         yaml
+    }
+}
+
+fn compare(path: &str, written: &Value, made: &Value, changes: &mut Vec<String>) {
+    let below = |key: &str| if path.is_empty() { bare(key, VALUE) } else { format!("{path}.{}", bare(key, VALUE)) };
+    match (written, made) {
+        (Value::Object(written), Value::Object(made)) => {
+            for (key, value) in written.iter().filter(|(_, value)| !value.is_null()) {
+                match made.get(key) {
+                    Some(made) => compare(&below(key), value, made, changes),
+                    None => changes.push(format!("{} is left out: it is not a field of a credential spec", below(key))),
+                }
+            }
+            let added = made.keys().filter(|key| written.get(*key).is_none_or(Value::is_null));
+            changes.extend(added.map(|key| format!("{} is added", below(key))));
+        }
+        (Value::Array(written), Value::Array(made)) if written.len() == made.len() => {
+            for (index, (written, made)) in written.iter().zip(made).enumerate() {
+                compare(&format!("{path}[{index}]"), written, made, changes);
+            }
+        }
+        _ if written == made => {}
+        _ => changes.push(format!("{path} is changed to {}", shorten(&made.to_string(), NAME))),
     }
 }
 

@@ -5,16 +5,19 @@
 //! right value; no finding quotes a plugin's input, which may contain a secret; each quoted text is
 //! escaped and cut.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
-    Contents, GROUP, MAX_CONTENTS_BYTES, is_dns_subdomain,
+    Contents, GROUP, MAX_CONTENTS_BYTES,
+    generate::Domain,
+    is_dns_subdomain,
     manifest::{MAX_BYTES, MAX_VALUES},
 };
 use crate::diagnostic::{
     Diagnostic, Severity,
     rules::{self, Rule},
 };
+use crate::quote;
 
 mod accounts;
 mod domain;
@@ -213,14 +216,43 @@ fn is_typo(key: &str, known: &str) -> bool {
     rest(&a) <= 2 && rest(&b) <= 2 && a.len().abs_diff(b.len()) <= 1
 }
 
-/// A value from the object, fit for a message: quoted, escaped, at most 60 characters.
+/// A value from the object, fit for a message.
 fn quote(text: &str) -> String {
-    format!("{:?}{}", text.chars().take(60).collect::<String>(), if text.chars().nth(60).is_some() { "…" } else { "" })
+    quote::quoted(text, quote::VALUE)
 }
 
-/// A key from the object, fit for a field's path: escaped, at most 60 characters.
+/// A key from the object, fit for a field's path.
 fn bare(text: &str) -> String {
-    text.chars().take(60).flat_map(char::escape_debug).collect()
+    quote::bare(text, quote::VALUE)
+}
+
+/// What is wrong with a value of `DomainJoinConfig` by itself.
+pub fn join_value(field: &str, value: &str) -> Option<Diagnostic> {
+    let findings = object(&json!({"credspec": {"DomainJoinConfig": {field: value}}})).into_iter();
+    let field = format!("credspec.DomainJoinConfig.{field}");
+    findings.filter(|found| found.severity == Severity::Error).find(|found| found.field == field)
+}
+
+/// Where a credential spec differs from the domain, as the domain itself prints it. What is missing is found by [`object`].
+pub fn against(spec: &Value, domain: &Domain) -> Vec<Diagnostic> {
+    let wanted: [(&'static Rule, &str, &str); 5] = [
+        (&rules::DNS_NAME, "DnsName", &domain.dns),
+        (&rules::DNS_TREE_NAME, "DnsTreeName", &domain.forest),
+        (&rules::NETBIOS_NAME, "NetBiosName", &domain.netbios),
+        (&rules::SID, "Sid", &domain.sid),
+        (&rules::GUID, "Guid", &domain.guid),
+    ];
+    let differs = |(rule, key, right): (&'static Rule, &str, &str)| {
+        let field = format!("credspec.DomainJoinConfig.{key}");
+        let found = spec.pointer(&format!("/{}", field.replace('.', "/")))?.as_str()?;
+        (!found.eq_ignore_ascii_case(right)).then(|| Diagnostic {
+            consequence: Some(WRONG_DOMAIN),
+            fix: Some(format!("{key}: {}", bare(right))),
+            field,
+            ..Diagnostic::new(rule, format!("{} is not what the domain says, {}", quote(found), quote(right)))
+        })
+    };
+    wanted.into_iter().filter_map(differs).collect()
 }
 
 #[cfg(test)]

@@ -16,10 +16,12 @@ use serde_json::{
 /// Prints a JSON value; a text is one, and gets its quotes.
 pub fn print(value: &(impl Serialize + ?Sized)) -> String {
     let mut out = Vec::with_capacity(512);
-    // Writing JSON into memory cannot fail, and what is written is UTF-8. Recursion is bounded by the parsers: serde_json reads
-    // fewer than 128 levels.
-    let _ = value.serialize(&mut Serializer::with_formatter(&mut out, Go));
-    String::from_utf8(out).unwrap_or_default()
+    // Recursion is bounded by the parsers: serde_json reads fewer than 128 levels.
+    #[expect(clippy::expect_used, reason = "JSON is written into memory, which cannot fail, as UTF-8")]
+    {
+        value.serialize(&mut Serializer::with_formatter(&mut out, Go)).expect("a value makes JSON");
+        String::from_utf8(out).expect("JSON is UTF-8")
+    }
 }
 
 struct Go;

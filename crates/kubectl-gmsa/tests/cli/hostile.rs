@@ -118,3 +118,47 @@ fn problems_of_one_kind_in_one_file_are_summarised_after_a_hundred() {
         report.lines().last().unwrap()
     );
 }
+
+/// A table pads its cells, and the standard library pads to no more than 65,535 characters.
+#[test]
+fn a_cell_of_any_length_is_cut_before_it_is_aligned() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "a".repeat(70_000);
+    let shown = format!("{}…", "a".repeat(1_023 - "User system:serviceaccount:shop:".len()));
+    let rbac = format!(
+        r#"{{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {{"name": "admin"}},
+  "rules": [{{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}}]}}
+---
+{{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {{"name": "b", "namespace": "shop"}},
+  "roleRef": {{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"}},
+  "subjects": [{{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:serviceaccount:shop:{long}"}}]}}"#
+    );
+    let output = run(folder.path(), &["who-can", "web", "--state", "-"], rbac.as_bytes());
+    let expected = format!(
+        "NAMESPACE  WHO{}BY\nshop       User system:serviceaccount:shop:{shown}  RoleBinding b of ClusterRole admin\n",
+        " ".repeat(1_024 - 3 + 2)
+    );
+    assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(0)), "{}", text(&output.stderr));
+
+    let pod = format!(
+        r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "{long}"}},
+  "spec": {{"securityContext": {{"windowsOptions": {{"gmsaCredentialSpecName": "web"}}}}}}}}"#
+    );
+    let output = run(folder.path(), &["check", "-f", "-"], pod.as_bytes());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let row = text(&output.stdout).lines().nth(1).unwrap();
+    assert!(row.starts_with(&format!("Pod default/{}…  pod ", "a".repeat(1_023 - "Pod default/".len()))), "{row}");
+    assert!(row.ends_with("  web              refused, 404: spec-missing"), "{row}");
+}
+
+#[test]
+fn a_number_of_any_length_is_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = format!("apiVersion: v1\nkind: Pod\nspec: {}\n", "9".repeat(3_000_000));
+    let output = run(folder.path(), &["check", "-f", "-"], manifest.as_bytes());
+    let expected = format!(
+        "error[unreadable] <stdin>:3\n  expected a finite number, found {}…\n\n1 unreadable part in 0 objects\n",
+        "9".repeat(59)
+    );
+    assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(2)));
+}

@@ -170,6 +170,19 @@ fn what_is_made_is_linted_checked_and_granted_clean() {
     assert_eq!(checked.status.code(), Some(0));
 }
 
+#[test]
+fn an_empty_folder_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("notes.txt"), "apiVersion: v1").unwrap();
+    for (command, said) in [
+        (&["check", "-f", "."][..], "error: no Kubernetes objects in .\n"),
+        (&["credspec", "lint", "-f", "."], "error: no credential spec in .\n"),
+    ] {
+        let output = run(folder.path(), command, b"");
+        assert_eq!((text(&output.stdout), text(&output.stderr), output.status.code()), ("", said, Some(2)));
+    }
+}
+
 /// The parts that a report calls unreadable, each with the reason.
 fn unreadable(report: &str) -> Vec<String> {
     let lines: Vec<&str> = report.lines().collect();

@@ -35,6 +35,8 @@ fn read_until(terminal: &mut File, end: &str) -> String {
     said
 }
 
+const ARN: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret:gmsa-plugin-AbCdEf";
+
 #[test]
 fn what_is_missing_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -49,10 +51,15 @@ fn what_is_missing_is_asked_for() {
     for (question, answer) in [
         ("SAM name of the account: ", "WebApp1"),
         ("DNS name of the domain: ", "contoso.com"),
-        // Nothing is no answer.
+        // Nothing is no answer, and neither is what the linter refuses.
         ("SID of the domain: ", ""),
+        ("SID of the domain: ", "S-1-5-21-1-2-3-1103"),
         ("SID of the domain: ", "S-1-5-21-1-2-3"),
         ("GUID of the domain: ", "244818ae-87ac-4fcd-92ec-e79e5252348a"),
+        ("DNS name of the forest's root: ", "contoso.com"),
+        ("Plugin for hosts that are not joined to the domain (azure, aws, rancher, or nothing): ", "vault"),
+        ("Plugin for hosts that are not joined to the domain (azure, aws, rancher, or nothing): ", "aws"),
+        ("ARN of the secret or the parameter: ", ARN),
     ] {
         let said = read_until(&mut ours, question);
         // The terminal repeats the answer before.
@@ -62,6 +69,7 @@ fn what_is_missing_is_asked_for() {
     let output = child.wait_with_output().unwrap();
     let flags = ["--account", "WebApp1", "--domain", "contoso.com", "--netbios", "CONTOSO"];
     let more = ["--domain-sid", "S-1-5-21-1-2-3", "--domain-guid", "244818ae-87ac-4fcd-92ec-e79e5252348a"];
+    let more = [&more[..], &["--plugin", "aws", "--aws-credential-arn", ARN]].concat();
     let by_flags = program(folder.path()).args(["credspec", "new"]).args(flags).args(more).output().unwrap();
     assert_eq!(text(&output.stdout), text(&by_flags.stdout));
     assert_eq!((output.status.code(), by_flags.status.code()), (Some(0), Some(0)));

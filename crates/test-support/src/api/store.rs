@@ -182,6 +182,13 @@ impl Store {
         self.history.push(Change { version: self.version, what, key, object });
     }
 
+    /// Drops all objects, and counts versions from a lower number.
+    pub fn rewind(&mut self) {
+        self.objects.clear();
+        self.history.clear();
+        self.version = 100;
+    }
+
     pub fn compact(&mut self) {
         self.compacted = self.version;
     }

@@ -14,12 +14,10 @@ pub struct Binaries {
     pub api_server: PathBuf,
     /// kube-controller-manager, which not everybody has.
     pub controller_manager: Option<PathBuf>,
-    /// kubectl, which not everybody has.
-    pub kubectl: Option<PathBuf>,
 }
 
 impl Binaries {
-    /// Looks for them in the folder that `KUBEBUILDER_ASSETS` names, and for etcd and kubectl in `PATH` too.
+    /// Looks for them in the folder that `KUBEBUILDER_ASSETS` names, and for etcd in `PATH` too.
     ///
     /// # Errors
     /// What is missing, in one line.
@@ -34,7 +32,6 @@ impl Binaries {
             etcd: anywhere("etcd").ok_or_else(|| missing("etcd"))?,
             api_server: find(&assets, "kube-apiserver").ok_or_else(|| missing("kube-apiserver"))?,
             controller_manager: find(&assets, "kube-controller-manager"),
-            kubectl: anywhere("kubectl"),
         })
     }
 }

@@ -163,15 +163,6 @@ impl ControlPlane {
         self.controller_manager.is_some()
     }
 
-    /// kubectl, as an administrator; `None` where there is none.
-    pub fn kubectl(&self) -> Option<Command> {
-        let mut command = Command::new(self.binaries.kubectl.as_ref()?);
-        // Its cache goes there too.
-        command.env_clear().env("HOME", &self.folder);
-        command.arg("--kubeconfig").arg(self.folder.join("admin.kubeconfig"));
-        Some(command)
-    }
-
     /// Credentials for what runs as this service account, which must exist.
     pub async fn kubeconfig_of(&self, namespace: &str, service_account: &str) -> Value {
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token");

@@ -12,7 +12,8 @@ pub struct Webhook {
     process: Process,
     /// Its address for the API server.
     pub address: SocketAddr,
-    admin: Client,
+    /// What asks its admin port.
+    pub admin: Client,
 }
 
 impl Webhook {

@@ -47,7 +47,7 @@ fn whole(content: &SecretContents) -> &Certificates {
 
 fn values(content: &SecretContents) -> Data {
     let mut values = Data::new();
-    whole(content).write(&mut values);
+    whole(content).write(&mut values).unwrap();
     values
 }
 
@@ -66,6 +66,38 @@ fn an_empty_secret_is_filled_and_then_there_is_nothing_to_do() {
     assert_eq!(stored.cas.signing.leaves_until, Some(start() + 90 * DAY));
     assert_eq!(next_change(&content, &at(start()), &policy()), None);
     assert_eq!(next_change(&content, &at(start() + 59 * DAY), &policy()), None);
+}
+
+#[test]
+fn what_cannot_be_written_overwrites_nothing() {
+    let mut stored = apply(Change::Fill, SecretContents::Empty, &at(start()), &policy()).unwrap();
+    // RFC 3339 begins with the year 0.
+    stored.cas.signing.leaves_until = Some(SystemTime::UNIX_EPOCH - 800_000 * DAY);
+    let mut values = values(&filled());
+    let before = values.clone();
+    stored.write(&mut values).unwrap_err();
+    assert_eq!(values, before);
+}
+
+#[test]
+fn what_a_clock_that_is_ahead_made_is_served_or_replaced() {
+    // 30 minutes ahead: what it made is already valid.
+    let content = after(Change::Fill, SecretContents::Empty, &at(start() + HOUR / 2));
+    assert_eq!(whole(&content).leaf.pair.check_time(start()), Ok(()));
+    assert_eq!(next_change(&content, &at(start()), &policy()), None);
+    // A day ahead: a leaf from the future is replaced, an authority from the future with all that it signed.
+    let leaf = after(Change::Reissue, filled(), &at(start() + DAY));
+    assert_eq!(next_change(&leaf, &at(start()), &policy()), Some(Change::Reissue));
+    let content = after(Change::Fill, SecretContents::Empty, &at(start() + DAY));
+    let ahead = whole(&content).cas.signing.ca.cert_pem().to_owned();
+    assert_eq!(next_change(&content, &at(start()), &policy()), Some(Change::Rebuild));
+    let content = after(Change::Rebuild, content, &at(start()));
+    assert_ne!(whole(&content).cas.signing.ca.cert_pem(), ahead);
+    assert_eq!(whole(&content).leaf.pair.check_time(start()), Ok(()));
+    // Neither clock finds fault with the result.
+    for clock in [start(), start() + DAY] {
+        assert_eq!(next_change(&content, &at(clock), &policy()), None);
+    }
 }
 
 #[test]
@@ -161,6 +193,31 @@ fn a_rotation_that_is_asked_for_happens_once() {
     assert_eq!(next_change(&promoted, &again, &policy()), Some(Change::Announce));
     let refilled = after(Change::Fill, SecretContents::Empty, &again);
     assert_eq!(next_change(&refilled, &again, &policy()), None, "a new authority is what was asked for");
+}
+
+#[test]
+fn a_secret_never_holds_more_authorities_than_are_taken_from_it() {
+    let mut content = filled();
+    let mut view = at(start());
+    // As many as there is room for beside the one that signs and the next one.
+    let rotations: Vec<String> = (1..=14).map(|number| number.to_string()).collect();
+    for rotation in &rotations {
+        view = Observed { rotation, ..at(view.now + HOUR) };
+        assert_eq!(next_change(&content, &view, &policy()), Some(Change::Announce), "{rotation}");
+        content = after(Change::Promote, after(Change::Announce, content, &view), &view);
+    }
+    assert!(matches!(read(&values(&content)), SecretContents::Complete(_)));
+    let more = Observed { rotation: "more", ..view.clone() };
+    assert_eq!(next_change(&content, &more, &policy()), None, "the request waits");
+    let content = after(Change::Promote, after(Change::Announce, content, &more), &more);
+    let content = after(Change::Announce, content, &more);
+    let mut long = values(&filled());
+    long.insert("authorities.json".to_owned(), ByteString(vec![b' '; 64 * 1024 + 1]));
+    for values in [values(&content), long] {
+        let SecretContents::Damaged { damage, cas: None, leaf: None } = read(&values) else { panic!("it is taken") };
+        let expected = "authorities.json holds more than 16 certificate authorities, or more than 65536 bytes";
+        assert_eq!(damage.to_string(), expected);
+    }
 }
 
 #[test]
@@ -273,7 +330,7 @@ fn what_is_written_is_read_back_and_other_keys_are_left_alone() {
     written.insert("notes".to_owned(), ByteString(b"mine".to_vec()));
     let again = read(&written);
     let mut rewritten = written.clone();
-    whole(&again).write(&mut rewritten);
+    whole(&again).write(&mut rewritten).unwrap();
     assert_eq!(rewritten, written);
     assert_eq!(whole(&again).cas.last_rotation, "again");
     assert_eq!(whole(&again).cas.retired.len(), 1);

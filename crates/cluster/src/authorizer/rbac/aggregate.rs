@@ -30,74 +30,37 @@ pub(super) struct ClusterRole {
 
 /// The rules of every `ClusterRole`, by name.
 pub(super) fn rules(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<String, Arc<[Arc<PolicyRule>]>> {
-    let own = |name: &str| roles.get(name).into_iter().flat_map(|role| &role.rules).cloned();
-    let sources = sources(roles);
-    let all = |name: &str| match sources.get(name) {
-        Some(sources) => sources.iter().flat_map(|source| own(source)).collect(),
-        None => own(name).collect(),
+    let selected: BTreeMap<&str, Vec<&str>> =
+        roles.iter().map(|(name, role)| (&**name, selected(role, roles))).collect();
+    let reached: BTreeMap<&str, BTreeSet<&str>> =
+        selected.keys().map(|name| (*name, reached(name, &selected))).collect();
+    let own = |name: &str| roles.get(name).map(|role| &role.rules[..]).unwrap_or_default();
+    let leads_to = |name: &str| reached.get(name).into_iter().flatten();
+    // A role that is part of a circle loses its own rules, and so does one that leads to others with rules.
+    let has_rules = |name: &str| !own(name).is_empty() && !leads_to(name).any(|other| *other == name);
+    let keeps_rules = |name: &&str| has_rules(name) && !leads_to(name).any(|other| has_rules(other));
+    let keeping: BTreeSet<&str> = reached.keys().copied().filter(keeps_rules).collect();
+    let all = |name: &str| {
+        let sources = leads_to(name).filter(|source| keeping.contains(*source)).chain(keeping.get(name));
+        sources.flat_map(|source| own(source)).cloned().collect()
     };
     roles.keys().map(|name| (name.clone(), all(name))).collect()
 }
 
-/// Of every aggregated role, the roles whose own rules make up its rules.
-fn sources(roles: &BTreeMap<String, ClusterRole>) -> BTreeMap<&str, BTreeSet<&str>> {
-    let selected: BTreeMap<&str, Vec<&str>> =
-        roles.iter().filter_map(|(name, role)| selected(name, role, roles)).collect();
-    let leads_to: BTreeMap<&str, BTreeSet<&str>> =
-        selected.keys().map(|name| (*name, reached(name, &selected))).collect();
-    let reaches = |from: &str, to: &str| leads_to.get(from).is_some_and(|others| others.contains(to));
-    let has_rules = |name: &str| roles.get(name).is_some_and(|role| !role.rules.is_empty());
-
-    // What a role leads to leads to less than the role itself; a circle comes before what merely leads to it.
-    let mut order: Vec<&str> = selected.keys().copied().collect();
-    order.sort_by_key(|name| (leads_to.get(name).map_or(0, BTreeSet::len), !reaches(name, name)));
-    let mut sources: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for name in order {
-        if sources.contains_key(name) {
-            continue;
-        }
-        let circular = reaches(name, name);
-        // The members of a circle share what any of them selects.
-        let members: Vec<&str> = if circular {
-            selected.keys().copied().filter(|other| reaches(name, other) && reaches(other, name)).collect()
-        } else {
-            vec![name]
-        };
-        let mut found: BTreeSet<&str> = BTreeSet::new();
-        for other in members.iter().filter_map(|member| selected.get(member)).flatten() {
-            if let Some(known) = sources.get(other) {
-                found.extend(known);
-            } else if !selected.contains_key(other) && has_rules(other) {
-                found.insert(other);
-            }
-        }
-        if found.is_empty() && !circular && has_rules(name) {
-            found.insert(name);
-        }
-        sources.extend(members.into_iter().map(|member| (member, found.clone())));
-    }
-    sources
+/// The roles that an aggregated role selects; none for a role that is not aggregated.
+fn selected<'a>(role: &ClusterRole, roles: &'a BTreeMap<String, ClusterRole>) -> Vec<&'a str> {
+    let selectors = role.selectors.iter().flatten();
+    let matches = |other: &ClusterRole| selectors.clone().any(|selector| selector.matches(&other.labels));
+    roles.iter().filter(|(_, other)| matches(other)).map(|(name, _)| &**name).collect()
 }
 
-/// The other roles that an aggregated role selects; `None` for a role that is not aggregated.
-fn selected<'a>(
-    name: &'a str,
-    role: &ClusterRole,
-    roles: &'a BTreeMap<String, ClusterRole>,
-) -> Option<(&'a str, Vec<&'a str>)> {
-    let selectors = role.selectors.as_ref()?;
-    let matches = |other: &ClusterRole| selectors.iter().any(|selector| selector.matches(&other.labels));
-    let others = roles.iter().filter(|(other, role)| *other != name && matches(role));
-    Some((name, others.map(|(other, _)| other.as_str()).collect()))
-}
-
-/// The aggregated roles to which an aggregated role leads; itself among them where it is part of a circle.
+/// The roles to which a role leads by what it selects; itself among them where it is part of a circle.
 fn reached<'a>(name: &'a str, selected: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut open = vec![name];
     while let Some(next) = open.pop() {
-        let others = selected.get(next).into_iter().flatten();
-        open.extend(others.filter(|other| selected.contains_key(*other) && reached.insert(**other)));
+        let others = selected.get(next).into_iter().flatten().filter(|other| **other != next);
+        open.extend(others.filter(|other| reached.insert(**other)));
     }
     reached
 }

@@ -166,3 +166,15 @@ fn sizes_and_numbers_are_bounded() {
     }
     assert_eq!(problems(dir.path()), ["4095.yaml: expected at most 4096 manifests and folders"]);
 }
+
+/// Files of the kernel that say that they are empty: the log, which waits for more when it is read, is one of them.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_to_a_file_of_the_kernel_is_not_waited_for() {
+    let dir = folder(&[("a.yaml", POD)]);
+    symlink("/proc/version", dir.path().join("b.yaml")).unwrap();
+    if File::open("/proc/kmsg").is_ok() {
+        symlink("/proc/kmsg", dir.path().join("c.yaml")).unwrap();
+    }
+    assert_eq!(files(dir.path()), ["a.yaml"]);
+}

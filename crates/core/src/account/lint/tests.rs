@@ -91,7 +91,7 @@ fn each_mistake_is_found() {
         ),
         (
             Account { encryption: None, service_principals: None, ..good() },
-            "warning account-incomplete : was printed without ServicePrincipalNames, msDS-SupportedEncryptionTypes -> Get-ADServiceAccount 'WebApp1' -Properties * | ConvertTo-Json",
+            "warning account-incomplete : was printed without ServicePrincipalNames, msDS-SupportedEncryptionTypes -> Get-ADServiceAccount 'WebApp1' -Properties * | ConvertTo-Json -Depth 4",
         ),
     ] {
         assert_eq!(lines(&account(&wrong, &[])), [expected]);

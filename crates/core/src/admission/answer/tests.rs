@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    admission::{Facts, Failure, Plan, Webhook},
+    admission::{Facts, Failure, Settings, Webhook},
     credspec::SpecName,
 };
 
@@ -21,7 +21,15 @@ fn parse(review: &Value) -> Review {
 }
 
 fn decision(verdict: Verdict) -> Decision {
-    Decision { verdict, reason: "r", specs: Vec::new(), warnings: Vec::new(), audit: Vec::new(), recheck_live: None }
+    Decision {
+        verdict,
+        patch: None,
+        denials: Vec::new(),
+        reason: "r",
+        specs: Vec::new(),
+        warnings: Vec::new(),
+        audit: Vec::new(),
+    }
 }
 
 fn answer_to(api_version: &str, decision: &Decision) -> String {
@@ -34,7 +42,7 @@ fn answer_to(api_version: &str, decision: &Decision) -> String {
 fn an_answer_speaks_the_version_of_the_request_and_gives_its_uid_back() {
     for version in ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"] {
         assert_eq!(
-            answer_to(version, &decision(Verdict::Allowed(None))),
+            answer_to(version, &decision(Verdict::Allowed)),
             format!(
                 r#"{{"apiVersion":"{version}","kind":"AdmissionReview","response":{{"uid":"u1","allowed":true}}}}"#
             )
@@ -46,7 +54,7 @@ fn an_answer_speaks_the_version_of_the_request_and_gives_its_uid_back() {
 fn an_answer_escapes_the_uid() {
     let mut review = create(&json!({}));
     review["request"]["uid"] = json!("\"\n\u{1}</é");
-    let answer = parse(&review).answer(&decision(Verdict::Allowed(None)));
+    let answer = parse(&review).answer(&decision(Verdict::Allowed));
     let answer: Value = serde_json::from_slice(&answer).unwrap();
     assert_eq!(answer["response"]["uid"], "\"\n\u{1}</é");
 }
@@ -58,8 +66,10 @@ fn an_allowed_answer_carries_patch_warnings_and_annotations() {
     let facts = Facts { hostname: Some("h".to_owned()), ..Facts::default() };
     let decision = Decision {
         warnings: vec!["w1".to_owned(), "w2".to_owned()],
-        audit: vec![("mutate-credential-specs", "web".to_owned()), ("mutate-decision", "expanded".to_owned())],
-        ..Plan::new(Webhook::Mutate { random_hostname: true }, &review).decide(&facts)
+        audit: [("mutate-credential-specs", "web"), ("mutate-decision", "expanded")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .to_vec(),
+        ..review.decide(Webhook::Mutate, Settings::default(), &facts).unwrap()
     };
     let patch = BASE64_STANDARD.encode(r#"[{"op":"add","path":"/spec/hostname","value":"h"}]"#);
     let start =

@@ -74,7 +74,7 @@ pub fn all() -> impl Iterator<Item = &'static LinuxField> {
 /// Reads a Pod, or the template of one.
 ///
 /// # Errors
-/// Where the text is not JSON, or a list is of another type.
+/// Where the string is not JSON, or a list is of another type.
 pub fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
     let Object(wire::Pod { spec: Object(spec) }) = serde_json::from_str(json)?;
     let mut found = Unsupported::default();

@@ -337,7 +337,7 @@ fn the_bounds_are_these() {
 
 #[test]
 fn only_a_credential_spec_is_read_as_one() {
-    let webhook = Webhook::ValidateCredspec { strict: false };
+    let webhook = Webhook::ValidateCredspec;
     let mut review = create(&json!({"apiVersion": "windows.k8s.io/v1", "kind": "GMSACredentialSpec", "credspec": {}}));
     let mut is_read = |group: &str, kind: &str| {
         review["request"]["kind"] = json!({"group": group, "kind": kind});

@@ -5,23 +5,6 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_fact_that_is_missing_is_a_denial() {
-    let bug = "it was not looked up (this is a bug in the webhook)";
-    let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
-    let mut facts = facts("a", UseFact::Allowed, Source::Api);
-    assert!(decided(Webhook::Validate, &pod, &facts).is_allowed());
-    facts.specs.clear();
-    let message = format!("unable to retrieve the contents of cred spec a: {bug}");
-    assert_eq!(denial(Webhook::Validate, &pod, &facts), (500, message.clone()));
-    assert_eq!(denial(MUTATE, &create(&json!({"securityContext": named("a")})), &facts), (500, message));
-    facts.uses.clear();
-    let message = format!(
-        "unable to check whether service account \"default\" is authorized to `use` GMSA cred spec \"a\": {bug}"
-    );
-    assert_eq!(denial(Webhook::Validate, &pod, &facts), (500, message));
-}
-
-#[test]
 fn a_reason_is_given_where_there_is_one() {
     let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
     for (reason, end) in [(None, ""), (Some(""), ""), (Some("no \"RBAC\""), r#", reason: "no \"RBAC\"""#)] {

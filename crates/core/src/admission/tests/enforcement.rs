@@ -5,8 +5,7 @@ use serde_json::json;
 use super::*;
 
 fn warned(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
-    let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
-    Plan::new(webhook, &review).with_enforcement(Enforcement::Warn).decide(facts)
+    asked(webhook, review, Enforcement::Warn, facts).unwrap()
 }
 
 #[test]
@@ -14,13 +13,13 @@ fn without_enforcement_a_denial_becomes_a_warning_of_at_most_256_characters() {
     let hostile = "X".repeat(300);
     let decision =
         warned(Webhook::Validate, &create(&json!({"securityContext": options(&hostile, "{}")})), &Facts::default());
-    let Verdict::WouldDeny { denial, patch: None } = &decision.verdict else { panic!("{decision:?}") };
+    let (Verdict::WouldDeny(denial), None) = (&decision.verdict, &decision.patch) else { panic!("{decision:?}") };
     assert_eq!((denial.code(), decision.reason), (422, "invalid-spec-name"));
     let start =
         format!("GMSA, not enforced: GMSA cred spec name \"{}", "X".repeat(253)).chars().take(255).collect::<String>();
     assert_eq!(decision.warnings[0], format!("{start}…"));
     assert_eq!(decision.warnings[0].chars().count(), 256);
-    assert_eq!(decision.audit, [("validate-decision", "would-deny: invalid-spec-name".to_owned())]);
+    assert_eq!(decision.audit, annotated([("validate-decision", "would-deny: invalid-spec-name")]));
 }
 
 #[test]
@@ -29,7 +28,7 @@ fn without_enforcement_a_failure_still_denies() {
         create(&json!({"securityContext": named("a"), "containers": [{"name": "c", "securityContext": named("b")}]}));
     let failure = SpecFact::Failed(Failure { timed_out: true, cause: "too late".to_owned() });
     let facts = Facts {
-        specs: vec![(name("a"), SpecFact::Missing, Source::Api), (name("b"), failure, Source::Api)],
+        specs: vec![(name("a"), known(SpecFact::Missing, Source::Api)), (name("b"), known(failure, Source::Api))],
         ..Facts::default()
     };
     let decision = warned(MUTATE, &pod, &facts);
@@ -39,32 +38,30 @@ fn without_enforcement_a_failure_still_denies() {
         (504, "unable to retrieve the contents of cred spec b: too late".to_owned())
     );
     assert_eq!(decision.warnings, [""; 0]);
-    // No facts at all: a bug in the webhook admits no pod either.
-    for webhook in [MUTATE, Webhook::Validate] {
-        assert!(!warned(webhook, &pod, &Facts::default()).is_allowed());
-    }
 }
 
 #[test]
 fn without_enforcement_a_cached_spec_is_read_live_too() {
-    let unusable = |spec: &str| (name(spec), SpecFact::Unusable, Source::Cache);
-    let facts = Facts { specs: vec![(name("a"), SpecFact::Missing, Source::Api), unusable("b")], ..Facts::default() };
+    let unusable = |spec: &str| (name(spec), known(SpecFact::Unusable, Source::Cache));
+    let missing = (name("a"), known(SpecFact::Missing, Source::Api));
+    let facts = Facts { specs: vec![missing, unusable("b")], ..Facts::default() };
     let containers =
         json!([{"name": "c", "securityContext": named("a")}, {"name": "d", "securityContext": named("b")}]);
-    assert_eq!(warned(MUTATE, &create(&json!({"containers": containers})), &facts).recheck_live, Some(name("b")));
+    let pod = create(&json!({"containers": containers}));
+    assert_eq!(asked(MUTATE, &pod, Enforcement::Warn, &facts).unwrap_err().live, [name("b")]);
 }
 
 #[test]
 fn without_enforcement_the_patch_holds_what_fits() {
     let large = contents(&json!({"a": "x".repeat(MAX_PATCH_BYTES)}));
     let facts = Facts {
-        specs: vec![(name("large"), large, Source::Api), (name("a"), contents(&json!({})), Source::Api)],
+        specs: vec![(name("large"), known(large, Source::Api)), (name("a"), known(contents(&json!({})), Source::Api))],
         ..Facts::default()
     };
     let containers =
         json!([{"name": "c", "securityContext": named("large")}, {"name": "d", "securityContext": named("a")}]);
     let decision = warned(MUTATE, &create(&json!({"containers": containers})), &facts);
-    let Verdict::WouldDeny { denial: Denial::PatchTooLarge, patch: Some(patch) } = &decision.verdict else {
+    let (Verdict::WouldDeny(Denial::PatchTooLarge), Some(patch)) = (&decision.verdict, &decision.patch) else {
         panic!("{decision:?}")
     };
     let place = "/spec/containers/1/securityContext/windowsOptions/gmsaCredentialSpec";

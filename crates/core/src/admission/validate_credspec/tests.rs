@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::admission::{Decision, Facts, Plan, Review, Verdict, Webhook};
+use crate::admission::{Decision, Facts, Review, Settings, Verdict, Webhook};
 
 fn judge(strict: bool, operation: &str, kind: &Value, object: &Value) -> Decision {
     let body = json!({
@@ -11,9 +11,10 @@ fn judge(strict: bool, operation: &str, kind: &Value, object: &Value) -> Decisio
         "request": {"uid": "1", "operation": operation, "kind": kind, "object": object},
     })
     .to_string();
-    let webhook = Webhook::ValidateCredspec { strict };
+    let (webhook, settings) =
+        (Webhook::ValidateCredspec, Settings { strict_credential_specs: strict, ..Settings::default() });
     let review = Review::parse(body.as_bytes(), webhook).unwrap();
-    Plan::new(webhook, &review).decide(&Facts::default())
+    review.decide(webhook, settings, &Facts::default()).unwrap()
 }
 
 fn kind() -> Value {
@@ -45,7 +46,7 @@ const BOTH: [&str; 2] = ["contoso.com", "CONTOSO"];
 fn a_good_spec_passes_silently() {
     for strict in [false, true] {
         let decision = judge(strict, "CREATE", &kind(), &spec(DOMAIN, &BOTH));
-        assert_eq!((decision.verdict, decision.reason), (Verdict::Allowed(None), "clean"));
+        assert_eq!((decision.verdict, decision.reason), (Verdict::Allowed, "clean"));
         assert_eq!(decision.warnings, [""; 0]);
     }
 }
@@ -53,7 +54,7 @@ fn a_good_spec_passes_silently() {
 #[test]
 fn by_default_findings_are_warnings() {
     let decision = judge(false, "UPDATE", &kind(), &spec(ACCOUNT, &BOTH[..1]));
-    assert_eq!((decision.verdict, decision.reason), (Verdict::Allowed(None), "findings"));
+    assert_eq!((decision.verdict, decision.reason), (Verdict::Allowed, "findings"));
     assert_eq!(
         decision.warnings,
         [
@@ -76,7 +77,7 @@ fn strictness_refuses_errors_and_warns_of_the_rest() {
     );
     assert_eq!(decision.warnings.len(), 1);
     let decision = judge(true, "CREATE", &kind(), &spec(DOMAIN, &BOTH[..1]));
-    assert_eq!((decision.verdict, decision.reason), (Verdict::Allowed(None), "findings"));
+    assert_eq!((decision.verdict, decision.reason), (Verdict::Allowed, "findings"));
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn a_denial_stays_short() {
 #[test]
 fn a_deletion_is_always_allowed() {
     let decision = judge(true, "DELETE", &kind(), &Value::Null);
-    assert_eq!((decision.verdict, decision.reason), (Verdict::Allowed(None), "deletion"));
+    assert_eq!((decision.verdict, decision.reason), (Verdict::Allowed, "deletion"));
 }
 
 #[test]

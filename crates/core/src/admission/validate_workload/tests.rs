@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::admission::workload::{KINDS, template_pointer};
 use crate::{
-    admission::{Decision, Facts, Failure, Needs, Plan, Review, Source, SpecFact, UseFact, Webhook},
+    admission::{Decision, Facts, Failure, Known, Needs, Review, Settings, Source, SpecFact, UseFact, Webhook},
     credspec::{CredentialSpec, SpecName},
 };
 
@@ -39,16 +39,23 @@ fn template(name: &str) -> Value {
     }})
 }
 
+fn known<F: Clone>(fact: &F) -> Known<F> {
+    Known { fact: fact.clone(), source: Source::Api }
+}
+
 fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Needs, Decision) {
     let body = body(kind, object);
     let review = Review::parse(body.as_bytes(), Webhook::ValidateWorkload).unwrap();
-    let needs = Plan::new(Webhook::ValidateWorkload, &review).needs();
+    let decide = |facts: &Facts| review.decide(Webhook::ValidateWorkload, Settings::default(), facts);
+    let needs = decide(&Facts::default()).err().unwrap_or_default();
+    let (spec, may_use) = (known(fact), known(may_use));
     let facts = Facts {
-        specs: needs.specs.iter().map(|name| (name.clone(), fact.clone(), Source::Api)).collect(),
-        uses: needs.uses.iter().map(|name| (name.clone(), may_use.clone(), Source::Api)).collect(),
+        specs: needs.specs.iter().map(|name| (name.clone(), spec.clone())).collect(),
+        uses: needs.uses.iter().map(|name| (name.clone(), may_use.clone())).collect(),
         hostname: None,
     };
-    let decision = Plan::new(Webhook::ValidateWorkload, &review).decide(&facts);
+    // Everything is asked for at once.
+    let decision = decide(&facts).unwrap();
     assert!(decision.is_allowed());
     (needs, decision)
 }

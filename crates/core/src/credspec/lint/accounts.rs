@@ -42,7 +42,7 @@ fn list(findings: &mut Findings, entries: &[Value], join: &Join<'_>) {
         let name = findings.text(RULE, &name_field, map.get("Name"), why, "the account's SAM name");
         let scope = findings.text(RULE, &scope_field, map.get("Scope"), why, "the domain's DNS or NetBIOS name");
         if let Some(name) = name {
-            account_name(findings, &name_field, name);
+            account_name(findings, &name_field, name, join.written);
             own |= join.account.is_some_and(|account| account.eq_ignore_ascii_case(name));
             scopes.extend(scope.map(|scope| (name, scope)));
         }

@@ -16,6 +16,8 @@ pub(super) struct Join<'v> {
     pub dns: Option<&'v str>,
     pub netbios: Option<&'v str>,
     pub account: Option<&'v str>,
+    /// The DNS names as they are written, valid or not.
+    pub written: [Option<&'v str>; 2],
 }
 
 pub(super) fn check<'v>(findings: &mut Findings, join: Option<&'v Map<String, Value>>) -> Join<'v> {
@@ -24,7 +26,7 @@ pub(super) fn check<'v>(findings: &mut Findings, join: Option<&'v Map<String, Va
     findings.unknown_keys(PATH, join, &known);
     sid(findings, join.get("Sid"));
     guid(findings, join.get("Guid"));
-    let account = machine_account(findings, join.get("MachineAccountName"));
+    let account = machine_account(findings, join);
     let dns = dns_name(findings, "DnsName", join.get("DnsName"), "(Get-ADDomain).DNSRoot");
     let tree = dns_name(findings, "DnsTreeName", join.get("DnsTreeName"), "(Get-ADDomain).Forest");
     if let (Some(dns), Some(tree)) = (dns, tree)
@@ -35,7 +37,7 @@ pub(super) fn check<'v>(findings: &mut Findings, join: Option<&'v Map<String, Va
         findings.add(&rules::DNS_TREE_NAME, &format!("{PATH}.DnsTreeName"), problem, WRONG_DOMAIN, remedy);
     }
     let netbios = netbios_name(findings, join.get("NetBiosName"));
-    Join { dns, netbios, account }
+    Join { dns, netbios, account, written: dns_names(join) }
 }
 
 fn is_below(child: &str, parent: &str) -> bool {
@@ -83,23 +85,48 @@ fn guid(findings: &mut Findings, value: Option<&Value>) {
     findings.add(&rules::GUID, &field, problem, CANNOT_START, remedy);
 }
 
-fn machine_account<'v>(findings: &mut Findings, value: Option<&'v Value>) -> Option<&'v str> {
+fn machine_account<'v>(findings: &mut Findings, join: &'v Map<String, Value>) -> Option<&'v str> {
     let field = format!("{PATH}.MachineAccountName");
-    let name = findings.text(&rules::ACCOUNT, &field, value, CANNOT_START, ACCOUNT_REMEDY)?;
-    account_name(findings, &field, name).then_some(name)
+    let name = findings.text(&rules::ACCOUNT, &field, join.get("MachineAccountName"), CANNOT_START, ACCOUNT_REMEDY)?;
+    if !account_name(findings, &field, name, dns_names(join)) {
+        return None;
+    }
+    let length = name.chars().count();
+    if length > MAX_ACCOUNT {
+        let problem = format!("{} has {length} characters, more than {MAX_ACCOUNT}", quote(name));
+        let why = "it is the name of the container as a computer of the domain, which cannot be longer";
+        findings.add_as(Severity::Warning, &rules::ACCOUNT, &field, problem, why, "use an account with a shorter name");
+    }
+    Some(name)
 }
+
+/// The DNS names as they are written, valid or not.
+fn dns_names(join: &Map<String, Value>) -> [Option<&str>; 2] {
+    ["DnsName", "DnsTreeName"].map(|key| join.get(key).and_then(Value::as_str))
+}
+
+/// The longest name of an account, without the `$` (Microsoft: `New-ADServiceAccount -SamAccountName`).
+const MAX_ACCOUNT: usize = 15;
 
 const ACCOUNT_REMEDY: &str = "(Get-ADServiceAccount NAME).SamAccountName.TrimEnd('$')";
 
-/// Checks the name of an account, which must be the SAM name alone; returns whether it is.
-pub(super) fn account_name(findings: &mut Findings, field: &str, name: &str) -> bool {
+/// Checks the name of an account, which must be the SAM name alone; returns whether it is. A SAM name may hold a dot (Microsoft:
+/// SAM-Account-Name attribute), so what follows one is a domain only if it is one of `domains`.
+pub(super) fn account_name(findings: &mut Findings, field: &str, name: &str, domains: [Option<&str>; 2]) -> bool {
     const WHY: &str =
         "the host asks the domain for an account of this name and finds none: the container does not start";
     let sam = name.rsplit(['\\', '/']).next().unwrap_or(name);
-    let sam = sam.split(['@', '.']).next().unwrap_or(sam).trim_end_matches('$');
+    let sam = sam.split('@').next().unwrap_or(sam);
+    let is_domain = |end: &str| domains.iter().flatten().any(|domain| domain.eq_ignore_ascii_case(end));
+    let bare_sam = sam.match_indices('.').find_map(|(at, _)| {
+        let (start, end) = sam.split_at_checked(at)?;
+        is_domain(end.get(1..)?).then_some(start)
+    });
+    let has_domain_behind = name.contains('@') || bare_sam.is_some();
+    let sam = bare_sam.unwrap_or(sam).trim_end_matches('$');
     let what = if name.contains(['\\', '/']) {
         "carries its domain in front"
-    } else if name.contains(['@', '.']) {
+    } else if has_domain_behind {
         "carries its domain behind"
     } else if name.ends_with('$') {
         "ends with $, which Windows adds itself"
@@ -120,15 +147,16 @@ fn dns_name<'v>(findings: &mut Findings, key: &str, value: Option<&'v Value>, re
             && label.len() <= 63
             && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_') || !b.is_ascii())
     };
-    let problem = if !name.split('.').all(label) {
-        "is not a DNS name"
-    } else if !name.contains('.') {
-        "has no dot: it looks like the NetBIOS name"
-    } else {
-        return Some(name);
-    };
-    findings.add(rule, &field, format!("{} {problem}", quote(name)), WRONG_DOMAIN, remedy);
-    None
+    if !name.split('.').all(label) {
+        findings.add(rule, &field, format!("{} is not a DNS name", quote(name)), WRONG_DOMAIN, remedy);
+        return None;
+    }
+    if !name.contains('.') {
+        // Single-label domains exist (Microsoft: Deployment and operation of Active Directory domains by single-label DNS names).
+        let problem = format!("{} has no dot: it looks like the NetBIOS name", quote(name));
+        findings.add_as(Severity::Warning, rule, &field, problem, WRONG_DOMAIN, remedy);
+    }
+    Some(name)
 }
 
 fn netbios_name<'v>(findings: &mut Findings, value: Option<&'v Value>) -> Option<&'v str> {

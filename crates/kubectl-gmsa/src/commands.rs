@@ -1,0 +1,13 @@
+//! One module for each command. None imports another: what two of them need is in `shared`.
+
+pub mod account;
+pub mod can;
+pub mod check;
+pub mod credspec;
+pub mod doctor;
+pub mod grant;
+pub mod outdated;
+pub mod reference;
+pub mod verify;
+pub mod version;
+pub mod who_can;

@@ -1,0 +1,54 @@
+//! `can`: the credential specs that a service account may use, and by which binding: the reverse of `who-can`.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::shared::{
+    Outcome,
+    connection::{Connection, block_on},
+    credspecs::is_credential_spec,
+    input,
+    rbac::{by, print_grants, roles_and_bindings, service_account},
+};
+use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
+use gmsa_core::{admission::Subject, credspec::SpecName};
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The service account
+    #[arg(value_name = "NAMESPACE:NAME", value_parser = service_account)]
+    serviceaccount: Subject,
+    /// Read credential specs, roles and bindings from a file, a folder, or - for standard input, instead of the cluster
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let (names, Manifests { documents, mut problems, .. }) = match &options.state {
+        Some(path) => {
+            let found = input::manifests(std::slice::from_ref(path));
+            let specs = found.documents.iter().filter(|document| is_credential_spec(document));
+            (specs.filter_map(|document| spec_name(&document.value)).collect(), found)
+        }
+        None => block_on(async {
+            let cluster = connection.cluster().await?;
+            let specs = cluster.list(&collection()).await?;
+            let names: BTreeSet<SpecName> = specs.iter().filter_map(spec_name).collect();
+            Ok((names, roles_and_bindings(&cluster).await?))
+        })?,
+    };
+    let (rbac, refused) = Rbac::from_documents(&documents);
+    problems.extend(refused);
+    let grant = |name: &SpecName| {
+        let grant = rbac.grant(&options.serviceaccount, name)?;
+        Some([name.to_string(), by(grant.binding)])
+    };
+    let rows: BTreeSet<[String; 2]> = names.iter().filter_map(grant).collect();
+    print_grants(&problems, ["CREDENTIAL SPEC", "BY"], &rows, "none")
+}
+
+fn spec_name(object: &Value) -> Option<SpecName> {
+    SpecName::parse(object.pointer("/metadata/name")?.as_str()?)
+}

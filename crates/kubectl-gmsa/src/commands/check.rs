@@ -1,0 +1,156 @@
+//! `check`: decides about every pod in some manifests as the webhook would.
+//!
+//! Invariants: the decisions are the server's own, made by the same code from the same facts; only where the facts
+//! come from differs: the manifests, another folder of them, or the cluster.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::{self, Write as _},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::shared::{
+    Outcome,
+    connection::{Connection, block_on},
+    credspecs, input,
+    output::{Format, Report, Style},
+    print,
+};
+use gmsa_cluster::{
+    authorizer::rbac::Rbac,
+    manifests::{Document, Manifests},
+    resolver::manifests::CredentialSpecs,
+};
+use gmsa_core::diagnostic::{Diagnostic, Severity};
+
+mod admit;
+mod facts;
+mod fix;
+mod pods;
+mod surroundings;
+
+use facts::FactFinder;
+use pods::CheckedPod;
+use surroundings::Surroundings;
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// A file, a folder, or - for standard input; repeatable
+    #[arg(long = "filename", short, value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Take credential specs, roles and bindings from this file, this folder, or - for standard input, instead of the manifests
+    #[arg(long, value_name = "DIR", conflicts_with = "live")]
+    state: Option<PathBuf>,
+    /// Ask the cluster for credential specs and permissions
+    #[arg(long)]
+    live: bool,
+    /// Print the manifests with each pod as the API server would store it, and the report on standard error
+    #[arg(long, conflicts_with = "output")]
+    patched: bool,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Format,
+}
+
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let Manifests { documents, problems, foreign } = input::manifests(&options.files);
+    input::expect(documents.len(), "Kubernetes objects", &problems, &options.files)?;
+    let mut report = Report { documents: documents.len(), findings: problems, ..Report::default() };
+    report.findings.extend(foreign);
+    let patched = block_on(async {
+        let (mut finder, mut surroundings, namespace) = sources(options, connection, &documents, &mut report).await?;
+        // The objects that would be stored differently, by position.
+        let mut patched = HashMap::new();
+        for (place, document) in documents.iter().enumerate() {
+            if credspecs::is_credential_spec(document) {
+                report.findings.extend(credspecs::findings(document));
+            } else if let Some(pod) = CheckedPod::of(document, &namespace)
+                && let Some(stored) = pods::check(&pod, &mut finder, &mut surroundings, &mut report).await
+            {
+                patched.insert(place, stored);
+            }
+        }
+        Ok(patched)
+    })?;
+    if !options.patched {
+        return report.print(options.output);
+    }
+    let outcome = report.outcome();
+    print(&stream(&documents, &patched)?)?;
+    io::stderr().write_all(report.render(Format::Table, Style::PLAIN)?.as_bytes())?;
+    Ok(outcome)
+}
+
+/// The sources of facts, and the namespace of objects that name none.
+async fn sources(
+    options: &Options,
+    connection: &Connection,
+    documents: &[Document],
+    report: &mut Report,
+) -> anyhow::Result<(FactFinder, Surroundings, String)> {
+    if options.live {
+        let cluster = Arc::new(connection.cluster().await?);
+        let finder = FactFinder::new(cluster.api.clone(), cluster.api.clone());
+        let namespace = cluster.namespace.clone();
+        return Ok((finder, Surroundings::of_cluster(cluster), namespace));
+    }
+    let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
+    let documents = match &state {
+        Some(found) => {
+            report.findings.extend(found.problems.clone());
+            &found.documents
+        }
+        None => documents,
+    };
+    let (specs, refused_specs) = CredentialSpecs::from_documents(documents);
+    let (rbac, refused_rbac) = Rbac::from_documents(documents);
+    // The linter reports more about a credential spec among the manifests.
+    let specs_problems = if state.is_some() { refused_specs } else { only_duplicates(refused_specs, documents) };
+    report.findings.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
+    let namespace = connection.offline_namespace().to_owned();
+    let surroundings = Surroundings::of_files(documents, &namespace);
+    Ok((FactFinder::new(Arc::new(specs), Arc::new(rbac)), surroundings, namespace))
+}
+
+/// The problems that the linter does not find: it checks each credential spec alone.
+fn only_duplicates(problems: Vec<Diagnostic>, documents: &[Document]) -> Vec<Diagnostic> {
+    let linted: HashSet<_> = documents
+        .iter()
+        .filter(|document| credspecs::is_credential_spec(document))
+        .filter(|document| credspecs::findings(document).any(|finding| finding.severity == Severity::Error))
+        .map(|document| (&document.location.file, document.location.position.map(|position| position.document)))
+        .collect();
+    let place = |problem: &Diagnostic| {
+        let location = problem.location.as_ref()?;
+        Some(linted.contains(&(&location.file, location.position.map(|position| position.document))))
+    };
+    let is_new = |problem: &Diagnostic| place(problem) != Some(true);
+    problems.into_iter().filter(is_new).collect()
+}
+
+/// The problem of an object that the API server would refuse.
+fn refused(problem: Diagnostic) -> Diagnostic {
+    let position = problem.location.as_ref().and_then(|location| location.position);
+    Diagnostic {
+        object: position.map_or_else(String::new, |position| format!("document {}", position.document)),
+        consequence: Some("the API server refuses the object, so it has no effect here"),
+        ..problem
+    }
+}
+
+/// All documents as they would be stored, as one YAML stream.
+fn stream(documents: &[Document], patched: &HashMap<usize, Value>) -> anyhow::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    for (place, document) in documents.iter().enumerate() {
+        if place > 0 {
+            out.extend_from_slice(b"---\n");
+        }
+        let stored = patched.get(&place).unwrap_or(&document.value);
+        out.extend_from_slice(serde_saphyr::to_string(stored)?.as_bytes());
+    }
+    Ok(out)
+}

@@ -1,0 +1,361 @@
+//! `credspec new` and `credspec lint`.
+
+use std::{
+    collections::BTreeSet,
+    fs::{File, OpenOptions},
+    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+
+use crate::shared::{
+    Outcome,
+    credspecs::{findings, is_credential_spec, located},
+    input,
+    output::{Format, Report},
+    print,
+};
+use gmsa_cluster::manifests::{Document, Manifests};
+use gmsa_core::credspec::{
+    ccg_plugin::{KnownPlugin, aws_input, azure_input, rancher_input},
+    generate::{Domain, Draft, Plugin},
+    lint,
+};
+use gmsa_core::{diagnostic::Severity, quote::one_line};
+
+/// The one value that no file about the domain contains.
+const ACCOUNT: &str = "--account";
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a credential spec, from flags, from what PowerShell prints, or from answers to questions
+    New(Box<NewOptions>),
+    /// Find what is wrong with credential specs
+    Lint(LintOptions),
+}
+
+#[derive(Debug, Args)]
+pub struct NewOptions {
+    /// The name of the credential spec [default: made from the account's]
+    name: Option<String>,
+    /// The account's SAM name, without $ and without the domain
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+    /// The domain's DNS name: (Get-ADDomain).DNSRoot
+    #[arg(long, value_name = "DNS")]
+    domain: Option<String>,
+    /// The domain's NetBIOS name: (Get-ADDomain).NetBIOSName
+    #[arg(long, value_name = "NAME")]
+    netbios: Option<String>,
+    /// The domain's SID: (Get-ADDomain).DomainSID.Value
+    #[arg(long, value_name = "SID")]
+    domain_sid: Option<String>,
+    /// The domain's GUID: (Get-ADDomain).ObjectGUID
+    #[arg(long, value_name = "GUID")]
+    domain_guid: Option<String>,
+    /// The DNS name of the forest's root: (Get-ADDomain).Forest [default: the domain's, where that has at most two labels]
+    #[arg(long, value_name = "DNS")]
+    forest: Option<String>,
+    /// Another account that the host may fetch; repeatable
+    #[arg(long = "additional-account", value_name = "NAME")]
+    additional: Vec<String>,
+    #[command(flatten)]
+    plugin: PluginOptions,
+    /// Take the domain from a file, or - for standard input, that holds the output of: Get-ADDomain | ConvertTo-Json
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["domain", "netbios", "domain_sid", "domain_guid", "forest"])]
+    from_ad: Option<PathBuf>,
+    /// Convert a file that New-CredentialSpec wrote for Docker, or one for Amazon ECS
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ad", "account", "domain", "netbios", "domain_sid",
+        "domain_guid", "forest", "additional", "plugin", "azure_object_id", "aws_credential_arn", "rancher_secret"])]
+    from_docker: Option<PathBuf>,
+    /// Write to a file instead of standard output
+    #[arg(long, short = 'w', value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Overwrite the file
+    #[arg(long, requires = "out")]
+    force: bool,
+}
+
+/// The plugin, and what it needs to know.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Plugin, for hosts that are not joined to the domain")]
+struct PluginOptions {
+    /// The plugin: azure, aws, rancher, or a GUID in braces
+    #[arg(long, value_name = "PLUGIN")]
+    plugin: Option<String>,
+    /// What the plugin is given, as its maker documents it; not a password
+    #[arg(long, value_name = "TEXT", requires = "plugin")]
+    plugin_input: Option<String>,
+    /// For azure: the object ID of the managed identity that may read the secret
+    #[arg(long, value_name = "GUID", requires = "azure_secret_uri", conflicts_with = "plugin_input")]
+    azure_object_id: Option<String>,
+    /// For azure: the address of the secret in the key vault, with https and /secrets/NAME
+    #[arg(long, value_name = "URI", requires = "azure_object_id", conflicts_with = "plugin_input")]
+    azure_secret_uri: Option<String>,
+    /// For aws: the ARN of the secret or the parameter
+    #[arg(long, value_name = "ARN", conflicts_with = "plugin_input")]
+    aws_credential_arn: Option<String>,
+    /// For rancher: the namespace of the account provider
+    #[arg(long, value_name = "NAME", requires = "rancher_secret", conflicts_with = "plugin_input")]
+    rancher_namespace: Option<String>,
+    /// For rancher: the Secret in that namespace
+    #[arg(long, value_name = "NAME", requires = "rancher_namespace", conflicts_with = "plugin_input")]
+    rancher_secret: Option<String>,
+}
+
+impl PluginOptions {
+    /// The inputs whose parts were given, each with the plugin that takes it.
+    fn inputs(&self) -> impl Iterator<Item = (KnownPlugin, String)> {
+        let azure = self.azure_object_id.as_ref().zip(self.azure_secret_uri.as_ref());
+        let rancher = self.rancher_namespace.as_ref().zip(self.rancher_secret.as_ref());
+        [
+            azure.map(|(object_id, secret_uri)| (KnownPlugin::Azure, azure_input(object_id, secret_uri))),
+            self.aws_credential_arn.as_ref().map(|arn| (KnownPlugin::Aws, aws_input(arn))),
+            rancher.map(|(namespace, secret)| (KnownPlugin::Rancher, rancher_input(namespace, secret))),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    fn plugin(&self) -> anyhow::Result<Option<Plugin>> {
+        let Some(typed) = &self.plugin else {
+            return match self.inputs().next() {
+                Some((known, _)) => bail!("missing: --plugin {}", known.as_str()),
+                None => Ok(None),
+            };
+        };
+        let known = KnownPlugin::ALL
+            .into_iter()
+            .find(|known| known.as_str().eq_ignore_ascii_case(typed) || known.guid().eq_ignore_ascii_case(typed));
+        if let Some((other, _)) = self.inputs().find(|(of, _)| Some(*of) != known) {
+            bail!("--plugin {typed} takes no --{}-… options", other.as_str());
+        }
+        let made = self.inputs().next().map(|(_, input)| input);
+        let Some(input) = self.plugin_input.clone().or(made) else {
+            bail!("missing: {}", known.map_or("--plugin-input", missing_parts));
+        };
+        Ok(Some(Plugin { guid: known.map_or(typed.clone(), |known| known.guid().to_owned()), input }))
+    }
+}
+
+fn missing_parts(known: KnownPlugin) -> &'static str {
+    match known {
+        KnownPlugin::Azure => "--azure-object-id and --azure-secret-uri, or --plugin-input",
+        KnownPlugin::Aws => "--aws-credential-arn, or --plugin-input",
+        KnownPlugin::Rancher => "--rancher-namespace and --rancher-secret, or --plugin-input",
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct LintOptions {
+    /// A file, a folder, or - for standard input; repeatable
+    #[arg(long = "filename", short, value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Compare with the domain: a file that holds the output of: Get-ADDomain | ConvertTo-Json
+    #[arg(long, value_name = "FILE")]
+    from_ad: Option<PathBuf>,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Format,
+}
+
+pub fn run(command: &Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::New(options) => new(options),
+        Command::Lint(options) => lint(options),
+    }
+}
+
+fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
+    let draft = match &options.from_docker {
+        Some(path) => {
+            let json = input::text(path)?;
+            let draft = Draft::from_docker(options.name.clone(), &json)
+                .with_context(|| format!("cannot convert {}", path.display()))?;
+            for change in draft.changes(&json) {
+                writeln!(io::stderr(), "note: {}", one_line(&change))?;
+            }
+            draft
+        }
+        None => from_options(options)?,
+    };
+    let mut findings = lint::object(&draft.object());
+    // The account and the domain are in several fields, but were typed once: each problem is reported once.
+    let mut reported = BTreeSet::new();
+    findings.retain(|found| reported.insert((found.message.clone(), found.fix.clone())));
+    for found in &findings {
+        let fix = found.fix.as_ref().map_or(String::new(), |fix| format!(" (right: {})", one_line(fix)));
+        writeln!(io::stderr(), "{}: {found}{fix}", found.severity.as_str())?;
+    }
+    if findings.iter().any(|found| found.severity == Severity::Error) {
+        writeln!(io::stderr(), "nothing was written")?;
+        return Ok(Outcome::Findings);
+    }
+    let yaml = draft.yaml();
+    match &options.out {
+        None => print(yaml)?,
+        Some(path) => write(path, &yaml, options.force)?,
+    };
+    Ok(if findings.is_empty() { Outcome::Clean } else { Outcome::Findings })
+}
+
+fn domain(path: &Path) -> anyhow::Result<Domain> {
+    Domain::from_directory(&input::text(path)?)
+        .with_context(|| format!("cannot read the domain from {}", path.display()))
+}
+
+fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
+    let mut questions = Questions::default();
+    let account =
+        questions.answer(options.account.as_ref(), ACCOUNT, "SAM name of the account", "MachineAccountName")?;
+    let domain = if let Some(path) = &options.from_ad {
+        domain(path)?
+    } else {
+        let dns = questions.answer(options.domain.as_ref(), "--domain", "DNS name of the domain", "DnsName")?;
+        let netbios =
+            questions.answer(options.netbios.as_ref(), "--netbios", "NetBIOS name of the domain", "NetBiosName")?;
+        let sid = questions.answer(options.domain_sid.as_ref(), "--domain-sid", "SID of the domain", "Sid")?;
+        let guid = questions.answer(options.domain_guid.as_ref(), "--domain-guid", "GUID of the domain", "Guid")?;
+        // The name of a child domain has three labels or more; most others are the root of their forest.
+        let forest = if options.forest.is_some() || questions.asked || dns.split('.').count() > 2 {
+            questions.answer(options.forest.as_ref(), "--forest", "DNS name of the forest's root", "DnsTreeName")?
+        } else {
+            dns.clone()
+        };
+        Domain { dns, forest, netbios, sid, guid }
+    };
+    if !questions.missing.is_empty() {
+        let missing = questions.missing.join(", ");
+        if questions.missing == [ACCOUNT] {
+            bail!("missing: {missing}");
+        }
+        bail!(
+            "missing: {missing}; or take the domain from a file: --from-ad FILE, made by: Get-ADDomain | ConvertTo-Json"
+        );
+    }
+    let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&account));
+    let plugin = match options.plugin.plugin()? {
+        None if questions.asked => questions.plugin()?,
+        plugin => plugin,
+    };
+    Ok(Draft::new(name, account, domain, &options.additional, plugin))
+}
+
+/// Asks for missing values at a terminal, each until the linter accepts it; without one, collects their flags for one error message.
+#[derive(Default)]
+struct Questions {
+    missing: Vec<&'static str>,
+    asked: bool,
+}
+
+impl Questions {
+    /// The value of a field of `DomainJoinConfig`: the one that was given, or an answer.
+    fn answer(&mut self, given: Option<&String>, flag: &'static str, what: &str, field: &str) -> io::Result<String> {
+        if let Some(given) = given {
+            return Ok(given.clone());
+        }
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            self.missing.push(flag);
+            return Ok(String::new());
+        }
+        self.asked = true;
+        loop {
+            let Some(answer) = ask(what)? else {
+                self.missing.push(flag);
+                return Ok(String::new());
+            };
+            let wrong = if answer.is_empty() { None } else { lint::join_value(field, &answer) };
+            match wrong {
+                Some(wrong) => writeln!(io::stderr(), "{}", one_line(&wrong.message))?,
+                None if answer.is_empty() => {}
+                None => return Ok(answer),
+            }
+        }
+    }
+
+    /// The plugin, where the answer names one.
+    fn plugin(&self) -> io::Result<Option<Plugin>> {
+        let part = |what: &str| loop {
+            match ask(what)? {
+                Some(answer) if answer.is_empty() => {}
+                answer => return Ok::<_, io::Error>(answer.unwrap_or_default()),
+            }
+        };
+        let known = loop {
+            let named = ask("Plugin for hosts that are not joined to the domain (azure, aws, rancher, or nothing)")?;
+            let Some(named) = named.filter(|named| !named.is_empty()) else { return Ok(None) };
+            if let Some(known) = KnownPlugin::ALL.into_iter().find(|known| known.as_str() == named) {
+                break known;
+            }
+        };
+        let input = match known {
+            KnownPlugin::Azure => azure_input(
+                &part("Object ID of the managed identity")?,
+                &part("Address of the secret in the key vault")?,
+            ),
+            KnownPlugin::Aws => aws_input(&part("ARN of the secret or the parameter")?),
+            KnownPlugin::Rancher => {
+                rancher_input(&part("Namespace of the account provider")?, &part("Secret in that namespace")?)
+            }
+        };
+        Ok(Some(Plugin { guid: known.guid().to_owned(), input }))
+    }
+}
+
+/// Asks one question; `None` where the input has ended.
+fn ask(what: &str) -> io::Result<Option<String>> {
+    write!(io::stderr(), "{what}: ")?;
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    let length = io::stdin().lock().read_line(&mut answer)?;
+    Ok((length > 0).then(|| answer.trim().to_owned()))
+}
+
+fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
+    let opened = if force { File::create(path) } else { OpenOptions::new().write(true).create_new(true).open(path) };
+    let mut file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            bail!("{} exists: --force overwrites it", path.display())
+        }
+        opened => opened.with_context(|| format!("cannot write {}", path.display()))?,
+    };
+    file.write_all(yaml.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    print(format!("{} written\n", one_line(&path.display().to_string())))
+}
+
+fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
+    let Manifests { documents, problems, .. } = input::manifests(&options.files);
+    let specs: Vec<&Document> = documents.iter().filter(|document| is_credential_spec(document)).collect();
+    input::expect(specs.len(), "credential spec", &problems, &options.files)?;
+    let domain = options.from_ad.as_deref().map(domain).transpose()?;
+    let mut report = Report { documents: specs.len(), findings: problems, ..Report::default() };
+    for document in specs {
+        report.findings.extend(findings(document));
+        let against = domain.iter().flat_map(|domain| lint::against(&document.value, domain));
+        report.findings.extend(against.map(|found| located(document, found)));
+    }
+    report.print(options.output)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_survives_the_manifest(text in any::<String>(), other in "[ -~]{0,12}") {
+            let domain = Domain {
+                dns: other.clone(), forest: text.clone(), netbios: text.clone(), sid: other.clone(), guid: text.clone(),
+            };
+            let plugin = Plugin { guid: other.clone(), input: text.clone() };
+            let draft = Draft::new(text, other.clone(), domain, &[other], Some(plugin));
+            let read: Value = serde_saphyr::from_str(&draft.yaml()).unwrap();
+            prop_assert_eq!(read, draft.object());
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
+//!
+//! Invariants: nothing is changed in the cluster. The one request that is not a read is a Pod that the API server
+//! creates as a dry run, which shows whether it can call the webhook. What the user is not allowed to read is a warning, not a failure.
+
+use std::{
+    io::{self, Write as _},
+    time::Duration,
+};
+
+use clap::Args;
+use k8s_openapi::apimachinery::pkg::version::Info;
+use tokio::time::{Instant, sleep};
+
+use crate::shared::{
+    Outcome,
+    connection::{Cluster, Connection, block_on},
+    output::{Style, json, table},
+    print,
+};
+use gmsa_core::{
+    causes,
+    diagnostic::{
+        Check, Diagnostic, Severity,
+        rules::{self, Rule},
+    },
+};
+
+mod certificate;
+mod install;
+mod nodes;
+mod one_pod;
+mod service;
+mod usage;
+
+/// How long `--wait` pauses between two rounds of checks.
+const PAUSE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Explain one pod, from admission to node
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pod: Option<String>,
+    /// Wait until nothing fails, at most this many seconds; warnings then do not count
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
+    wait: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    block_on(async {
+        let cluster = connection.cluster().await?;
+        let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        let mut awaited = Vec::new();
+        loop {
+            let checks = match &options.pod {
+                Some(pod) => one_pod::explain(&cluster, pod).await?,
+                None => all_checks(&cluster).await?,
+            };
+            let worst = checks.iter().filter_map(Check::severity).max();
+            let fails = worst == Some(Severity::Error);
+            if !fails || until.is_none_or(|until| Instant::now() >= until) {
+                let text =
+                    if options.json { json::checks(&checks)? } else { table::checks(&checks, Style::of_terminal()) };
+                print(text)?;
+                let is_clean = worst.is_none() || (until.is_some() && !fails);
+                return Ok(if is_clean { Outcome::Clean } else { Outcome::Findings });
+            }
+            awaited = report_waiting(&checks, &awaited)?;
+            sleep(PAUSE).await;
+        }
+    })
+}
+
+/// Writes to standard error which checks fail, whenever that has changed; returns them.
+fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<String>> {
+    let awaited: Vec<String> = table::failing(checks).into_iter().map(|line| format!("waiting: {line}")).collect();
+    if awaited != reported {
+        io::stderr().write_all(awaited.concat().as_bytes())?;
+    }
+    Ok(awaited)
+}
+
+async fn all_checks(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
+    let Info { git_version, .. } = cluster.get("/version").await?;
+    let version = if git_version.is_empty() { "of unknown version" } else { &git_version };
+    let mut checks = vec![Check::pass("API server", format!("answers, {version}"))];
+    let excluded = install::add_checks(cluster, &mut checks).await;
+    usage::add_checks(cluster, &excluded, &mut checks).await;
+    nodes::add_checks(cluster, &mut checks).await;
+    Ok(checks)
+}
+
+fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {
+    Check::found(about, Diagnostic::new(rule, message))
+}
+
+fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
+    found(about, &rules::NOT_CHECKED, format!("could not be checked: {}", causes::chain(error.as_ref())))
+}

@@ -1,0 +1,50 @@
+//! The certificate authorities that the API server trusts for the webhook, and how long the served certificate is valid. Only a
+//! call shows whether the two match.
+
+use k8s_openapi::jiff::Timestamp;
+use x509_parser::pem::Pem;
+
+use super::found;
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
+
+const CERTIFICATE: &str = "certificate";
+const DAY: i64 = 24 * 60 * 60;
+
+/// The server's metric, in seconds since 1970.
+const EXPIRY: &str = "gmsa_webhook_certificate_expiry_timestamp_seconds";
+
+/// The certificate authorities that the API server trusts for a webhook.
+pub(super) fn authority(webhook: &str, bundle: &[u8]) -> Check {
+    if bundle.is_empty() {
+        return found(CERTIFICATE, &rules::CA_BUNDLE, format!("{webhook} has no caBundle"));
+    }
+    let ends = Pem::iter_from_buffer(bundle)
+        .filter_map(Result::ok)
+        .filter_map(|pem| pem.parse_x509().ok().map(|found| found.validity().not_after.timestamp()));
+    match ends.max() {
+        None => found(CERTIFICATE, &rules::CA_BUNDLE, format!("the caBundle of {webhook} contains no certificate")),
+        Some(end) => until(end, &format!("the caBundle of {webhook}"), 14),
+    }
+}
+
+/// The certificate that a replica serves, from its metrics; `None` where they do not contain it.
+pub(super) fn served(pod: &str, metrics: &str) -> Option<Check> {
+    // 0 before there is one: the replica is then not ready, which the check of the Service shows.
+    let value = metrics.lines().find_map(|line| line.strip_prefix(EXPIRY)?.strip_prefix(' '))?;
+    let end = value.trim().parse().ok().filter(|end| *end > 0)?;
+    Some(until(end, &format!("the certificate that {pod} serves"), 7))
+}
+
+/// How long a certificate is valid; less than `enough` days lead to a warning.
+fn until(end: i64, what: &str, enough: i64) -> Check {
+    let diagnostic = |message| Diagnostic::new(&rules::CERTIFICATE_EXPIRY, message);
+    // Rounded down: less than a day after its end it has expired.
+    match (end - Timestamp::now().as_second()).div_euclid(DAY) {
+        ..0 => Check::found(CERTIFICATE, diagnostic(format!("{what} has expired"))),
+        days if days < enough => {
+            let soon = diagnostic(format!("{what} expires in {days} days"));
+            Check::found(CERTIFICATE, soon.with_severity(Severity::Warning))
+        }
+        days => Check::pass(CERTIFICATE, format!("{what} is valid for {days} days")),
+    }
+}

@@ -1,0 +1,33 @@
+//! The Windows nodes: whether there are any, and of which builds.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Node;
+
+use super::{found, not_checked};
+use crate::shared::connection::Cluster;
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
+
+const NODES: &str = "Windows nodes";
+
+pub(super) async fn add_checks(cluster: &Cluster, checks: &mut Vec<Check>) {
+    let nodes: Vec<Node> = match cluster.list("/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows").await {
+        Ok(nodes) => nodes,
+        Err(error) => return checks.push(not_checked(NODES, &error)),
+    };
+    let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in &nodes {
+        let build = node.metadata.labels.as_ref().and_then(|labels| labels.get("node.kubernetes.io/windows-build"));
+        *builds.entry(build.map_or("unknown build", String::as_str)).or_default() += 1;
+    }
+    let listed: Vec<String> = builds.iter().map(|(build, count)| format!("{count} of {build}")).collect();
+    let listed = listed.join(", ");
+    checks.push(match builds.len() {
+        0 => found(NODES, &rules::WINDOWS_NODES, "there are none"),
+        1 => Check::pass(NODES, listed),
+        _ => {
+            let several = Diagnostic::new(&rules::WINDOWS_BUILD, format!("of several builds: {listed}"));
+            Check::found(NODES, several.with_severity(Severity::Warning))
+        }
+    });
+}

@@ -1,0 +1,113 @@
+//! `grant`: the ClusterRole and RoleBinding that let a service account use one credential spec, and nothing else.
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use http::{Request, header::CONTENT_TYPE};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::shared::{
+    Outcome,
+    connection::{CALL, Cluster, Connection, DryRun, block_on, is_missing},
+    grant::GrantObjects,
+    print,
+    rbac::{by, roles_and_bindings, service_account, spec_name},
+};
+use gmsa_cluster::{
+    authorizer::rbac::Rbac,
+    manifests::{Document, Manifests},
+};
+use gmsa_core::{admission::Subject, credspec::SpecName, quote::one_line};
+
+const GRANTS_MORE: &str = "grants something else: edit or delete it with kubectl";
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The credential spec
+    #[arg(long, value_name = "NAME", value_parser = spec_name)]
+    credspec: SpecName,
+    /// The service account
+    #[arg(long, value_name = "NAMESPACE:NAME", value_parser = service_account)]
+    serviceaccount: Subject,
+    /// Revoke the permission: with --apply the RoleBinding is deleted, otherwise it is printed, for kubectl delete. The ClusterRole stays, because other bindings may use it
+    #[arg(long)]
+    revoke: bool,
+    /// Apply the objects to the cluster instead of printing them; with --revoke, delete the RoleBinding there
+    #[arg(long)]
+    apply: bool,
+    #[command(flatten)]
+    dry_run: DryRun,
+}
+
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let Subject { namespace, service_account } = &options.serviceaccount;
+    let grant = GrantObjects { spec: &options.credspec, namespace, service_account };
+    if options.dry_run.is_off() && !options.apply {
+        let yaml = if options.revoke { grant.binding_yaml() } else { grant.yaml() };
+        return print(yaml);
+    }
+    block_on(async {
+        let cluster = connection.cluster().await?;
+        if options.revoke {
+            revoke(&cluster, &grant, &options.dry_run).await
+        } else {
+            apply_grant(&cluster, &grant, &options.dry_run).await
+        }
+    })
+}
+
+/// Applies both objects. Their lists are replaced as a whole, so an object that grants something else is left alone.
+async fn apply_grant(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+    let role: Option<Value> = cluster.find(&grant.role_path()).await.context("cannot read the ClusterRole")?;
+    if !role.is_none_or(|role| grant.is_own_role(&role)) {
+        bail!("clusterrole/{} {GRANTS_MORE}", grant.role());
+    }
+    let binding: Option<Value> = cluster.find(&grant.binding_path()).await.context("cannot read the RoleBinding")?;
+    if !binding.is_none_or(|binding| grant.is_own_binding(&binding)) {
+        bail!("rolebinding/{} in {} {GRANTS_MORE}", grant.binding(), grant.namespace);
+    }
+    apply(cluster, &grant.role_path(), grant.role_yaml(), dry_run).await.context("cannot apply the ClusterRole")?;
+    apply(cluster, &grant.binding_path(), grant.binding_yaml(), dry_run)
+        .await
+        .context("cannot apply the RoleBinding")?;
+    let (role, binding, suffix) = (grant.role(), grant.binding(), dry_run.suffix());
+    print(format!("clusterrole/{role} applied{suffix}\nrolebinding/{binding} applied in {}{suffix}\n", grant.namespace))
+}
+
+/// Server-side apply: creates the object, and does nothing if it is already correct.
+async fn apply(cluster: &Cluster, path: &str, yaml: String, dry_run: &DryRun) -> anyhow::Result<()> {
+    let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa&force=true{}", dry_run.parameter()))
+        .header(CONTENT_TYPE, "application/apply-patch+yaml")
+        .body(yaml.into_bytes())?;
+    cluster.api.call(request, Instant::now() + CALL).await?;
+    Ok(())
+}
+
+/// Deletes the binding, and says where another one still gives the permission. A binding that grants something else stays.
+async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
+    let (binding, suffix) = (grant.binding(), dry_run.suffix());
+    // RBAC is evaluated here and not by an access review: the API server's authorizer notices a deletion a moment later.
+    let Manifests { documents, .. } =
+        roles_and_bindings(cluster).await.context("cannot tell what else gives the permission")?;
+    let (own, others): (Vec<Document>, Vec<Document>) =
+        documents.into_iter().partition(|document| grant.is_binding(document));
+    if !own.iter().all(|document| grant.is_own_binding(&document.value)) {
+        bail!("rolebinding/{binding} in {} {GRANTS_MORE}", grant.namespace);
+    }
+    let request = Request::delete(format!("{}?{}", grant.binding_path(), dry_run.parameter())).body(Vec::new())?;
+    let deleted = cluster.api.call(request, Instant::now() + CALL).await.map_err(anyhow::Error::from);
+    let mut text = match deleted {
+        Ok(_) => format!("rolebinding/{binding} deleted in {}{suffix}\n", grant.namespace),
+        Err(error) if is_missing(&error) => format!("there is no rolebinding/{binding} in {}\n", grant.namespace),
+        Err(error) => return Err(error.context("cannot delete the RoleBinding")),
+    };
+    let (rbac, _) = Rbac::from_documents(&others);
+    let subject = Subject { namespace: grant.namespace.into(), service_account: grant.service_account.into() };
+    let other = rbac.grant(&subject, grant.spec);
+    if let Some(other) = &other {
+        let who = format!("{}:{}", grant.namespace, grant.service_account);
+        text.extend([&who, " may still use ", grant.spec.as_str(), ", by ", &one_line(&by(other.binding)), "\n"]);
+    }
+    print(text)?;
+    Ok(if other.is_some() { Outcome::Findings } else { Outcome::Clean })
+}

@@ -1,0 +1,134 @@
+//! `version`: the version of the plugin, and of the webhook in the cluster.
+//!
+//! Invariants: without a cluster it prints why and still exits with 0; it waits at most 5 seconds for the cluster.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Pod};
+use serde::Serialize;
+
+use crate::shared::{
+    Outcome,
+    connection::{Cluster, Connection, block_on},
+    output::json,
+    print,
+    webhook::{endpoints, image, is_ready, metrics, service_of_webhook},
+};
+use gmsa_core::{causes, quote::one_line};
+
+/// How long the cluster may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "text")]
+    output: Form,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Form {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Serialize)]
+struct Versions {
+    plugin: &'static str,
+    /// Two during a rollout.
+    webhook: Vec<String>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let plugin = env!("CARGO_PKG_VERSION");
+    let versions = match block_on(webhook(connection)) {
+        Ok(webhook) => Versions { plugin, webhook, error: None },
+        Err(error) => Versions { plugin, webhook: Vec::new(), error: Some(causes::chain(error.as_ref())) },
+    };
+    print(match options.output {
+        Form::Text => text(&versions),
+        Form::Json => json::text(&versions)?,
+    })
+}
+
+fn text(Versions { plugin, webhook, error }: &Versions) -> String {
+    let webhook = error.as_ref().map_or_else(|| webhook.join(", "), |error| format!("unknown: {error}"));
+    format!("plugin   {plugin}\nwebhook  {}\n", one_line(&webhook))
+}
+
+async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
+    let asked = async {
+        let cluster = connection.cluster().await?;
+        let service = service_of_webhook(&cluster).await?.context("no GMSA webhook is installed")?;
+        let found = versions(&cluster, &service).await?;
+        if found.is_empty() {
+            bail!("no replica of {}/{} is ready", service.namespace, service.name)
+        }
+        Ok(found.into_iter().collect())
+    };
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(answer) => answer,
+        Err(_) => bail!("no answer from the cluster within {} seconds", PATIENCE.as_secs()),
+    }
+}
+
+/// The versions that the replicas run, sorted, each once: a rollout has two. For a replica whose metrics cannot
+/// be read, it is the tag of its image.
+async fn versions(cluster: &Cluster, service: &ServiceReference) -> anyhow::Result<BTreeSet<String>> {
+    let endpoints = endpoints(cluster, service).await?;
+    let mut found = BTreeSet::new();
+    for endpoint in endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
+        let Some(name) = endpoint.target_ref.as_ref().and_then(|pod| pod.name.as_deref()) else { continue };
+        // It may have been deleted meanwhile.
+        let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
+        let Some(pod) = cluster.find::<Pod>(&path).await? else { continue };
+        let metrics = metrics(cluster, &service.namespace, name, &pod).await;
+        found.extend(metrics.as_deref().and_then(built).or_else(|| tag(&pod)));
+    }
+    Ok(found)
+}
+
+/// The version in the metric about the build.
+fn built(metrics: &str) -> Option<String> {
+    let labels = metrics.lines().find_map(|line| line.strip_prefix("gmsa_webhook_build_info{"))?;
+    Some(labels.split_once("version=\"")?.1.split_once('"')?.0.to_owned())
+}
+
+/// The tag of the image; a digest contains no version.
+fn tag(pod: &Pod) -> Option<String> {
+    let image = image(pod)?.split('@').next()?;
+    let (_, tag) = image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
+    Some(tag.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tag_of(image: &str) -> Option<String> {
+        tag(&serde_json::from_value(serde_json::json!({"spec": {"containers": [{"name": "a", "image": image}]}}))
+            .unwrap())
+    }
+
+    #[test]
+    fn the_version_of_an_image_is_its_tag() {
+        assert_eq!(tag_of("gmsa-webhook:0.1.0").as_deref(), Some("0.1.0"));
+        assert_eq!(tag_of("registry.example.com:5000/gmsa-webhook:1.2.3@sha256:abc").as_deref(), Some("1.2.3"));
+        assert_eq!(tag_of("registry.example.com:5000/gmsa-webhook"), None);
+        assert_eq!(tag_of("gmsa-webhook@sha256:abc"), None);
+    }
+
+    #[test]
+    fn the_version_of_a_replica_is_in_its_metrics() {
+        let metrics = "# EOF\ngmsa_webhook_build_info{version=\"1.2.3\"} 1\n";
+        assert_eq!(built(metrics).as_deref(), Some("1.2.3"));
+        assert_eq!(built("gmsa_webhook_connections 1\n"), None);
+    }
+}

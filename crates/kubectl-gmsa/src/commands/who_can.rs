@@ -1,0 +1,65 @@
+//! `who-can`: the service accounts, and the users and groups that pods can be, that may use a credential spec, and by which binding.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use clap::Args;
+
+use crate::shared::{
+    Outcome,
+    connection::{Connection, block_on},
+    input,
+    rbac::{by, print_grants, roles_and_bindings, spec_name},
+};
+use gmsa_cluster::{
+    authorizer::rbac::{Holder, Rbac},
+    manifests::Manifests,
+};
+use gmsa_core::credspec::SpecName;
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The credential spec
+    #[arg(value_parser = spec_name)]
+    name: SpecName,
+    /// Read roles and bindings from a file, a folder, or - for standard input, instead of the cluster
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+}
+
+/// Lists who may use a credential spec: in one namespace if `--namespace` says so, otherwise in all.
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    let Manifests { documents, mut problems, .. } = match &options.state {
+        Some(path) => input::manifests(std::slice::from_ref(path)),
+        None => block_on(async { roles_and_bindings(&connection.cluster().await?).await })?,
+    };
+    let (rbac, refused) = Rbac::from_documents(&documents);
+    problems.extend(refused);
+    let rows = rows(&rbac, &options.name, connection.asked_namespace());
+    print_grants(&problems, ["NAMESPACE", "WHO", "BY"], &rows, &format!("no subject may use {}", options.name))
+}
+
+/// Namespace, holder, binding and role of each grant; `*` for all namespaces.
+fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3]> {
+    let mut rows = BTreeSet::new();
+    // ClusterRoleBindings are listed for every namespace, also for one without bindings of its own.
+    for namespace in rbac.namespaces().chain([only.unwrap_or("")]) {
+        if only.is_some_and(|only| only != namespace) {
+            continue;
+        }
+        for grant in rbac.grants(name, namespace) {
+            let binding = grant.binding;
+            // Of a binding for all namespaces, the pods of the namespace that was asked for count.
+            if !grant.holder.is_of_pods_in(binding.namespace.as_deref().or(only)) {
+                continue;
+            }
+            let place = binding.namespace.as_deref().unwrap_or("*");
+            let holder = match grant.holder {
+                Holder::ServiceAccount { namespace, name } => format!("ServiceAccount {namespace}:{name}"),
+                Holder::User(name) => format!("User {name}"),
+                Holder::Group(name) => format!("Group {name}"),
+            };
+            rows.insert([place.to_owned(), holder, by(binding)]);
+        }
+    }
+    rows
+}

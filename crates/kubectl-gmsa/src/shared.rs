@@ -1,0 +1,13 @@
+//! What several commands need. Nothing here knows a command, and no command imports another.
+
+pub mod connection;
+pub mod credspecs;
+pub mod grant;
+pub mod input;
+pub mod output;
+pub mod pods;
+pub mod progress;
+pub mod rbac;
+pub mod webhook;
+
+pub use output::{Outcome, print};

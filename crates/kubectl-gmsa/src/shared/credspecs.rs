@@ -1,0 +1,46 @@
+//! Credential specs among manifests.
+
+use gmsa_cluster::manifests::Document;
+use gmsa_core::{
+    credspec::{GROUP, KIND, lint},
+    diagnostic::{Diagnostic, Location, Position},
+};
+use serde_json::Value;
+
+/// Whether a manifest is a credential spec, of any version.
+pub fn is_credential_spec(document: &Document) -> bool {
+    document.group() == GROUP && document.kind == KIND
+}
+
+/// What is wrong with a credential spec.
+pub fn findings(document: &Document) -> impl Iterator<Item = Diagnostic> {
+    lint::object(&document.value).into_iter().map(move |found| located(document, found))
+}
+
+/// A finding on a credential spec, with its place.
+pub fn located(document: &Document, found: Diagnostic) -> Diagnostic {
+    // One without a name is reported by the linter.
+    let name = document.value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("");
+    let Location { file, position } = document.location.clone();
+    let line = document.line_of(&pointer(&found.field));
+    let position = position.map(|position| Position { line, ..position });
+    Diagnostic { object: format!("{KIND} {name}"), ..found }.at(Location { file, position })
+}
+
+/// A field's path as a JSON Pointer (RFC 6901): `a.b[0].c` is `/a/b/0/c`.
+fn pointer(field: &str) -> String {
+    let steps = field.split(['.', '[', ']']).filter(|step| !step.is_empty());
+    steps.flat_map(|step| ["/".to_owned(), step.replace('~', "~0").replace('/', "~1")]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_paths() {
+        assert_eq!(pointer("credspec.DomainJoinConfig.Sid"), "/credspec/DomainJoinConfig/Sid");
+        assert_eq!(pointer("a.b[10].c"), "/a/b/10/c");
+        assert_eq!(pointer(""), "");
+    }
+}

@@ -1,0 +1,135 @@
+//! The ClusterRole and RoleBinding that let a service account use one credential spec, and nothing else.
+
+use gmsa_cluster::manifests::Document;
+use gmsa_core::credspec::{GROUP, PLURAL, SpecName, USE_VERB, generate::scalar};
+use serde_json::{Value, json};
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// The objects that grant one credential spec to one service account.
+pub struct GrantObjects<'a> {
+    pub spec: &'a SpecName,
+    pub namespace: &'a str,
+    pub service_account: &'a str,
+}
+
+/// Both names follow from the grant, so that granting twice changes nothing.
+impl GrantObjects<'_> {
+    pub fn role(&self) -> String {
+        format!("gmsa-use-{}", self.spec)
+    }
+
+    pub fn binding(&self) -> String {
+        format!("gmsa-use-{}-{}", self.spec, self.service_account)
+    }
+
+    pub fn role_path(&self) -> String {
+        format!("/apis/{RBAC}/v1/clusterroles/{}", self.role())
+    }
+
+    pub fn binding_path(&self) -> String {
+        format!("/apis/{RBAC}/v1/namespaces/{}/rolebindings/{}", self.namespace, self.binding())
+    }
+
+    /// Whether the document is the RoleBinding of this grant's name.
+    pub fn is_binding(&self, document: &Document) -> bool {
+        let field = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
+        document.kind == "RoleBinding"
+            && field("/metadata/namespace") == Some(self.namespace)
+            && field("/metadata/name") == Some(&self.binding())
+    }
+
+    /// Whether the RoleBinding of this grant's name gives nothing but this permission to this service account. The names of two
+    /// grants can be the same: `a-b` for `c`, and `a` for `b-c`.
+    pub fn is_own_binding(&self, binding: &Value) -> bool {
+        let role = binding.get("roleRef").map(|role| (role["kind"].as_str(), role["name"].as_str()));
+        let is_own = |subject: &Value| {
+            let field = |name: &str| subject.get(name).and_then(Value::as_str);
+            field("kind") == Some("ServiceAccount")
+                && field("name") == Some(self.service_account)
+                && field("namespace") == Some(self.namespace)
+        };
+        role == Some((Some("ClusterRole"), Some(&self.role()))) && all(binding, "subjects", is_own)
+    }
+
+    /// Whether the ClusterRole of this grant's name allows nothing but the use of the credential spec.
+    pub fn is_own_role(&self, role: &Value) -> bool {
+        let own = json!({
+            "apiGroups": [GROUP], "resources": [PLURAL], "resourceNames": [self.spec.as_str()], "verbs": [USE_VERB],
+        });
+        all(role, "rules", |rule| *rule == own) && role.get("aggregationRule").is_none()
+    }
+
+    /// The manifests of both objects.
+    pub fn yaml(&self) -> String {
+        format!("{}---\n{}", self.role_yaml(), self.binding_yaml())
+    }
+
+    pub fn role_yaml(&self) -> String {
+        let (spec, role) = (scalar(self.spec.as_str()), scalar(&self.role()));
+        format!(
+            "apiVersion: {RBAC}/v1
+kind: ClusterRole
+metadata:
+  name: {role}
+rules:
+- apiGroups: [{GROUP}]
+  resources: [{PLURAL}]
+  resourceNames: [{spec}]
+  verbs: [{USE_VERB}]
+"
+        )
+    }
+
+    pub fn binding_yaml(&self) -> String {
+        let [namespace, account] = [self.namespace, self.service_account].map(scalar);
+        let (role, binding) = (scalar(&self.role()), scalar(&self.binding()));
+        format!(
+            "apiVersion: {RBAC}/v1
+kind: RoleBinding
+metadata:
+  name: {binding}
+  namespace: {namespace}
+roleRef:
+  apiGroup: {RBAC}
+  kind: ClusterRole
+  name: {role}
+subjects:
+- kind: ServiceAccount
+  name: {account}
+  namespace: {namespace}
+"
+        )
+    }
+}
+
+/// Whether all items of a list are like this. A list that is missing has none.
+fn all(object: &Value, list: &str, is_own: impl Fn(&Value) -> bool) -> bool {
+    object.get(list).and_then(Value::as_array).into_iter().flatten().all(is_own)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_manifests_hold_the_names_as_strings() {
+        let grant = GrantObjects { spec: &SpecName::parse("web.1").unwrap(), namespace: "no", service_account: "1" };
+        let printed: Vec<Value> = serde_saphyr::from_multiple(&grant.yaml()).unwrap();
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "gmsa-use-web.1"},
+            "rules": [{
+                "apiGroups": [GROUP], "resources": [PLURAL], "resourceNames": ["web.1"], "verbs": ["use"],
+            }],
+        });
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": "gmsa-use-web.1-1", "namespace": "no"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "gmsa-use-web.1"},
+            "subjects": [{"kind": "ServiceAccount", "name": "1", "namespace": "no"}],
+        });
+        assert_eq!(printed, [role, binding]);
+    }
+}

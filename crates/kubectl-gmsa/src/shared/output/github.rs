@@ -1,0 +1,34 @@
+//! The report for the log of a GitHub workflow: one command for each finding, shown beside the line in a pull request.
+
+use gmsa_core::{
+    diagnostic::{Diagnostic, Severity},
+    quote,
+};
+
+use super::{file, left_out, line, sentence};
+
+pub(super) fn render(findings: &[Diagnostic], summary: &str) -> String {
+    findings.iter().map(command).chain([format!("{summary}\n")]).collect()
+}
+
+fn command(found: &Diagnostic) -> String {
+    let name = if found.severity == Severity::Note { "notice" } else { found.severity.as_str() };
+    let mut text = quote::one_line(&sentence(found)).into_owned();
+    text.extend(found.fix.as_ref().map(|fix| format!("\nfix: {}", quote::lines(fix))));
+    text.extend(left_out(found).map(|more| format!("\n{more}")));
+    let place = match (property(&quote::one_line(file(found))), line(found)) {
+        // What comes from a cluster is in no file.
+        (file, _) if file.is_empty() => String::new(),
+        (file, Some(line)) => format!("file={file},line={line},"),
+        (file, None) => format!("file={file},"),
+    };
+    format!("::{name} {place}title={}::{}\n", property(found.rule.id), data(&text))
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,81 @@
+//! The report for code scanning: SARIF 2.1.0 (OASIS), the parts that every reader of it takes.
+
+use std::collections::BTreeMap;
+
+use gmsa_core::diagnostic::{Diagnostic, Rule};
+use serde_json::{Value, json};
+
+use super::{file, left_out, line, sentence};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The address of the source repository, where the build of a release gives it: `helpUri` must be absolute.
+const SOURCE: &str = match option_env!("GMSA_SOURCE") {
+    Some(source) => source,
+    None => "https://localhost/gmsa-webhook",
+};
+
+pub(super) fn log(findings: &[Diagnostic]) -> Value {
+    let rules: BTreeMap<&str, &Rule> = findings.iter().map(|found| (found.rule.id, found.rule)).collect();
+    let index = |found: &Diagnostic| rules.keys().position(|id| *id == found.rule.id);
+    let results: Vec<Value> = findings.iter().map(|found| result(found, index(found))).collect();
+    let rules: Vec<Value> = rules.into_values().map(rule).collect();
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "kubectl-gmsa", "semanticVersion": VERSION, "rules": rules,
+            }},
+            "results": results,
+        }],
+    })
+}
+
+fn rule(rule: &Rule) -> Value {
+    json!({
+        "id": rule.id,
+        "shortDescription": {"text": rule.title},
+        "help": {"text": format!("{} See {}.", rule.remedy, rule.page())},
+        "helpUri": format!("{SOURCE}/blob/v{VERSION}/{}", rule.page()),
+        "defaultConfiguration": {"level": rule.severity.as_str()},
+    })
+}
+
+/// `rule` is the position of its rule among those of the log: code scanning finds `helpUri` by it.
+fn result(found: &Diagnostic, rule: Option<usize>) -> Value {
+    let parts = [
+        Some(sentence(found)),
+        found.consequence.map(|text| format!("So: {text}")),
+        found.fix.as_ref().map(|text| format!("Fix: {text}")),
+        left_out(found),
+    ];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    // What comes from a cluster is in no file.
+    if file(found).is_empty() {
+        return json!({"ruleId": found.rule.id, "level": found.severity.as_str(), "message": {"text": text}});
+    }
+    let artifact = json!({"uri": uri(file(found))});
+    let location = match line(found) {
+        Some(line) => json!({"artifactLocation": artifact, "region": {"startLine": line}}),
+        None => json!({"artifactLocation": artifact}),
+    };
+    json!({
+        "ruleId": found.rule.id,
+        "ruleIndex": rule,
+        "level": found.severity.as_str(),
+        "message": {"text": text},
+        "locations": [{"physicalLocation": location}],
+    })
+}
+
+/// A path as a relative URI reference (RFC 3986).
+fn uri(path: &str) -> String {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let escape = |byte| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => char::from(byte).to_string(),
+        b'\\' => "/".to_owned(),
+        _ => format!("%{byte:02X}"),
+    };
+    path.bytes().map(escape).collect()
+}

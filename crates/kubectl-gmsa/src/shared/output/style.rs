@@ -1,0 +1,42 @@
+//! Colour on a terminal.
+
+use std::{env, io::IsTerminal as _};
+
+use gmsa_core::diagnostic::Severity;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    colour: bool,
+}
+
+impl Style {
+    pub const PLAIN: Self = Self { colour: false };
+
+    /// Colour where standard output is a terminal, unless `NO_COLOR` says otherwise. A console of Windows has to be switched to
+    /// it; one that cannot be gets plain text.
+    pub fn of_terminal() -> Self {
+        let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let wanted = std::io::stdout().is_terminal() && !set("NO_COLOR") && !dumb;
+        Self { colour: wanted && anstyle_query::windows::enable_ansi_colors() != Some(false) }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// The text in the colour of how bad it is; `None` where nothing is wrong.
+    pub(super) fn level(self, severity: Option<Severity>, text: &str) -> String {
+        let code = match severity {
+            None => "32",
+            Some(Severity::Note) => "36",
+            Some(Severity::Warning) => "33",
+            Some(Severity::Error) => "31",
+        };
+        self.paint(code, text)
+    }
+
+    pub(super) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+}

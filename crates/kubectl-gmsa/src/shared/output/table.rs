@@ -1,0 +1,141 @@
+//! Text for people: tables, findings with their fixes, checks with what to do.
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use gmsa_core::{
+    diagnostic::{Check, Diagnostic, Severity},
+    quote::{self, lines, one_line},
+};
+
+use super::{Place, Style, file, left_out, sentence};
+
+/// A table of these columns.
+pub fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet<[String; COLUMNS]>) -> String {
+    let lines = aligned(head, rows.iter().map(|row| row.each_ref().map(String::as_str)));
+    lines.iter().map(|line| line.trim_end()).chain([""]).collect::<Vec<_>>().join("\n")
+}
+
+/// The rows as lines, each column as wide as its widest cell. Cells are cut first: the standard library cannot pad to more than
+/// 65,535 characters, and panics.
+fn aligned<'r, const COLUMNS: usize>(
+    head: [&'r str; COLUMNS],
+    rows: impl Iterator<Item = [&'r str; COLUMNS]>,
+) -> Vec<String> {
+    let cell = |text: &str| one_line(&quote::shorten(text, quote::MESSAGE)).into_owned();
+    let rows: Vec<[String; COLUMNS]> = std::iter::once(head).chain(rows).map(|row| row.map(cell)).collect();
+    let mut widths = [0; COLUMNS];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let line = |row: &[String; COLUMNS]| {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        cells.join("  ")
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A table of what will happen, then each finding with its fix.
+pub(super) fn report(rows: &[Place], findings: &[Diagnostic], summary: &str, style: Style) -> String {
+    let mut out = String::new();
+    if !rows.is_empty() {
+        places(&mut out, rows, style);
+        out.push('\n');
+    }
+    for found in findings {
+        finding(&mut out, found, style);
+    }
+    line(&mut out, summary);
+    out
+}
+
+/// Writes a line. One that begins like a command of a workflow's log, which a field or a fix could, is escaped.
+fn line(out: &mut String, text: &str) {
+    let (indent, bare) = text.split_at(text.len() - text.trim_start().len());
+    out.push_str(indent);
+    let mut rest = bare.chars();
+    if bare.starts_with("::") || bare.starts_with("##[") {
+        out.extend(rest.by_ref().take(1).flat_map(char::escape_unicode));
+    }
+    out.push_str(rest.as_str());
+    out.push('\n');
+}
+
+fn places(out: &mut String, places: &[Place], style: Style) {
+    fn row(place: &Place) -> [&str; 3] {
+        [&place.object, &place.slot, place.credential_spec.as_deref().unwrap_or("-")]
+    }
+    let lines = aligned(["OBJECT", "SLOT", "CREDENTIAL SPEC"], places.iter().map(row));
+    let result = |place: &Place| style.level((!place.admitted).then_some(Severity::Error), &one_line(&place.result));
+    let results = std::iter::once(style.bold("RESULT")).chain(places.iter().map(result));
+    for (cells, result) in lines.iter().zip(results) {
+        line(out, &format!("{cells}  {result}"));
+    }
+}
+
+fn finding(out: &mut String, found: &Diagnostic, style: Style) {
+    let Diagnostic { rule, severity, object, field, message, consequence, fix, .. } = found;
+    let head = style.level(Some(*severity), &format!("{}[{}]", severity.as_str(), rule.id));
+    let mut place = one_line(file(found)).into_owned();
+    if let Some(line) = super::line(found) {
+        let _ = write!(place, ":{line}");
+    }
+    if !object.is_empty() {
+        // What comes from a cluster is in no file.
+        let colon = if place.is_empty() { "" } else { ": " };
+        let _ = write!(place, "{colon}{}", one_line(object));
+    }
+    line(out, &format!("{head} {}", style.bold(&place)));
+    let colon = if field.is_empty() { "" } else { ": " };
+    line(out, &format!("  {}", one_line(&format!("{field}{colon}{message}"))));
+    if let Some(consequence) = consequence {
+        line(out, &format!("  so: {}", one_line(consequence)));
+    }
+    match fix.as_deref().map(lines) {
+        Some(fix) if fix.contains('\n') => {
+            line(out, "  fix:");
+            fix.lines().for_each(|text| line(out, &format!("    {text}")));
+        }
+        Some(fix) => line(out, &format!("  fix: {fix}")),
+        None => {}
+    }
+    if let Some(more) = left_out(found) {
+        line(out, &format!("  {more}"));
+    }
+    out.push('\n');
+}
+
+/// A line for each check, and below it what to do where it does not pass.
+pub fn checks(checks: &[Check], style: Style) -> String {
+    let width = checks.iter().map(|check| check.about.len()).max().unwrap_or(0);
+    let row = |check: &Check| {
+        let (mark, about) = (style.level(check.severity(), status(check)), check.about);
+        match &check.result {
+            Ok(text) => format!("{mark}  {about:width$}  {}\n", one_line(text)),
+            Err(found) => format!(
+                "{mark}  {about:width$}  {} [{}]\n      {:width$}  -> {}\n",
+                one_line(&sentence(found)),
+                found.rule.id,
+                "",
+                one_line(found.remedy())
+            ),
+        }
+    };
+    checks.iter().map(row).collect()
+}
+
+/// A line for each check that fails.
+pub fn failing(checks: &[Check]) -> Vec<String> {
+    let errors = checks.iter().filter_map(|check| Some((check.about, check.result.as_ref().err()?)));
+    let failing = errors.filter(|(_, found)| found.severity == Severity::Error);
+    failing.map(|(about, found)| format!("{about}: {}\n", one_line(&sentence(found)))).collect()
+}
+
+pub(super) fn status(check: &Check) -> &'static str {
+    match check.severity() {
+        None => "pass",
+        Some(Severity::Note | Severity::Warning) => "warn",
+        Some(Severity::Error) => "fail",
+    }
+}

@@ -1,0 +1,88 @@
+//! Pods of a cluster, and whether they carry what their credential specs hold.
+
+use std::collections::HashMap;
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::core::v1;
+use serde_json::value::RawValue;
+
+use super::connection::Cluster;
+use gmsa_core::{
+    admission::pod::{Pod, Slot},
+    credspec::{Contents, CredentialSpec, compare::compare, is_dns_subdomain},
+};
+
+/// The contents of credential specs, by name.
+pub fn contents_by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> HashMap<String, Contents> {
+    specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect()
+}
+
+/// A pod: as admission reads it, and as the API server describes it.
+pub struct ClusterPod {
+    pub admission: Pod,
+    pub object: v1::Pod,
+}
+
+impl ClusterPod {
+    /// Reads the pod that the user named as `NAMESPACE/NAME`, or `NAME` in the namespace of the context.
+    pub async fn find(cluster: &Cluster, named: &str) -> anyhow::Result<(String, String, Self)> {
+        let (namespace, name) = named.split_once('/').unwrap_or((&cluster.namespace, named));
+        if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
+            bail!("{named:?} is not a pod's NAMESPACE/NAME");
+        }
+        let json: Option<Box<RawValue>> = cluster.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
+        let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
+        let pod = Self::read(&json).context("the pod cannot be parsed")?;
+        Ok((namespace.to_owned(), name.to_owned(), pod))
+    }
+
+    pub fn read(json: &RawValue) -> Result<Self, serde_json::Error> {
+        Ok(Self { admission: Pod::from_json(json.get())?, object: serde_json::from_str(json.get())? })
+    }
+
+    pub fn phase(&self) -> &str {
+        self.object.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("Unknown")
+    }
+
+    /// Its namespace and its name, which every object of a cluster has.
+    pub fn place(&self) -> (&str, &str) {
+        let v1::Pod { metadata, .. } = &self.object;
+        (metadata.namespace.as_deref().unwrap_or(""), metadata.name.as_deref().unwrap_or(""))
+    }
+
+    /// Whether none of its containers runs, or will.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.phase(), "Succeeded" | "Failed")
+    }
+}
+
+/// What a pod carries: the worst of its slots, which is the last of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ContentsState {
+    NoGmsa,
+    UpToDate,
+    /// A name without contents.
+    WithoutContents,
+    /// Other contents than the credential spec has now.
+    Outdated,
+    /// Contents that cannot be compared: they have no name, or their credential spec does not exist or has no contents.
+    Unmatched,
+}
+
+/// What to do where contents are [`ContentsState::Unmatched`].
+pub const FIX_UNMATCHED: &str = "create the credential spec that gmsaCredentialSpecName names, or set that name where it is missing: \
+     otherwise new pods are refused";
+
+impl ContentsState {
+    pub fn of(pod: &Pod, contents: &HashMap<String, Contents>) -> Self {
+        let state = |slot: Slot<'_>| {
+            let Some(carried) = slot.contents else { return Self::WithoutContents };
+            match slot.name.and_then(|name| contents.get(name)) {
+                None => Self::Unmatched,
+                Some(current) if compare(carried, current).is_err() => Self::Outdated,
+                Some(_) => Self::UpToDate,
+            }
+        };
+        pod.slots().filter(Slot::uses_gmsa).map(state).max().unwrap_or(Self::NoGmsa)
+    }
+}

@@ -1,0 +1,49 @@
+//! Progress: a line on standard error about the current call, after one second and whenever the call changes.
+//!
+//! Invariants: only a terminal is written to, so no log and no script sees these lines.
+
+use std::{
+    cell::RefCell,
+    io::{self, IsTerminal as _, Write as _},
+    pin::pin,
+    time::Duration,
+};
+
+use gmsa_core::quote::one_line;
+use tokio::time::{Instant, interval_at};
+
+/// The delay of the first line, and the shortest time between two lines.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+thread_local! {
+    /// What is being done. The runtime has one thread.
+    static DOING: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Sets what is being done.
+pub fn doing(what: &str) {
+    DOING.with_borrow_mut(|doing| what.clone_into(doing));
+}
+
+/// Runs `future`, and shows what is being done if it takes long.
+pub async fn shown_during<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    if !io::stderr().is_terminal() {
+        return future.await;
+    }
+    let mut ticks = interval_at(Instant::now() + PATIENCE, PATIENCE);
+    let mut shown = String::new();
+    loop {
+        tokio::select! {
+            done = &mut future => return done,
+            _ = ticks.tick() => {
+                let doing = DOING.with_borrow(Clone::clone);
+                if doing != shown {
+                    // A progress line that cannot be written is no error.
+                    let _ = writeln!(io::stderr(), "{} …", one_line(&doing));
+                    shown = doing;
+                }
+            }
+        }
+    }
+}

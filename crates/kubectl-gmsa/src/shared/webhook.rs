@@ -1,0 +1,123 @@
+//! The webhook as it is installed: its configurations, its Service, its replicas.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{
+    api::{
+        admissionregistration::v1::{ServiceReference, ValidatingWebhook},
+        core::v1::{Namespace, Pod},
+        discovery::v1::{Endpoint, EndpointSlice},
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::core::{ParseExpressionError, Selector, SelectorExt as _};
+use serde::Deserialize;
+
+use super::connection::Cluster;
+
+/// The chart's name for the port of `/metrics`.
+const ADMIN: &str = "admin";
+
+/// A webhook configuration of either kind. A mutating webhook has one field more, which is not needed here.
+#[derive(Deserialize)]
+struct Configuration {
+    metadata: ObjectMeta,
+    webhooks: Option<Vec<ValidatingWebhook>>,
+}
+
+pub struct Configured {
+    pub mutating: bool,
+    /// The configuration's and the webhook's name.
+    pub name: String,
+    pub webhook: ValidatingWebhook,
+    /// The field managers that changed its selectors after the installation.
+    pub changed_by: Vec<String>,
+}
+
+/// Every webhook for GMSA, by its name: that of this chart and of the one that it replaces contain `gmsa`.
+pub async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
+    let mut found = Vec::new();
+    for (mutating, kind) in [(true, "mutatingwebhookconfigurations"), (false, "validatingwebhookconfigurations")] {
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}");
+        for Configuration { metadata, webhooks } in cluster.list(&path).await? {
+            for webhook in webhooks.into_iter().flatten() {
+                let name = format!("{}/{}", metadata.name.as_deref().unwrap_or(""), webhook.name);
+                if name.contains("gmsa") {
+                    let changed_by = changed_by(&metadata, &webhook.name);
+                    found.push(Configured { mutating, name, webhook, changed_by });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The field managers that own a selector of this webhook and did not install it: the manager that installed it owns its rules too.
+fn changed_by(configuration: &ObjectMeta, webhook: &str) -> Vec<String> {
+    let key = format!("k:{{\"name\":\"{webhook}\"}}");
+    let entries = configuration.managed_fields.iter().flatten().filter(|entry| {
+        let fields = entry.fields_v1.as_ref().and_then(|fields| fields.0.pointer("/f:webhooks")?.get(&key));
+        let owns = |field: &str| fields.and_then(|fields| fields.get(field)).is_some();
+        (owns("f:namespaceSelector") || owns("f:objectSelector")) && !owns("f:rules")
+    });
+    entries.map(|entry| entry.manager.clone().unwrap_or_else(|| "an unnamed manager".to_owned())).collect()
+}
+
+impl Configured {
+    pub fn covers(&self, operation: &str, resource: &str) -> bool {
+        let (kind, sub) = resource.split_once('/').unwrap_or((resource, ""));
+        let all_of_kind = if sub.is_empty() { "*".to_owned() } else { format!("{kind}/*") };
+        let has = |list: Option<&Vec<String>>, wanted: &[&str]| {
+            list.into_iter().flatten().any(|entry| wanted.contains(&entry.as_str()))
+        };
+        self.webhook.rules.iter().flatten().any(|rule| {
+            has(rule.operations.as_ref(), &[operation, "*"])
+                && has(rule.resources.as_ref(), &[resource, &all_of_kind, "*/*"])
+                && has(rule.api_groups.as_ref(), &["", "*"])
+        })
+    }
+
+    /// Older clusters also have a webhook for system namespaces alone, which must not block anything.
+    pub fn is_of_pods(&self) -> bool {
+        self.covers("CREATE", "pods") && !self.webhook.name.starts_with("system-namespaces.")
+    }
+
+    pub fn selects(&self, namespace: &Namespace) -> Result<bool, ParseExpressionError> {
+        let Some(selector) = self.webhook.namespace_selector.clone() else { return Ok(true) };
+        let labels = namespace.metadata.labels.as_ref();
+        Ok(Selector::try_from(selector)?.matches(labels.unwrap_or(&BTreeMap::new())))
+    }
+}
+
+/// The Service that the API server calls for new pods; `None` where none is configured.
+pub async fn service_of_webhook(cluster: &Cluster) -> anyhow::Result<Option<ServiceReference>> {
+    let found = configured(cluster).await?.into_iter().find(Configured::is_of_pods);
+    Ok(found.and_then(|found| found.webhook.client_config.service))
+}
+
+/// The endpoints of the webhook's Service.
+pub async fn endpoints(cluster: &Cluster, service: &ServiceReference) -> anyhow::Result<Vec<Endpoint>> {
+    let path = format!(
+        "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{}",
+        service.namespace, service.name
+    );
+    let slices: Vec<EndpointSlice> = cluster.list(&path).await?;
+    Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
+}
+
+pub fn is_ready(endpoint: &Endpoint) -> bool {
+    endpoint.conditions.as_ref().and_then(|is| is.ready) != Some(false)
+}
+
+/// The image of a replica.
+pub fn image(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.containers.first()?.image.as_deref()
+}
+
+/// The metrics of a replica. `None` where the user may not (`pods/proxy`) or the API server does not reach it.
+pub async fn metrics(cluster: &Cluster, namespace: &str, name: &str, pod: &Pod) -> Option<String> {
+    let ports =
+        pod.spec.iter().flat_map(|spec| &spec.containers).flat_map(|container| container.ports.iter().flatten());
+    let port = ports.into_iter().find(|port| port.name.as_deref() == Some(ADMIN))?.container_port;
+    cluster.read_from_pod(namespace, name, port, "/metrics").await.ok()
+}

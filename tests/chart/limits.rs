@@ -1,0 +1,24 @@
+//! Numbers that the chart repeats because it cannot ask the program for them.
+
+use serde_json::Value;
+
+use crate::helm::Helm;
+
+#[test]
+fn the_guard_takes_as_many_names_as_the_webhook() {
+    let rendered = Helm::new().template([
+        "--namespace",
+        "windows",
+        "--set",
+        "guard.enabled=true",
+        "--show-only",
+        "templates/guard.yaml",
+    ]);
+    let policy: Value = serde_saphyr::from_multiple(&rendered).unwrap().remove(0);
+    let limit = gmsa_core::admission::MAX_SPECS_PER_POD;
+    let validations = policy["spec"]["validations"].as_array().unwrap();
+    let bound = validations.iter().find(|one| one["expression"] == format!("variables.names{limit}.size() == 0"));
+    assert_eq!(bound.unwrap()["message"], format!("more than {limit} different GMSA cred specs in one pod"));
+    let checks = validations.iter().filter(|one| one["reason"] == "Forbidden");
+    assert_eq!(checks.count(), limit);
+}

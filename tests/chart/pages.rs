@@ -1,0 +1,98 @@
+//! What the pages print of values, objects and links is what there is.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use serde_json::Value;
+
+use crate::helm::{CHART, Helm};
+
+/// The blocks of a page in this language.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let fence = format!("```{language}\n");
+    text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+fn renders(values: &Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("values.yaml");
+    fs::write(&file, values.to_string()).unwrap();
+    let template =
+        ["template", "gmsa-webhook", CHART, "--namespace", "gmsa-webhook", "--values", file.to_str().unwrap()];
+    Helm::new().prints(template);
+}
+
+#[test]
+fn the_values_that_pages_print_are_taken() {
+    let mut taken = 0;
+    for page in ["docs/install.md", "docs/certificates.md", "docs/metrics.md"] {
+        for block in blocks(page, "yaml") {
+            let values: Value = serde_saphyr::from_str(&block).unwrap();
+            // Objects are no values, and what a parent chart says is below its key.
+            if values.get("kind").is_none() && values.get("gmsa-webhook").is_none() {
+                renders(&values);
+                taken += 1;
+            }
+        }
+    }
+    assert_eq!(taken, 3);
+}
+
+#[test]
+fn argo_cd_and_flux_get_values_that_are_taken_and_a_namespace_that_there_is() {
+    let blocks = blocks("docs/gitops.md", "yaml");
+    let application: Value = serde_saphyr::from_str(&blocks[0]).unwrap();
+    renders(&application["spec"]["source"]["helm"]["valuesObject"]);
+    let flux = blocks.iter().find(|block| block.contains("kind: HelmRelease")).unwrap();
+    let objects: Vec<Value> = serde_saphyr::from_multiple(flux).unwrap();
+    let release = objects.iter().find(|object| object["kind"] == "HelmRelease").unwrap();
+    renders(&release["spec"]["values"]);
+    assert_eq!(release["spec"]["chart"]["spec"]["reconcileStrategy"], "Revision");
+    assert!(
+        objects
+            .iter()
+            .any(|object| object["kind"] == "Namespace"
+                && object["metadata"]["name"] == release["metadata"]["namespace"])
+    );
+}
+
+/// The anchor that a page's reader gets for a heading.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn every_link_between_pages_leads_to_a_section() {
+    let mut pages: Vec<_> = fs::read_dir("docs").unwrap().map(|entry| entry.unwrap().path()).collect();
+    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let mut lost = BTreeSet::new();
+    for page in &pages {
+        let text = fs::read_to_string(page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (file, section) = link.split_once('#').unwrap_or((link, ""));
+            if link.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            let target = if file.is_empty() { page.clone() } else { Path::new("docs").join(file) };
+            let there = fs::read_to_string(&target).is_ok_and(|text| {
+                section.is_empty() || text.lines().any(|line| line.starts_with('#') && anchor(line) == section)
+            });
+            if !there && !target.is_dir() {
+                lost.insert(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert_eq!(lost.into_iter().collect::<Vec<_>>(), [""; 0]);
+}
+
+/// The root key: without a parameter it is used after ten days, and there is one for the forest.
+#[test]
+fn the_pages_say_the_same_of_the_root_key() {
+    for page in ["docs/quickstart.md", "docs/for-domain-admins.md"] {
+        let text = fs::read_to_string(page).unwrap();
+        assert!(text.contains("Add-KdsRootKey -EffectiveImmediately"), "{page}");
+        assert!(text.to_lowercase().contains("once per forest") && !text.contains("Once a domain"), "{page}");
+    }
+}

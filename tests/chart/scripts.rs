@@ -1,0 +1,68 @@
+//! The scripts under `deploy/` and `certs/` with hostile input: what is refused before anything is done, and what reaches a terminal. No cluster is needed.
+
+use std::{fs, os::unix::fs::PermissionsExt, process::Command};
+
+const OWN_CA: &str = "certs/own-ca/issue-certificate.sh";
+const CSR: &str = "certs/csr/request-certificate.sh";
+
+/// Exit code, standard output and standard error.
+fn run(command: &mut Command) -> (i32, String, String) {
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// Each of them gave a certificate or a request that asked for more.
+#[test]
+fn names_that_would_become_lines_of_a_configuration_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder_argument = ["--folder", folder.path().to_str().unwrap(), "--no-apply"];
+    let signer = ["--signer", "example.com/signer"];
+    let ca = "web\nbasicConstraints = critical, CA:TRUE";
+    let quoted = r"$'web\nbasicConstraints = critical, CA:TRUE'";
+    for (script, more) in [(OWN_CA, &folder_argument[..]), (CSR, &signer[..])] {
+        for (option, value, said) in [
+            ("--service", ca, format!("--service {quoted} is not a lower-case DNS label")),
+            (
+                "--service",
+                "web,DNS:example.com",
+                r"--service web\,DNS:example.com is not a lower-case DNS label".to_owned(),
+            ),
+            ("--service", "", "--service '' is not a lower-case DNS label".to_owned()),
+            ("--service", &"a".repeat(64), format!("--service {} is not a lower-case DNS label", "a".repeat(64))),
+            ("--namespace", ca, format!("--namespace {quoted} is not a lower-case DNS label")),
+            ("--secret", ca, format!("--secret {quoted} is not a Secret's name")),
+        ] {
+            let ran = run(Command::new(script).args(more).args([option, value]));
+            assert_eq!(ran, (2, String::new(), format!("error: {said}\n")), "{script}");
+        }
+    }
+    for (value, said) in [
+        ("example.com/a\nspec: {}", r"$'example.com/a\nspec: {}'"),
+        ("example.com", "example.com"),
+        ("example.com/a/b", "example.com/a/b"),
+    ] {
+        let ran = run(Command::new(CSR).args(["--signer", value]));
+        let said = format!("error: --signer {said} is not a signer's name, such as example.com/my-signer\n");
+        assert_eq!(ran, (2, String::new(), said));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    let (code, ..) = run(Command::new(OWN_CA).args(folder_argument).args(["--service", "web", "--namespace", "apps"]));
+    assert_eq!(code, 0);
+    let inspect = ["x509", "-noout", "-ext", "basicConstraints,subjectAltName", "-in"];
+    let (_, certificate, _) = run(Command::new("openssl").args(inspect).arg(folder.path().join("tls.crt")));
+    assert!(certificate.contains("CA:FALSE") && certificate.contains("DNS:web.apps.svc, "), "{certificate}");
+}
+
+#[test]
+fn what_a_server_says_reaches_no_terminal_as_an_escape() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubectl = folder.path().join("kubectl");
+    let script = "#!/bin/sh\nprintf 'error: no \\033]0;title\\007\\033[2Jrights\\302\\2332J\\r\\n' >&2\nexit 1\n";
+    fs::write(&kubectl, script).unwrap();
+    fs::set_permissions(&kubectl, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut deploy = Command::new("deploy/deploy-gmsa-webhook.sh");
+    let ran = run(deploy.arg("--file").arg(folder.path().join("m.yml")).env("KUBECTL", &kubectl));
+    let said = "deploy-gmsa-webhook.sh: no cluster: no ]0;title[2Jrights2J\n";
+    assert_eq!(ran, (2, String::new(), said.to_owned()));
+}

@@ -1,0 +1,48 @@
+//! The static manifest of a release, by plain kubectl, in the words of docs/install.md and docs/uninstall.md: what it installs, and that its removal leaves
+//! every credential spec.
+
+use std::{fs, process::Command};
+
+use crate::plane::{Plane, printed};
+
+/// The block of a page that holds this line, without the lines that need a node.
+fn block(page: &str, line: &str) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let blocks = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let block = blocks.into_iter().find(|block| block.contains(line)).unwrap_or_else(|| panic!("{page}: no {line}"));
+    block.lines().filter(|line| !line.contains("rollout status")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_manifest_comes_and_goes_and_every_credential_spec_stays() {
+    let plane = Plane::start();
+    let folder = tempfile::tempdir().unwrap();
+    let mut stamp = Command::new("python3");
+    let address = ["deploy/stamp.py", "registry.example.com/gmsa-webhook", "https://git.example.com/gmsa"];
+    printed(stamp.args(address).arg(folder.path()).output().unwrap());
+    let version = env!("CARGO_PKG_VERSION");
+    let name = format!("gmsa-webhook-{version}.yaml");
+    fs::rename(folder.path().join("gmsa-webhook.yaml"), folder.path().join(&name)).unwrap();
+    fs::copy("deploy/gmsa-crd.yaml", folder.path().join("gmsa-crd.yaml")).unwrap();
+    let run = |lines: Vec<String>| {
+        assert!(!lines.is_empty());
+        for line in lines {
+            let line = line.replace("VERSION", version);
+            printed(plane.command("bash").args(["-ec", &line]).current_dir(folder.path()).output().unwrap());
+        }
+    };
+
+    run(block("docs/install.md", "-f gmsa-webhook-VERSION.yaml"));
+    let image = ["get", "deployment/gmsa-webhook", "--namespace", "gmsa-webhook", "-o", "jsonpath={..image}"];
+    assert_eq!(plane.kubectl_prints(image), format!("registry.example.com/gmsa-webhook:{version}"));
+    plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    plane.apply(include_str!("credential-spec.yaml"));
+    let uid = || plane.kubectl_prints(["get", "gmsacredentialspec", "webapp1", "-o", "jsonpath={.metadata.uid}"]);
+    let before = uid();
+
+    run(block("docs/uninstall.md", "-f gmsa-webhook-VERSION.yaml"));
+    for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        assert_eq!(plane.kubectl_prints(["get", kind, "-o", "name"]), "");
+    }
+    assert_eq!(uid(), before);
+}
