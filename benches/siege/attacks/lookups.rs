@@ -22,10 +22,24 @@ const STAY: Duration = Duration::from_millis(5);
 
 /// Posts pods of one account with made-up names, on so many connections at once.
 pub async fn made_up(target: &Target<'_>, connections: usize, each: usize, names: usize) -> Vec<Figure> {
-    let lanes = (0..connections).map(|lane| async move {
+    // Where each is used again, one after the other and first: API servers keep their connections.
+    let mut kept = Vec::new();
+    for _ in 0..if each > 1 { connections } else { 0 } {
+        kept.push(target.client.connect().await.ok());
+    }
+    kept.resize_with(connections, || None);
+    let lanes = kept.into_iter().enumerate().map(|(lane, mut connection)| async move {
         let mut words = Vec::new();
+        if connection.is_none() {
+            connection = target.client.connect().await.ok();
+        }
         for number in lane * each..(lane + 1) * each {
-            words.push(target.client.post("/validate", reviews::made_up("crowd", number, names)).await.word());
+            let Some(open) = &mut connection else { break };
+            let answer = exchange(open, "/validate", reviews::made_up("crowd", number, names)).await;
+            if answer.0.is_none() {
+                connection = target.client.connect().await.ok();
+            }
+            words.push(answer.word());
         }
         words
     });

@@ -78,7 +78,7 @@ const CASES: &str = r#"
 /credspec/DomainJoinConfig/Sid | "" | error sid credspec.DomainJoinConfig.Sid: is empty -> (Get-ADDomain).DomainSID.Value
 /credspec/DomainJoinConfig/Sid | 21 | error sid credspec.DomainJoinConfig.Sid: is not a string -> (Get-ADDomain).DomainSID.Value
 /credspec/DomainJoinConfig/Sid | null | error sid credspec.DomainJoinConfig.Sid: is missing -> (Get-ADDomain).DomainSID.Value
-/credspec/DomainJoinConfig/DnsTreeName | "CONTOSO" | error dns-tree-name credspec.DomainJoinConfig.DnsTreeName: "CONTOSO" has no dot: it looks like the NetBIOS name -> (Get-ADDomain).Forest
+/credspec/DomainJoinConfig/DnsTreeName | "CONTOSO" | warning dns-tree-name credspec.DomainJoinConfig.DnsTreeName: "CONTOSO" has no dot: it looks like the NetBIOS name -> (Get-ADDomain).Forest
 /credspec/DomainJoinConfig/DnsTreeName | "contoso..com" | error dns-tree-name credspec.DomainJoinConfig.DnsTreeName: "contoso..com" is not a DNS name -> (Get-ADDomain).Forest
 /credspec/DomainJoinConfig/DnsTreeName | "contoso sales.com" | error dns-tree-name credspec.DomainJoinConfig.DnsTreeName: "contoso sales.com" is not a DNS name -> (Get-ADDomain).Forest
 /credspec/DomainJoinConfig/DnsTreeName | "west.contoso.com" | error dns-tree-name credspec.DomainJoinConfig.DnsTreeName: "west.contoso.com" is below DnsName: the root of a forest is never below a domain -> (Get-ADDomain).Forest, and (Get-ADDomain).DNSRoot for DnsName
