@@ -150,6 +150,7 @@ pub(super) fn table(checks: &[Check], style: Style) -> String {
 fn status(check: &Check) -> &'static str {
     match check.severity() {
         None => "pass",
+        Some(_) if check.result.as_ref().is_err_and(|found| *found.rule == rules::NOT_CHECKED) => "skip",
         Some(Severity::Note | Severity::Warning) => "warn",
         Some(Severity::Error) => "fail",
     }

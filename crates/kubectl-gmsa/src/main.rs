@@ -28,7 +28,7 @@ mod version;
 mod who_can;
 
 use connect::Connection;
-use gmsa_core::diagnostic::{printable::one_line, rules};
+use gmsa_core::diagnostic::{Check, printable::one_line, rules};
 
 /// YAML is parsed on several threads, which wait for each other in musl's own allocator: that takes twice as long.
 #[cfg(target_env = "musl")]
@@ -92,6 +92,20 @@ enum Outcome {
     Findings,
     /// A part could not be checked.
     Incomplete,
+}
+
+impl Outcome {
+    /// The outcome of checks: something that could not be checked is neither a pass nor a fault.
+    fn of(checks: &[Check]) -> Self {
+        let found = || checks.iter().filter_map(|check| check.result.as_ref().err());
+        if found().any(|found| *found.rule != rules::NOT_CHECKED) {
+            Self::Findings
+        } else if found().next().is_some() {
+            Self::Incomplete
+        } else {
+            Self::Clean
+        }
+    }
 }
 
 impl From<Outcome> for ExitCode {
