@@ -238,6 +238,10 @@ rules! {
             "Run `nltest /sc_reset:DOMAIN` in it. If that helps, its network came up after its logon; otherwise compare the credential spec with the domain: `kubectl gmsa credspec lint`, `kubectl gmsa account lint`.";
         LOGON_DENIED: "logon-denied", Error, "The domain denies the logon of the account.",
             "Run `Test-ADServiceAccount NAME` on the node: the node, or the user of the plugin, must be able to retrieve the password.";
+        ACCOUNT_LOCKED: "account-locked", Error, "The account is locked out.",
+            "Unlock it: `Unlock-ADAccount -Identity 'NAME$'`. Its password is made by the domain controllers: somebody tries to guess it, or a node uses an old one.";
+        ACCOUNT_EXPIRED: "account-expired", Error, "The account has expired.",
+            "Remove the date: `Clear-ADAccountExpiration -Identity 'NAME$'`.";
         ACCOUNT_UNKNOWN: "account-unknown", Error, "The domain does not know the account.",
             "Correct `MachineAccountName` in the credential spec, or create the account.";
         TRUST_FAILED: "trust-failed", Error, "The domain controller does not trust the container.",
@@ -248,6 +252,10 @@ rules! {
             "Register the service principal name of the service, once only: `setspn -Q NAME`, `setspn -X`.";
         TICKET_ENCRYPTION: "ticket-encryption", Error, "The account and the domain controller have no encryption type in common.",
             "Set `-KerberosEncryptionType AES128,AES256` on the account, and compare with the policy of the domain controllers.";
+        OTHER_DOMAIN: "other-domain", Error, "The container is in another domain than its credential spec says.",
+            "Create the Pod again. If it is a hostProcess Pod, it has the domain of its node: remove `hostProcess`.";
+        OTHER_ACCOUNT: "other-account", Error, "The tickets in the container are not those of the account.",
+            "Create the Pod again. If it is a hostProcess Pod, it has the tickets of its node: remove `hostProcess`.";
         UNKNOWN_STATUS: "unknown-status", Error, "A command in the container failed with a status that is not known here.",
             "Run the command by hand: `kubectl exec`. `net helpmsg CODE` explains a decimal code.";
     }

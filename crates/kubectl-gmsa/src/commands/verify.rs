@@ -1,8 +1,8 @@
 //! `verify`: runs commands in a container to verify that it has its identity in the domain, and finds the first cause why not.
 //!
 //! Invariants: the output of a command is never shown, because it can hold tickets and names of the directory; only status
-//! codes are read, which are the same in every language of Windows; every command has a time limit; the first cause ends the
-//! checks.
+//! codes and the clients of tickets are read, which are the same in every language of Windows; every command has a time limit;
+//! what could not be checked is neither a pass nor a fault.
 
 use std::time::Duration;
 
@@ -31,19 +31,25 @@ mod answer;
 mod cause;
 mod exec;
 mod steps;
+mod target;
+mod user;
 
 use answer::CommandOutput;
 use exec::{Execution, Executor};
 use steps::Step;
+use user::User;
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// The pod
-    #[arg(value_name = "NAMESPACE/POD")]
-    pod: String,
-    /// The container [default: the first that uses GMSA]
+    /// The pod: `NAMESPACE/POD`; or `pod/NAME`, `deploy/NAME` and other workloads in the namespace of `--namespace` or the context
+    #[arg(value_name = "NAMESPACE/POD|KIND/NAME")]
+    target: String,
+    /// The container, init and ephemeral ones included [default: the first that uses GMSA]
     #[arg(long, short, value_name = "NAME")]
     container: Option<String>,
+    /// Verify every container that uses GMSA
+    #[arg(long, conflicts_with = "container")]
+    all_containers: bool,
     /// A service principal name that the container must get a ticket for [default: the account itself]
     #[arg(long, value_name = "CLASS/HOST", value_parser = word)]
     service: Option<String>,
@@ -66,123 +72,183 @@ enum Shape {
 const POD: &str = "pod";
 const CONTAINER: &str = "container";
 
-/// Runs the commands, until one names a cause.
+/// Runs the commands, and says which failure is the cause of the others.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let checks = block_on(verify(options, connection))?;
-    let outcome = if checks.iter().all(|check| check.result.is_ok()) { Outcome::Clean } else { Outcome::Findings };
     let text = match options.output {
         Shape::Table => table::checks(&checks, Style::of_terminal()),
         Shape::Json => json::checks(&checks)?,
     };
     print(text)?;
-    Ok(outcome)
+    Ok(Outcome::of(&checks))
 }
 
 async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Vec<Check>> {
     let cluster = connection.cluster().await?;
-    let (namespace, name, pod) = ClusterPod::find(&cluster, &options.pod).await?;
-    let container = container(&pod, options.container.as_deref())?;
+    let target = target::find(&cluster, &options.target).await?;
+    let client = connection.http1_client().await?;
+    let limit = Duration::from_secs(options.timeout);
     let mut checks = Vec::new();
-    let identity = match identity(&pod, &container) {
-        Ok(identity) => identity,
-        Err(found) => return Ok(vec![Check::found(POD, *found)]),
-    };
-    checks.push(Check::pass(POD, format!("container {container} carries the credential spec of {}", identity.account)));
-    if let Some(found) = not_running(&pod, &container) {
-        checks.push(Check::found(CONTAINER, found));
-        return Ok(checks);
+    for container in containers(&target.pod, options)? {
+        let executor = Executor {
+            client: client.clone(),
+            namespace: target.namespace.clone(),
+            pod: target.name.clone(),
+            container: container.owner.to_owned(),
+            limit,
+        };
+        checks.extend(of_container(&target.pod, &container, &executor, options.service.as_deref()).await);
     }
-    let executor = Executor {
-        client: connection.http1_client().await?,
-        namespace,
-        pod: name,
-        container,
-        limit: Duration::from_secs(options.timeout),
-    };
-    ask(&executor, &identity, options.service.as_deref(), &mut checks).await?;
     Ok(checks)
 }
 
-/// Runs one command after the other, up to the first cause.
-async fn ask(
+async fn of_container(
+    pod: &ClusterPod,
+    container: &Slot<'_>,
     executor: &Executor,
-    identity: &Identity,
     service: Option<&str>,
-    checks: &mut Vec<Check>,
-) -> anyhow::Result<()> {
-    let mut user: Option<String> = None;
-    for step in Step::ALL {
-        let Some(command) = step.command(identity, user.as_deref(), service) else { continue };
-        progress::doing(&format!("running {} in the container", command.join(" ")));
-        let answer = match executor.run(&command).await? {
-            Execution::Ended(answer) => answer,
-            Execution::Refused(found) => {
-                checks.push(Check::found(CONTAINER, *found));
-                return Ok(());
-            }
-            Execution::NotStarted(why) => {
-                let text = format!("{} could not be run: {why}", command.join(" "));
-                let fix = "use an image that has this command, such as one on Server Core";
-                checks.push(Check::found(step.about(), Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix)));
-                continue;
-            }
-            Execution::TimedOut => {
-                let limit = executor.limit.as_secs();
-                let text = format!("{} did not end within {limit} s", command.join(" "));
-                checks.push(Check::found(step.about(), Diagnostic::new(&rules::NO_ANSWER, text)));
-                return Ok(());
-            }
-        };
-        if step == Step::User {
-            user = answer.sid().map(str::to_owned);
-        }
-        let check = step.check(&answer, identity, &command);
-        let is_cause = check.severity() == Some(Severity::Error);
-        checks.push(check);
-        if is_cause {
-            return Ok(());
-        }
+) -> Vec<Check> {
+    let name = container.owner;
+    let identity = match identity(pod, container) {
+        Ok(identity) => identity,
+        Err(found) => return vec![Check::found(POD, *found)],
+    };
+    let text = format!("{} {name} carries the credential spec of {}", container.kind, identity.account);
+    let mut checks = vec![Check::pass(POD, text)];
+    match not_running(pod, container) {
+        Some(found) => checks.push(found),
+        None => checks.extend(name_the_cause(ask(executor, &identity, service).await)),
     }
-    Ok(())
+    checks
 }
 
-/// The container that was asked for, or the first that uses GMSA.
-fn container(pod: &ClusterPod, asked: Option<&str>) -> anyhow::Result<String> {
+/// Runs one command after the other: what fails first need not be the cause.
+async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) -> Vec<(Step, Check)> {
+    let mut checks = Vec::new();
+    let mut user = User::Unknown;
+    for step in Step::ALL {
+        let Some(command) = step.command(identity, &user, service) else {
+            let missed = if step == Step::DomainTicket { user.sees_no_ticket(step.about()) } else { None };
+            checks.extend(missed.map(|check| (step, check)));
+            continue;
+        };
+        let shown = command.join(" ");
+        progress::doing(&format!("running {shown} in the container"));
+        let check = match executor.run(&command).await {
+            Execution::Ended(answer) => {
+                if step == Step::User {
+                    user = User::of(&answer);
+                }
+                step.check(&answer, identity, &command)
+            }
+            Execution::Absent => {
+                Check::found(step.about(), not_checked(&format!("the image cannot run {shown}"), OTHER_IMAGE))
+            }
+            Execution::TimedOut => {
+                let text = format!("{shown} did not end within {} s", executor.limit.as_secs());
+                Check::found(step.about(), Diagnostic::new(&rules::NO_ANSWER, text))
+            }
+            Execution::Forbidden(found) => {
+                checks.push((step, Check::found(CONTAINER, *found)));
+                break;
+            }
+            Execution::Failed(why) => {
+                let fix = "Run the command again: this says nothing of the image or the account. `kubectl get nodes` shows whether the node answers.";
+                let text = format!("{shown} could not be run: {why}");
+                checks.push((step, Check::found(CONTAINER, not_checked(&text, fix))));
+                break;
+            }
+        };
+        checks.push((step, check));
+    }
+    checks
+}
+
+/// The first failure is the cause of those after it, and keeps its remedy. But a container that gets a ticket of its account finds
+/// the domain, whatever `nslookup` says: then Netlogon alone fails, by its ports or by the account (Microsoft: Troubleshoot gMSAs
+/// for Windows containers, *Check the container*).
+fn name_the_cause(mut checks: Vec<(Step, Check)>) -> impl Iterator<Item = Check> {
+    let is_granted =
+        |check: &Check| check.result.as_ref().map_or_else(|found| *found.rule == rules::ACCOUNT_ENCRYPTION, |_| true);
+    let gets_ticket = checks.iter().any(|(step, check)| *step == Step::DomainTicket && is_granted(check));
+    let mut cause: Option<&'static str> = None;
+    for (step, check) in &mut checks {
+        let Err(found) = &mut check.result else { continue };
+        if gets_ticket && matches!(step, Step::Dns | Step::DnsOverTcp) {
+            found.severity = Severity::Warning;
+        }
+        if found.severity != Severity::Error {
+            continue;
+        }
+        if let Some(cause) = cause {
+            found.fix = Some(format!("Mend the first cause, {cause}, then verify again."));
+            continue;
+        }
+        cause = Some(check.about);
+        let of_network = [&rules::NO_DOMAIN_CONTROLLER, &rules::NO_SECURE_CHANNEL, &rules::NO_ANSWER];
+        if gets_ticket && matches!(step, Step::SecureChannel | Step::Trust) && of_network.contains(&found.rule) {
+            found.fix = Some(NETLOGON_ALONE.to_owned());
+        }
+    }
+    checks.into_iter().map(|(_, check)| check)
+}
+
+/// What to do where Kerberos works, and Netlogon does not.
+const NETLOGON_ALONE: &str = "Kerberos works, so DNS and the network do. Let TCP 135, 445 and the dynamic ports through, and see whether the account has the flag \
+    WORKSTATION_TRUST_ACCOUNT: `kubectl gmsa account lint`.";
+
+/// What to do where a command is not in the image.
+const OTHER_IMAGE: &str = "Use an image that has whoami, nltest, nslookup and klist, such as one on Server Core.";
+
+/// Neither a pass nor a fault.
+fn not_checked(text: &str, fix: &str) -> Diagnostic {
+    Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix)
+}
+
+/// The containers to verify: the one that was asked for, all that use GMSA, or the first of those.
+fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<Slot<'p>>> {
     let mut slots = pod.admission.slots();
-    let of_pod = slots.next();
-    let mut containers = slots.filter(|slot| slot.kind == SlotKind::Container);
-    let found = if let Some(asked) = asked {
-        containers.find(|slot| slot.owner == asked)
-    } else {
-        let all: Vec<Slot<'_>> = containers.collect();
-        let uses = |slot: &&Slot<'_>| slot.uses_gmsa() || of_pod.as_ref().is_some_and(Slot::uses_gmsa);
-        all.iter().find(uses).or(all.first()).copied()
-    };
-    let found = found.with_context(|| match asked {
-        Some(asked) => format!("the pod has no container {asked:?}"),
-        None => "the pod has no container".to_owned(),
-    })?;
-    Ok(found.owner.to_owned())
+    let of_pod = slots.next().is_some_and(|slot| slot.uses_gmsa());
+    let mut all: Vec<Slot<'_>> = slots.collect();
+    if let Some(asked) = &options.container {
+        all.retain(|slot| slot.owner == asked);
+        anyhow::ensure!(!all.is_empty(), "the pod has no container {asked:?}");
+        return Ok(all);
+    }
+    let uses = |slot: &Slot<'_>| slot.uses_gmsa() || of_pod;
+    if options.all_containers {
+        all.retain(uses);
+        anyhow::ensure!(!all.is_empty(), "no container of the pod uses GMSA");
+        return Ok(all);
+    }
+    let is_main = |slot: &&Slot<'_>| slot.kind == SlotKind::Container;
+    let first = all.iter().filter(is_main).find(|slot| uses(slot)).or(all.iter().find(is_main)).copied();
+    Ok(vec![first.context("the pod has no container")?])
 }
 
 /// What the contents in the pod say of the account and its domain.
 struct Identity {
     domain: String,
+    net_bios: String,
     account: String,
 }
 
 /// Reads the contents that a container gets: its own, or the pod's.
-fn identity(pod: &ClusterPod, container: &str) -> Result<Identity, Box<Diagnostic>> {
-    let mut slots = pod.admission.slots();
-    let of_pod = slots.next().filter(Slot::uses_gmsa);
-    let own = slots.find(|slot| slot.kind == SlotKind::Container && slot.owner == container).filter(Slot::uses_gmsa);
+fn identity(pod: &ClusterPod, container: &Slot<'_>) -> Result<Identity, Box<Diagnostic>> {
+    let of_pod = pod.admission.slots().next();
+    let slot = Some(container).filter(|slot| slot.uses_gmsa()).or(of_pod.as_ref().filter(|slot| slot.uses_gmsa()));
     if pod.admission.is_linux() {
         return Err(refusal(&rules::NO_CREDENTIAL_SPEC, "the pod is for Linux (spec.os.name), so it has no GMSA"));
     }
-    let Some(slot) = own.or(of_pod) else {
-        let text = format!("container {container} does not use GMSA");
+    let Some(slot) = slot else {
+        let text = format!("container {} does not use GMSA", container.owner);
         return Err(refusal(&rules::NO_CREDENTIAL_SPEC, &text));
     };
+    // The pod's setting holds for containers that have none.
+    if container.host_process.or(of_pod.as_ref().and_then(|slot| slot.host_process)) == Some(true) {
+        let text = format!("container {} is a hostProcess: it acts as the account of its node", container.owner);
+        return Err(refusal(&rules::HOST_PROCESS, &text));
+    }
     let Some(contents) = slot.contents else {
         let text =
             "the pod names a credential spec and carries no contents: it was created without a call of the webhook";
@@ -190,18 +256,21 @@ fn identity(pod: &ClusterPod, container: &str) -> Result<Identity, Box<Diagnosti
         let found = Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix);
         return Err(Box::new(found));
     };
-    let contents: Value = serde_json::from_str(contents)
-        .map_err(|_| refusal(&rules::DNS_NAME, "the contents that the pod carries are not JSON"))?;
-    let of_join = |key: &str, rule| {
-        let value = contents.pointer(&format!("/DomainJoinConfig/{key}")).and_then(Value::as_str).unwrap_or("");
+    let Ok(contents) = serde_json::from_str::<Value>(contents) else {
+        return Err(refusal(&rules::CMS_PLUGINS, "the contents that the pod carries are not JSON"));
+    };
+    let of_join = |key: &str| contents.pointer(&format!("/DomainJoinConfig/{key}")).and_then(Value::as_str);
+    let name = |key: &str, rule| {
+        let value = of_join(key).unwrap_or("");
         word(value).map_err(|_| {
             let value = quote::quoted(value, quote::NAME);
             refusal(rule, &format!("{key} in the contents that the pod carries is not a name: {value}"))
         })
     };
     Ok(Identity {
-        domain: of_join("DnsName", &rules::DNS_NAME)?,
-        account: of_join("MachineAccountName", &rules::ACCOUNT)?,
+        domain: name("DnsName", &rules::DNS_NAME)?,
+        net_bios: of_join("NetBiosName").unwrap_or("").to_owned(),
+        account: name("MachineAccountName", &rules::ACCOUNT)?,
     })
 }
 
@@ -221,20 +290,33 @@ fn word(text: &str) -> Result<String, String> {
 }
 
 /// Why no command can run in the container now.
-fn not_running(pod: &ClusterPod, container: &str) -> Option<Diagnostic> {
+fn not_running(pod: &ClusterPod, container: &Slot<'_>) -> Option<Check> {
+    let name = container.owner;
     let status = pod.object.status.as_ref();
-    let mut statuses = status.iter().flat_map(|status| status.container_statuses.iter().flatten());
-    let state = statuses.find(|status| status.name == container).and_then(|status| status.state.as_ref());
+    let statuses = status.and_then(|status| match container.kind {
+        SlotKind::InitContainer => status.init_container_statuses.as_deref(),
+        SlotKind::EphemeralContainer => status.ephemeral_container_statuses.as_deref(),
+        SlotKind::Pod | SlotKind::Container => status.container_statuses.as_deref(),
+    });
+    let state =
+        statuses.into_iter().flatten().find(|status| status.name == name).and_then(|status| status.state.as_ref());
     let text = match state {
         Some(v1::ContainerState { running: Some(_), .. }) => return None,
         Some(v1::ContainerState { waiting: Some(waiting), .. }) => {
             let [reason, message] = [&waiting.reason, &waiting.message].map(|text| text.as_deref().unwrap_or(""));
-            format!("container {container} waits: {reason}: {message}")
+            format!("container {name} waits: {reason}: {message}")
+        }
+        // It did what it is for, and cannot be asked any more.
+        Some(v1::ContainerState { terminated: Some(ended), .. })
+            if ended.exit_code == 0 && container.kind != SlotKind::Container =>
+        {
+            let text = format!("container {name} has ended, with exit code 0");
+            return Some(Check::found(CONTAINER, not_checked(&text, "Verify another container of the Pod.")));
         }
         Some(v1::ContainerState { terminated: Some(ended), .. }) => {
-            format!("container {container} ended with exit code {}", ended.exit_code)
+            format!("container {name} ended with exit code {}", ended.exit_code)
         }
-        _ => format!("container {container} does not run: the pod is {}", pod.phase()),
+        _ => format!("container {name} does not run: the pod is {}", pod.phase()),
     };
-    Some(Diagnostic::new(&rules::NOT_STARTED, text))
+    Some(Check::found(CONTAINER, Diagnostic::new(&rules::NOT_STARTED, text)))
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Severity, rules};
+use gmsa_core::diagnostic::{Check, Diagnostic, Diagnostics, Severity, rules};
 use serde::Serialize;
 
 mod github;
@@ -28,6 +28,20 @@ pub enum Outcome {
     Findings,
     /// A part could not be checked.
     Incomplete,
+}
+
+impl Outcome {
+    /// Of checks: what could not be checked is neither a pass nor a fault.
+    pub fn of(checks: &[Check]) -> Self {
+        let found = || checks.iter().filter_map(|check| check.result.as_ref().err());
+        if found().any(|found| *found.rule != rules::NOT_CHECKED) {
+            Self::Findings
+        } else if found().next().is_some() {
+            Self::Incomplete
+        } else {
+            Self::Clean
+        }
+    }
 }
 
 impl From<Outcome> for ExitCode {

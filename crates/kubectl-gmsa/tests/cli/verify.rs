@@ -24,7 +24,7 @@ use tokio_tungstenite::{
 };
 
 use super::{
-    cluster::{healthy, pod, run},
+    cluster::{healthy, kind, pod, run},
     compare,
     support::{Fault, SimulatedApi, Verb},
     text,
@@ -203,7 +203,7 @@ async fn no_ticket_is_printed() {
     let output = run(&api, &["verify", "shop/web", "-o", "json", "--service", "http/other"]).await;
     let checks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let last = checks.last().unwrap();
-    assert_eq!((&last["status"], &last["rule"]), (&json!("warn"), &json!("not-checked")));
+    assert_eq!((&last["status"], &last["rule"]), (&json!("skip"), &json!("not-checked")));
     let commands: Vec<String> = api.requests(Verb::Get, "/exec?").into_iter().map(|request| request.path).collect();
     assert!(commands.iter().all(|path| path.contains("container=iis") && !path.contains("tty=true")), "{commands:?}");
 }
@@ -232,6 +232,77 @@ async fn who_may_not_run_commands_learns_which_right_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_could_not_be_run_is_no_fault_of_the_image_or_the_network() {
+    let dialing = "error dialing backend: dial tcp 10.0.0.9:10250: connect: connection refused";
+    for (code, message, why) in [
+        (500, dialing, format!("the API server answered 500: {dialing}")),
+        // The client repeats these.
+        (429, "too many requests", "the API server did not start it within 1 s".to_owned()),
+        (503, "unable to handle the request", "the API server did not start it within 1 s".to_owned()),
+    ] {
+        let api = cluster().await;
+        answer_by(&api, good());
+        api.fault(Verb::Get, "/exec?", usize::MAX, Fault::Refuse { code, reason: "", message, retry_after: None });
+        let expected = format!(
+            "pass  pod        container iis carries the credential spec of WebApp1\n\
+             skip  container  whoami /user could not be run: {why} [not-checked]\n                 \
+             -> Run the command again: this says nothing of the image or the account. `kubectl get nodes` shows whether the node answers.\n"
+        );
+        assert_eq!(verified(&api, &["shop/web", "--timeout", "1"]).await, (expected, Some(2)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_is_found_by_its_workload_and_each_container_is_verified() {
+    let api = cluster().await;
+    answer_by(&api, good());
+    api.define(kind("apps/v1", "Deployment", "deployments", true));
+    api.define(kind("apps/v1", "StatefulSet", "statefulsets", true));
+    api.apply(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}}}));
+    let mut pod = running();
+    pod["metadata"]["labels"] = json!({"app": "web"});
+    pod["status"]["phase"] = json!("Running");
+    pod["spec"]["initContainers"] =
+        json!([{"name": "setup", "image": "x"}, {"name": "proxy", "image": "x", "restartPolicy": "Always"}]);
+    pod["status"]["initContainerStatuses"] = json!([
+        {"name": "setup", "state": {"terminated": {"exitCode": 0}}}, {"name": "proxy", "state": {"running": {}}}
+    ]);
+    api.apply(pod);
+    let (healthy, _) = verified(&api, &["shop/web"]).await;
+    for named in ["deploy/web", "Deployment/web", "pod/web", "web"] {
+        assert_eq!(verified(&api, &["-n", "shop", named]).await, (healthy.clone(), Some(0)), "{named}");
+    }
+    let (said, code) = verified(&api, &["shop/web", "--all-containers"]).await;
+    let lines: Vec<&str> =
+        said.lines().filter(|line| line.contains("container")).filter(|line| !line.contains("gave")).collect();
+    assert_eq!(
+        lines,
+        [
+            "pass  pod                    container iis carries the credential spec of WebApp1",
+            "pass  secure channel         the container has logged on to contoso.com",
+            "pass  pod                    init container setup carries the credential spec of WebApp1",
+            "skip  container              container setup has ended, with exit code 0 [not-checked]",
+            "                             -> Verify another container of the Pod.",
+            "pass  pod                    init container proxy carries the credential spec of WebApp1",
+            "pass  secure channel         the container has logged on to contoso.com",
+        ]
+    );
+    assert_eq!(code, Some(2));
+    let (said, code) = verified(&api, &["shop/web", "-c", "proxy"]).await;
+    assert_eq!(
+        (said.lines().next().unwrap(), code),
+        ("pass  pod                    init container proxy carries the credential spec of WebApp1", Some(0))
+    );
+    for (named, error) in [
+        ("deploy/none", "error: there is no deploy/none in namespace shop\n"),
+        ("sts/A", "error: \"sts/A\" is not KIND/NAME\n"),
+    ] {
+        assert_eq!(verified(&api, &["-n", "shop", named]).await, (error.to_owned(), Some(2)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_have_an_identity_is_not_asked() {
     let api = cluster().await;
     answer_by(&api, good());
@@ -249,6 +320,10 @@ async fn what_cannot_have_an_identity_is_not_asked() {
         (
             |pod| pod["spec"]["securityContext"] = Value::Null,
             "fail  pod  container iis does not use GMSA [no-credential-spec]",
+        ),
+        (
+            |pod| pod["spec"]["securityContext"]["windowsOptions"]["hostProcess"] = json!(true),
+            "fail  pod  container iis is a hostProcess: it acts as the account of its node [host-process]",
         ),
         (
             |pod| pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = Value::Null,

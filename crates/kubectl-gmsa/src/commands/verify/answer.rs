@@ -40,6 +40,36 @@ impl CommandOutput {
         self.printed.split(|c: char| !is_part(c)).find(|word| word.starts_with("S-1-"))
     }
 
+    /// The domain that `nltest /parentdomain` prints before the number of its kind: `contoso.com. (1)`.
+    pub(super) fn parent_domain(&self) -> Option<&str> {
+        self.printed.lines().find_map(|line| {
+            let (domain, kind) = line.trim().rsplit_once(' ')?;
+            let kind = kind.strip_prefix('(')?.strip_suffix(')')?;
+            let is_whole = !domain.contains(' ') && kind.parse::<u8>().is_ok();
+            is_whole.then(|| domain.trim_end_matches('.'))
+        })
+    }
+
+    /// Whether each ticket that `klist` lists (`#0>  Client: WebApp1$ @ CONTOSO.COM`) is one of this account in this domain; `None`
+    /// where it lists none.
+    pub(super) fn tickets_are_of(&self, account: &str, domain: &str) -> Option<bool> {
+        let mut clients =
+            self.printed.lines().filter_map(|line| line.trim().strip_prefix('#')?.split_once('>')).peekable();
+        clients.peek()?;
+        Some(clients.all(|(_, client)| {
+            let principal = client.split_once(':').and_then(|(_, principal)| principal.trim().split_once(" @ "));
+            principal.is_some_and(|(name, realm)| {
+                let name = name.strip_suffix('$').unwrap_or_default();
+                name.eq_ignore_ascii_case(account) && realm.trim().eq_ignore_ascii_case(domain)
+            })
+        }))
+    }
+
+    /// Whether a ticket is encrypted by RC4, which `klist` names alike in every language: `RSADSI RC4-HMAC(NT)`.
+    pub(super) fn names_rc4(&self) -> bool {
+        self.printed.contains("RC4-HMAC")
+    }
+
     /// Whether there is an assignment of this number, as `nslookup` prints the port of a service record.
     pub(super) fn assigns(&self, number: &str) -> bool {
         self.printed.lines().any(|line| line.rsplit_once('=').is_some_and(|(_, value)| value.trim() == number))
@@ -101,6 +131,29 @@ mod tests {
         }
         assert!(answer(0, "Status = 0 0x0 NERR_Success").succeeded());
         assert!(!answer(0, "Flags: 0").succeeded());
+    }
+
+    #[test]
+    fn the_domain_and_the_clients_of_tickets_are_read() {
+        let parent = |printed: &str| answer(0, printed).parent_domain().map(str::to_owned);
+        assert_eq!(parent("contoso.com. (1)\r\nDer Befehl").as_deref(), Some("contoso.com"));
+        assert_eq!(parent("CONTOSO (1)").as_deref(), Some("CONTOSO"));
+        assert_eq!(parent("Cached Tickets: (1)"), None);
+        assert_eq!(parent("failed: Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE"), None);
+        let of = |printed: &str| answer(0, printed).tickets_are_of("WebApp1", "contoso.com");
+        let own = "#0>\tClient: webapp1$ @ CONTOSO.COM\r\n\tServer: krbtgt/CONTOSO.COM @ CONTOSO.COM\r\n";
+        assert_eq!(of(own), Some(true));
+        for other in [
+            "#1>\tClient: NODE01$ @ CONTOSO.COM",
+            "#1>\tClient: webapp1$ @ EMEA.CONTOSO.COM",
+            "#1>\tClient: webapp1 @ CONTOSO.COM",
+            "#1>\tunreadable",
+        ] {
+            assert_eq!(of(&format!("{own}{other}\r\n")), Some(false), "{other}");
+        }
+        assert_eq!(of("A ticket to krbtgt has been retrieved successfully."), None);
+        assert!(answer(0, "KerbTicket-Verschl\u{fffd}sselungstyp: RSADSI RC4-HMAC(NT)").names_rc4());
+        assert!(!answer(0, "AES-256-CTS-HMAC-SHA1-96").names_rc4());
     }
 
     #[test]

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::Status};
 use kube::{
     Api, Error,
@@ -17,6 +16,7 @@ use tokio::{
 
 use super::CommandOutput;
 use gmsa_core::{
+    causes,
     diagnostic::{Diagnostic, rules},
     quote,
 };
@@ -35,63 +35,83 @@ pub(super) struct Executor {
 
 pub(super) enum Execution {
     Ended(CommandOutput),
-    /// It did not begin: the image does not have it, or it may not be run.
-    NotStarted(String),
+    /// The image does not have it.
+    Absent,
     TimedOut,
-    /// The API server runs no command there.
-    Refused(Box<Diagnostic>),
+    /// The user may not run commands in the container.
+    Forbidden(Box<Diagnostic>),
+    /// It could not be run, which says nothing of the image or the account: the kubelet does not answer, the connection broke off, the
+    /// API server has too much to do.
+    Failed(String),
 }
 
 impl Executor {
-    pub(super) async fn run(&self, command: &[String]) -> anyhow::Result<Execution> {
-        let Ok(answered) = timeout(self.limit, self.exec(command)).await else { return Ok(Execution::TimedOut) };
-        answered
-    }
-
-    async fn exec(&self, command: &[String]) -> anyhow::Result<Execution> {
+    pub(super) async fn run(&self, command: &[String]) -> Execution {
         let pods: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let attach = AttachParams::default().container(&self.container).stdin(false).stdout(true).stderr(true);
-        let mut process = match pods.exec(&self.pod, command, &attach).await {
-            Ok(process) => process,
-            Err(Error::Api(status)) => {
-                return Ok(Execution::Refused(Box::new(self.refused(status.code, &status.message))));
+        // The client repeats a request for which the API server has no time: that is no command that hangs.
+        let process = match timeout(self.limit, pods.exec(&self.pod, command, &attach)).await {
+            Ok(Ok(process)) => process,
+            Ok(Err(Error::Api(status))) if status.code == 403 => {
+                return Execution::Forbidden(Box::new(self.forbidden(&status.message)));
             }
-            Err(error) => return Err(error).context("the API server does not let commands run in the container"),
+            Ok(Err(Error::Api(status))) => {
+                return Execution::Failed(format!(
+                    "the API server answered {}: {}",
+                    status.code,
+                    quote::bare(&status.message, quote::NAME)
+                ));
+            }
+            Ok(Err(error)) => return Execution::Failed(causes::chain(&error)),
+            Err(_) => {
+                let limit = self.limit.as_secs();
+                return Execution::Failed(format!("the API server did not start it within {limit} s"));
+            }
         };
-        let (stdout, stderr) = (process.stdout(), process.stderr());
-        let status = status(&mut process);
-        let (stdout, stderr, status) = tokio::join!(text(stdout), text(stderr), status);
-        let printed = format!("{stdout}\n{stderr}");
-        Ok(match status {
-            None => anyhow::bail!("the connection to the container broke off"),
-            Some(status) if status.status.as_deref() == Some("Success") => {
-                Execution::Ended(CommandOutput { exit: 0, printed })
-            }
-            Some(status) => match exit_code(&status) {
-                Some(exit) => Execution::Ended(CommandOutput { exit, printed }),
-                None => Execution::NotStarted(said(status.message.as_deref().unwrap_or("no reason is given"))),
-            },
-        })
+        timeout(self.limit, ended(process)).await.unwrap_or(Execution::TimedOut)
     }
 
-    fn refused(&self, code: u16, message: &str) -> Diagnostic {
-        let Self { namespace, .. } = self;
-        let text = format!("the API server runs no command in the container, {code}: {}", said(message));
-        let found = Diagnostic::new(&rules::EXEC_REFUSED, text);
-        match code {
-            // Which of the two verbs is checked depends on the version of the API server.
-            403 => found.with_fix(format!(
-                "the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace {namespace} \
-                 --verb=create,get --resource=pods/exec, then bind it"
-            )),
-            _ => found,
-        }
+    fn forbidden(&self, message: &str) -> Diagnostic {
+        // Which of the two verbs is checked depends on the version of the API server.
+        let fix = format!(
+            "the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace {} --verb=create,get \
+             --resource=pods/exec, then bind it",
+            self.namespace
+        );
+        let text =
+            format!("the API server runs no command in the container, 403: {}", quote::bare(message, quote::NAME));
+        Diagnostic::new(&rules::EXEC_REFUSED, text).with_fix(fix)
     }
 }
 
-/// What the API server says.
-fn said(message: &str) -> String {
-    quote::bare(message, quote::NAME)
+/// Waits for the end of a command.
+async fn ended(mut process: AttachedProcess) -> Execution {
+    let (stdout, stderr) = (process.stdout(), process.stderr());
+    let status = status(&mut process);
+    let (stdout, stderr, status) = tokio::join!(text(stdout), text(stderr), status);
+    let printed = format!("{stdout}\n{stderr}");
+    let Some(status) = status else {
+        return Execution::Failed("the connection to the container broke off".to_owned());
+    };
+    if status.status.as_deref() == Some("Success") {
+        return Execution::Ended(CommandOutput { exit: 0, printed });
+    }
+    let message = status.message.as_deref().unwrap_or("no reason is given");
+    match exit_code(&status) {
+        Some(exit) if exit & 0xffff_ffff == STATUS_DLL_NOT_FOUND => Execution::Absent,
+        Some(exit) => Execution::Ended(CommandOutput { exit, printed }),
+        None if is_absent(message) => Execution::Absent,
+        None => Execution::Failed(quote::bare(message, quote::NAME)),
+    }
+}
+
+/// The exit code of a program that lacks a library, as on Nano Server ([MS-ERREF] 2.3.1).
+const STATUS_DLL_NOT_FOUND: i64 = 0xc000_0135;
+
+/// Whether the host compute service says so of the program: `ERROR_FILE_NOT_FOUND` or `ERROR_PATH_NOT_FOUND`, whose text is in the
+/// language of the node and whose number is not.
+fn is_absent(message: &str) -> bool {
+    message.contains("(0x2)") || message.contains("(0x3)")
 }
 
 async fn status(process: &mut AttachedProcess) -> Option<Status> {

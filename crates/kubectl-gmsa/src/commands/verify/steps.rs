@@ -1,6 +1,6 @@
-//! The commands, each of which depends on the one before, and what their answers mean.
+//! The commands, in the order in which their answers depend on each other, and what the answers mean.
 
-use super::{CommandOutput, Identity, cause};
+use super::{CommandOutput, Identity, cause, not_checked, user::User};
 use gmsa_core::diagnostic::{
     Check, Diagnostic,
     rules::{self, Rule},
@@ -11,7 +11,7 @@ use gmsa_core::diagnostic::{
 pub(super) enum Step {
     /// As whom commands run in it.
     User,
-    /// Whether Windows gave it a credential spec.
+    /// Whether Windows gave it a credential spec, and of which domain.
     CredentialSpec,
     /// Whether it finds the domain controllers, over UDP.
     Dns,
@@ -21,7 +21,7 @@ pub(super) enum Step {
     SecureChannel,
     /// Whether a domain controller confirms that.
     Trust,
-    /// Whether it gets a ticket of the domain itself.
+    /// Whether it gets a ticket of the domain itself, and whose tickets it has.
     DomainTicket,
     /// Whether it gets a ticket of a service.
     ServiceTicket,
@@ -53,61 +53,81 @@ impl Step {
         }
     }
 
-    /// The command; `None` where the answer would say nothing of the account, since the user with this SID does not act as it.
-    /// The SIDs are those of Microsoft's page on securing Windows containers, and the well-known ones ([MS-DTYP] 2.4.2.4).
-    pub(super) fn command(self, identity: &Identity, user: Option<&str>, service: Option<&str>) -> Option<Vec<String>> {
-        let Identity { domain, account } = identity;
+    /// The command; `None` where the answer to this user would say nothing of the account.
+    pub(super) fn command(self, identity: &Identity, user: &User, service: Option<&str>) -> Option<Vec<String>> {
+        let Identity { domain, account, .. } = identity;
         let record = format!("_ldap._tcp.dc._msdcs.{domain}.");
-        let ticket = |of: &str| match user {
-            // SYSTEM and NETWORK SERVICE act as the account on the network.
-            Some("S-1-5-18" | "S-1-5-20") => Some(["klist", "get", of].map(str::to_owned).to_vec()),
-            // ContainerAdministrator may look into the logon session of SYSTEM.
-            Some("S-1-5-93-2-1") => Some(["klist", "-li", "0x3e7", "get", of].map(str::to_owned).to_vec()),
-            _ => None,
+        let verify = format!("/sc_verify:{domain}");
+        let words: &[&str] = match self {
+            Self::User => &["whoami", "/user"],
+            Self::CredentialSpec => &["nltest", "/parentdomain"],
+            Self::Dns => &["nslookup", "-type=SRV", &record],
+            Self::DnsOverTcp => &["nslookup", "-vc", "-type=SRV", &record],
+            Self::SecureChannel => &["nltest", "/query"],
+            Self::Trust if user.may_verify() => &["nltest", &verify],
+            Self::Trust => return None,
+            Self::DomainTicket => return user.get_ticket("krbtgt"),
+            Self::ServiceTicket => return user.get_ticket(service.unwrap_or(account)),
         };
-        let words: Vec<&str> = match self {
-            Self::User => vec!["whoami", "/user"],
-            Self::CredentialSpec => vec!["nltest", "/parentdomain"],
-            Self::Dns => vec!["nslookup", "-type=SRV", &record],
-            Self::DnsOverTcp => vec!["nslookup", "-vc", "-type=SRV", &record],
-            Self::SecureChannel => vec!["nltest", "/query"],
-            Self::Trust => return Some(vec!["nltest".to_owned(), format!("/sc_verify:{domain}")]),
-            Self::DomainTicket => return ticket("krbtgt"),
-            Self::ServiceTicket => return ticket(service.unwrap_or(account)),
-        };
-        Some(words.into_iter().map(str::to_owned).collect())
+        Some(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
     pub(super) fn check(self, answer: &CommandOutput, identity: &Identity, command: &[String]) -> Check {
-        let Identity { domain, account } = identity;
+        let domain = &identity.domain;
         let about = self.about();
         let found = |rule: &'static Rule, text: String| Check::found(about, Diagnostic::new(rule, text));
         match self {
-            Self::User => self.user(answer),
+            Self::User => User::of(answer).check(about),
             Self::Dns if !answer.assigns(LDAP) => {
                 found(&rules::DOMAIN_DNS, format!("the container finds no domain controller of {domain} in DNS"))
             }
-            Self::DnsOverTcp if !answer.assigns(LDAP) => found(
-                &rules::DOMAIN_DNS_TCP,
-                format!("DNS names the domain controllers of {domain} over UDP, and not over TCP"),
-            ),
+            Self::DnsOverTcp if !answer.assigns(LDAP) => {
+                found(&rules::DOMAIN_DNS_TCP, format!("the container finds no domain controller of {domain} over TCP"))
+            }
             Self::Dns => Check::pass(about, format!("names the domain controllers of {domain}")),
             Self::DnsOverTcp => Check::pass(about, "the same over TCP"),
             _ => match answer.failure() {
                 Some(code) => found_by_code(self, code, identity, command),
                 None if self.needs_a_status() && !answer.succeeded() => {
-                    let text = format!("{} printed no status code", command.join(" "));
-                    found(&rules::UNKNOWN_STATUS, text)
+                    found(&rules::UNKNOWN_STATUS, format!("{} printed no status code", command.join(" ")))
                 }
-                None => Check::pass(
-                    about,
-                    match self {
-                        Self::CredentialSpec => format!("Windows gave the container that of {account}"),
-                        Self::SecureChannel => format!("the container has logged on to {domain}"),
-                        Self::Trust => format!("a domain controller of {domain} confirms it"),
-                        _ => format!("{account} gets it"),
-                    },
-                ),
+                None => match self.success(answer, identity) {
+                    Ok(text) => Check::pass(about, text),
+                    Err(found) => Check::found(about, *found),
+                },
+            },
+        }
+    }
+
+    /// The command succeeded. What it printed can still be about another account or domain.
+    fn success(self, answer: &CommandOutput, identity: &Identity) -> Result<String, Box<Diagnostic>> {
+        let Identity { domain, net_bios, account } = identity;
+        let wrong = |rule, text: String| Err(Box::new(Diagnostic::new(rule, text)));
+        match self {
+            Self::CredentialSpec => {
+                let is_own = |parent: &str| [domain, net_bios].iter().any(|own| own.eq_ignore_ascii_case(parent));
+                if answer.parent_domain().is_some_and(|parent| !is_own(parent)) {
+                    return wrong(
+                        &rules::OTHER_DOMAIN,
+                        format!("nltest /parentdomain names another domain than {domain}"),
+                    );
+                }
+                Ok(format!("Windows gave the container that of {account}"))
+            }
+            Self::SecureChannel => Ok(format!("the container has logged on to {domain}")),
+            Self::Trust => Ok(format!("a domain controller of {domain} confirms it")),
+            _ => match answer.tickets_are_of(account, domain) {
+                Some(false) => {
+                    wrong(&rules::OTHER_ACCOUNT, format!("klist lists a ticket that is not one of {account}$"))
+                }
+                Some(true) if answer.names_rc4() => {
+                    wrong(&rules::ACCOUNT_ENCRYPTION, format!("{account} has a ticket that is encrypted by RC4"))
+                }
+                Some(true) => Ok(format!("{account} gets it")),
+                None => Err(Box::new(not_checked(
+                    "klist lists no ticket, so nothing shows whose it is",
+                    "Run klist in the container by hand: the client of each ticket must be the account.",
+                ))),
             },
         }
     }
@@ -115,24 +135,6 @@ impl Step {
     /// Whether a success has a code too.
     fn needs_a_status(self) -> bool {
         matches!(self, Self::SecureChannel | Self::Trust)
-    }
-
-    fn user(self, answer: &CommandOutput) -> Check {
-        let about = self.about();
-        let name = match answer.sid() {
-            None => {
-                let text = "whoami printed no SID, so the tickets are not checked";
-                return Check::found(about, Diagnostic::new(&rules::NOT_CHECKED, text));
-            }
-            Some("S-1-5-18") => return Check::pass(about, "SYSTEM, which acts as the gMSA"),
-            Some("S-1-5-20") => return Check::pass(about, "NETWORK SERVICE, which acts as the gMSA"),
-            Some("S-1-5-93-2-1") => "ContainerAdministrator".to_owned(),
-            Some("S-1-5-93-2-2") => "ContainerUser".to_owned(),
-            Some(sid) => format!("the user {sid}"),
-        };
-        // IIS and other services run their processes as a user of their own.
-        let text = format!("commands in the container run as {name}, which does not act as the gMSA");
-        Check::found(about, Diagnostic::new(&rules::RUN_AS_USER, text))
     }
 }
 
@@ -143,42 +145,39 @@ fn found_by_code(step: Step, code: u32, identity: &Identity, command: &[String])
     let number = if code < 0x1_0000 { code.to_string() } else { format!("{code:#x}") };
     let (rule, name) = match (step, cause::of(code)) {
         // Without a credential spec there is no NETLOGON to answer (Kubernetes: Configure GMSA, troubleshooting).
-        (Step::CredentialSpec, Some((rule, name))) if rule.id == rules::NO_SECURE_CHANNEL.id => {
+        (Step::CredentialSpec, Some((rule, name))) if *rule == rules::NO_SECURE_CHANNEL => {
             (&rules::NO_CREDENTIALS, name)
         }
         // `klist` answers so where the directory has no such service principal name.
-        (Step::ServiceTicket, Some((rule, name))) if rule.id == rules::TRUST_FAILED.id => {
-            (&rules::PRINCIPAL_UNKNOWN, name)
-        }
+        (Step::ServiceTicket, Some((rule, name))) if *rule == rules::TRUST_FAILED => (&rules::PRINCIPAL_UNKNOWN, name),
         (_, Some(known)) => known,
         (_, None) => (&rules::UNKNOWN_STATUS, "not known here"),
     };
-    let text = format!("{}: {number} ({name})", command.join(" "));
-    let found = Diagnostic::new(rule, text);
-    let fix = remedy(rule, identity, command);
-    Check::found(step.about(), Diagnostic { fix, ..found })
+    let found = Diagnostic::new(rule, format!("{}: {number} ({name})", command.join(" ")));
+    Check::found(step.about(), Diagnostic { fix: remedy(rule, identity, command), ..found })
 }
 
 /// The remedy, with the names of this account and domain where they help.
 fn remedy(rule: &Rule, identity: &Identity, command: &[String]) -> Option<String> {
-    let Identity { domain, account } = identity;
-    Some(match rule.id {
-        "logon-denied" => format!(
+    let Identity { domain, account, .. } = identity;
+    Some(if *rule == rules::LOGON_DENIED {
+        format!(
             "Test-ADServiceAccount {account} on the node: if False, add the node to PrincipalsAllowedToRetrieveManagedPassword and restart it"
-        ),
-        "account-disabled" => format!("Set-ADServiceAccount {account} -Enabled $true"),
-        "account-unknown" => {
-            format!(
-                "Get-ADServiceAccount {account} -Server {domain}: correct MachineAccountName, or create the account"
-            )
-        }
-        "principal-unknown" => {
-            format!(
-                "setspn -Q {}: register it, only once (setspn -X lists duplicates)",
-                command.last().unwrap_or(account)
-            )
-        }
-        "ticket-encryption" => format!("Set-ADServiceAccount {account} -KerberosEncryptionType AES128,AES256"),
-        _ => return None,
+        )
+    } else if *rule == rules::ACCOUNT_DISABLED {
+        format!("Set-ADServiceAccount {account} -Enabled $true")
+    } else if *rule == rules::ACCOUNT_LOCKED {
+        format!("Unlock-ADAccount -Identity '{account}$'")
+    } else if *rule == rules::ACCOUNT_EXPIRED {
+        format!("Clear-ADAccountExpiration -Identity '{account}$'")
+    } else if *rule == rules::ACCOUNT_UNKNOWN {
+        format!("Get-ADServiceAccount {account} -Server {domain}: correct MachineAccountName, or create the account")
+    } else if *rule == rules::PRINCIPAL_UNKNOWN {
+        let name = command.last().unwrap_or(account);
+        format!("setspn -Q {name}: register it, only once (setspn -X lists duplicates)")
+    } else if *rule == rules::TICKET_ENCRYPTION {
+        format!("Set-ADServiceAccount {account} -KerberosEncryptionType AES128,AES256")
+    } else {
+        return None;
     })
 }

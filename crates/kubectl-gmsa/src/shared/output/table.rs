@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use gmsa_core::{
-    diagnostic::{Check, Diagnostic, Severity},
+    diagnostic::{Check, Diagnostic, Severity, rules},
     quote::{self, lines, one_line},
 };
 
@@ -135,6 +135,7 @@ pub fn failing(checks: &[Check]) -> Vec<String> {
 pub(super) fn status(check: &Check) -> &'static str {
     match check.severity() {
         None => "pass",
+        Some(_) if check.result.as_ref().is_err_and(|found| *found.rule == rules::NOT_CHECKED) => "skip",
         Some(Severity::Note | Severity::Warning) => "warn",
         Some(Severity::Error) => "fail",
     }

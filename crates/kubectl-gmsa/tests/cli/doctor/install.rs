@@ -115,7 +115,7 @@ async fn a_selector_that_cannot_be_read_is_not_taken_for_one_that_selects_all() 
     })
     .await;
     let cause = "could not be checked: failed to parse value as expression: Invalid expression operator";
-    assert_eq!(found, [format!("warn namespaces: {cause} [not-checked]")]);
+    assert_eq!(found, [format!("skip namespaces: {cause} [not-checked]")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

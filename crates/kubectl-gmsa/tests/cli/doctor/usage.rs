@@ -38,7 +38,7 @@ async fn faults_of_its_users_are_found() {
     );
     let found = complaints(|api| api.fault(Verb::List, "/api/v1/nodes", usize::MAX, Fault::forbidden())).await;
     let refused = "could not be checked: the API server answered 403: not allowed here";
-    assert_eq!(found, [format!("warn Windows nodes: {refused} [not-checked]")]);
+    assert_eq!(found, [format!("skip Windows nodes: {refused} [not-checked]")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,6 +52,6 @@ async fn a_pod_that_cannot_be_parsed_may_use_gmsa() {
     let checks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let of_pods: Vec<_> = checks.iter().filter(|check| check["about"] == "pods").collect();
     let remedy = "use a newer version of kubectl gmsa";
-    let unparsed = json!({"status": "warn", "about": "pods", "text": "1 could not be parsed", "rule": "not-checked", "remedy": remedy});
+    let unparsed = json!({"status": "skip", "about": "pods", "text": "1 could not be parsed", "rule": "not-checked", "remedy": remedy});
     assert_eq!(of_pods, [&unparsed]);
 }

@@ -1,0 +1,66 @@
+//! The pod that is meant: named itself, or one of a workload.
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::LabelSelector};
+use kube::core::{Request, Selector, params::ListParams};
+use serde_json::{Value, value::RawValue};
+
+use crate::shared::{connection::Cluster, pods::ClusterPod};
+use gmsa_core::credspec::is_dns_subdomain;
+
+/// The kinds whose pods are found by their selector: the words for them, as `kubectl` has them, and their path.
+const WORKLOADS: [(&[&str], &str); 5] = [
+    (&["deploy", "deployment", "deployments"], "/apis/apps/v1/namespaces/NAMESPACE/deployments/"),
+    (&["sts", "statefulset", "statefulsets"], "/apis/apps/v1/namespaces/NAMESPACE/statefulsets/"),
+    (&["ds", "daemonset", "daemonsets"], "/apis/apps/v1/namespaces/NAMESPACE/daemonsets/"),
+    (&["rs", "replicaset", "replicasets"], "/apis/apps/v1/namespaces/NAMESPACE/replicasets/"),
+    (&["job", "jobs"], "/apis/batch/v1/namespaces/NAMESPACE/jobs/"),
+];
+
+pub(super) struct Target {
+    pub namespace: String,
+    pub name: String,
+    pub pod: ClusterPod,
+}
+
+/// Finds the pod: `NAMESPACE/POD`, `POD`, `pod/NAME`, or `KIND/NAME` of a workload, of which a running pod is taken.
+pub(super) async fn find(cluster: &Cluster, named: &str) -> anyhow::Result<Target> {
+    let word = named.split_once('/').map(|(first, name)| (first.to_ascii_lowercase(), name));
+    let named = match &word {
+        Some((kind, name)) if ["pod", "pods", "po"].contains(&kind.as_str()) => name,
+        Some((kind, name)) => match WORKLOADS.iter().find(|(words, _)| words.contains(&kind.as_str())) {
+            Some((_, path)) => {
+                return of_workload(cluster, named, &path.replace("NAMESPACE", &cluster.namespace), name).await;
+            }
+            None => named,
+        },
+        None => named,
+    };
+    let (namespace, name, pod) = ClusterPod::find(cluster, named).await?;
+    Ok(Target { namespace, name, pod })
+}
+
+async fn of_workload(cluster: &Cluster, named: &str, path: &str, name: &str) -> anyhow::Result<Target> {
+    if !is_dns_subdomain(name) {
+        bail!("{named:?} is not KIND/NAME");
+    }
+    let namespace = &cluster.namespace;
+    let workload: Option<Value> = cluster.find(&format!("{path}{name}")).await?;
+    let workload = workload.with_context(|| format!("there is no {named} in namespace {namespace}"))?;
+    let selector = workload.pointer("/spec/selector").cloned().context("the workload has no selector")?;
+    let selector = Selector::try_from(serde_json::from_value::<LabelSelector>(selector)?)?;
+    let pods = Request::new(format!("/api/v1/namespaces/{namespace}/pods"))
+        .list(&ListParams::default().labels_from(&selector))?;
+    let pods: Vec<Box<RawValue>> = cluster.list(&pods.uri().to_string()).await?;
+    let mut pods = pods
+        .iter()
+        .map(|json| ClusterPod::read(json))
+        .collect::<Result<Vec<_>, _>>()
+        .context("a pod cannot be parsed")?;
+    // The one that can answer.
+    pods.sort_by_key(|pod| (pod.object.metadata.deletion_timestamp.is_some(), pod.phase() != "Running"));
+    let pod = pods.into_iter().next().with_context(|| format!("{named} in namespace {namespace} has no pod"))?;
+    let v1::Pod { metadata, .. } = &pod.object;
+    let name = metadata.name.clone().context("a pod has no name")?;
+    Ok(Target { namespace: namespace.clone(), name, pod })
+}
