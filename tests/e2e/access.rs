@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::{
     control_plane::{grant, service_account},
-    pods::{container, denied, filled, gmsa, pod, slots},
-    world::{NAMESPACE, USER, VISITOR, WEB, World},
+    pods::{denied, filled, gmsa, pod, slots},
+    world::{NAMESPACE, WEB, World},
 };
 
 const NO_USE: &str = r#"service account "visitor" is not authorized to `use` GMSA cred spec "web""#;
