@@ -179,7 +179,8 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
         (dry_run.as_str(), code),
         (
             "clusterrole/gmsa-use-webapp1 applied (server dry run)\n\
-             rolebinding/gmsa-use-webapp1-web applied in shop (server dry run)\n",
+             rolebinding/gmsa-use-webapp1-web applied in shop (server dry run)\n\
+             there is no credential spec webapp1 yet\n",
             0
         )
     );
