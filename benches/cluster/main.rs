@@ -193,7 +193,7 @@ impl Lab {
         let control_plane = ControlPlane::start(binaries, folder).await;
         let client = &control_plane.client;
         install(client).await;
-        let spec: Value = serde_saphyr::from_str(include_str!("../examples/credspec.yaml")).unwrap();
+        let spec: Value = serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap();
         client.create(SPECS, &spec).await.unwrap();
         for &variant in Variant::all(other.is_some()) {
             namespace(client, variant.namespace(), &json!({})).await;

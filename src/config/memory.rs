@@ -24,7 +24,7 @@ const PER_CONNECTION: usize = (16 + 16 + 10) * 1024 + 2 * MAX_HEAD + TLS_OUTPUT 
 impl Limits {
     /// The bounds of a process that may use this many bytes, each of which follows from the worst case of what it bounds:
     ///
-    /// - A third is for connections, with no request or in the middle of one: [`PER_CONNECTION`].
+    /// - A third is for connections, with no request or in the middle of one: `PER_CONNECTION`.
     /// - About an eighth is for their reviews: each connection has at most one body of at most [`SMALL`] bytes, or what was
     ///   parsed of it, or the answer to it.
     /// - A quarter is for larger bodies and answers, counted byte by byte as they come. It is enough for one of
