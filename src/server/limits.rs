@@ -48,6 +48,10 @@ pub const MOMENT: Duration = Duration::from_millis(200);
 /// How long a request body may take, from the end of its head.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a review waits until fewer are in flight: a burst of honest ones is answered in milliseconds, and an API server takes
+/// a 503 for a denial.
+pub const PERMIT_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// How long a client may take to acknowledge, or to make room for, what is sent to it.
 pub const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -19,7 +19,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 use super::{
     bodies::{Held, LargeMemory, linger},
     connections::Open,
-    limits::{BODY_TIMEOUT, INVALID_TIMEOUT, MAX_BODY, before, threads, time_allowed},
+    limits::{BODY_TIMEOUT, INVALID_TIMEOUT, MAX_BODY, PERMIT_TIMEOUT, before, threads, time_allowed},
     reviewer::Reviewer,
 };
 use crate::{
@@ -95,10 +95,11 @@ impl Shared {
         expect_json(&request.headers)?;
         let read = before(deadline.min(started + BODY_TIMEOUT), self.large_memory.read(body));
         let body = read.await.ok_or(Refusal::SlowBody)??;
+        // A review is in flight when it is complete: clients that are slow to send one do not exclude others.
+        let permit = before(deadline.min(Instant::now() + PERMIT_TIMEOUT), self.reviews.acquire()).await;
+        let _permit = permit.and_then(Result::ok).ok_or(Refusal::Busy)?;
         // From here on the connection does not make room for another one.
         let _busy = request.extensions.get::<Arc<Open>>().map(Open::busy);
-        // A review is in flight when it is complete: clients that are slow to send one do not exclude others.
-        let _permit = self.reviews.try_acquire().map_err(|_| Refusal::Busy)?;
         let _in_flight = self.reviewer.metrics.review_in_flight();
         let (review, body) =
             if body.is_large() { self.parse_apart(webhook, body, deadline).await? } else { parse(webhook, body)? };

@@ -19,6 +19,25 @@ use super::{
 use crate::https::Setup;
 
 #[tokio::test]
+async fn a_burst_of_reviews_is_answered_one_after_the_other() {
+    let gated = Gated::new();
+    let limits = Limits { reviews: 1, ..Limits::default() };
+    let server = Arc::new(Setup { resolver: gated.clone(), limits, ..examples() }.start());
+    let mut burst = JoinSet::new();
+    for _ in 0..8 {
+        let server = Arc::clone(&server);
+        burst.spawn(async move { server.post("/mutate", one_pod()).await.status });
+    }
+    gated.entered.acquire().await.unwrap().forget();
+    // The others are there when this one, which came later, is answered.
+    assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+    gated.gate.add_permits(8);
+    while let Some(status) = burst.join_next().await {
+        assert_eq!(status.unwrap(), StatusCode::OK);
+    }
+}
+
+#[tokio::test]
 async fn over_its_limit_of_reviews_a_replica_says_503() {
     let gated = Gated::new();
     let limits = Limits { reviews: 2, ..Limits::default() };
