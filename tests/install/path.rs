@@ -269,6 +269,7 @@ fn value(name: &str) -> Value {
         "fsGroup" | "runAsGroup" | "runAsUser" => json!(1000),
         "fsGroupChangePolicy" => json!("Always"),
         "procMount" => json!("Default"),
+        "resources" => json!({"limits": {"cpu": "1"}}),
         "seLinuxChangePolicy" => json!("MountOption"),
         "seLinuxOptions" => json!({"level": "s0"}),
         "supplementalGroups" => json!([1000]),

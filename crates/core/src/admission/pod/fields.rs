@@ -58,6 +58,8 @@ fields! {
     HOST_PID: "hostPID", true, "Windows cannot share namespaces of the host";
     HOST_USERS: "hostUsers", true, "user namespaces are part of Linux";
     SHARE_PROCESS_NAMESPACE: "shareProcessNamespace", true, "Windows containers cannot share processes";
+    // Pod level, on since Kubernetes 1.34 (KEP-2837).
+    RESOURCES: "resources", true, "Windows has the resources of each container";
     HOST_NETWORK: "hostNetwork", false, "Windows pods have a network of their own";
     DNS_POLICY: "dnsPolicy: ClusterFirstWithHostNet", false, "Windows pods have a network of their own";
     MEMORY_VOLUME: "emptyDir.medium: Memory", false, "Windows has no volumes in memory";
@@ -85,6 +87,7 @@ pub fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
     // Its default is `true`, which is to it what `false` is to the others.
     add(spec.host_users.map(|set| !set), &HOST_USERS);
     add(spec.share_process_namespace, &SHARE_PROCESS_NAMESPACE);
+    add(spec.resources, &RESOURCES);
     add(spec.host_network.filter(|set| *set), &HOST_NETWORK);
     add(spec.uses_host_dns().then_some(true), &DNS_POLICY);
     found.security_context("/spec", None, &spec.security_context);

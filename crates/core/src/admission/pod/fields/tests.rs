@@ -23,13 +23,14 @@ fn every_field_is_found_where_it_is() {
     });
     let pod = found(&json!({
         "hostIPC": true, "hostPID": true, "hostUsers": false, "shareProcessNamespace": true, "hostNetwork": true,
-        "dnsPolicy": "ClusterFirstWithHostNet", "securityContext": context,
+        "resources": {"limits": {"cpu": "1"}}, "dnsPolicy": "ClusterFirstWithHostNet", "securityContext": context,
         "volumes": [{"name": "a"}, {"name": "b", "emptyDir": {"medium": "Memory"}}],
     }));
-    assert_eq!(pod.len(), 6 + 16 + 1, "{pod:?}");
+    assert_eq!(pod.len(), 7 + 16 + 1, "{pod:?}");
     assert_eq!(pod[0], "/spec/hostIPC");
-    assert_eq!(pod[5..7], ["/spec/dnsPolicy", "/spec/securityContext/allowPrivilegeEscalation, false"]);
-    assert_eq!(pod[22], "/spec/volumes/1/emptyDir/medium");
+    assert_eq!(pod[4..6], ["/spec/resources", "/spec/hostNetwork"]);
+    assert_eq!(pod[6..8], ["/spec/dnsPolicy", "/spec/securityContext/allowPrivilegeEscalation, false"]);
+    assert_eq!(pod[23], "/spec/volumes/1/emptyDir/medium");
     let container = found(&json!({
         "containers": [{"name": "a"}, {
             "name": "b", "securityContext": {"runAsUser": 0}, "resources": {"limits": {"hugepages-2Mi": "1"}},

@@ -33,6 +33,8 @@ pub(super) struct Spec {
     #[serde(default, deserialize_with = "set")]
     pub share_process_namespace: Option<bool>,
     #[serde(default, deserialize_with = "set")]
+    pub resources: Option<bool>,
+    #[serde(default, deserialize_with = "set")]
     pub host_network: Option<bool>,
     dns_policy: Option<Text>,
     #[serde(default, deserialize_with = "null_is_default")]
