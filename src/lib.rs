@@ -4,13 +4,13 @@
 //! The way of one review, step by step:
 //!
 //! ```text
-//!  kube-apiserver ──TLS──► server::listener ► server::routes ► server::job: Review::parse (bounded)
+//!  kube-apiserver ──TLS──► server::listener ► server::routes: Review::parse (bounded)
 //!                                               ▼
 //!                          server::reviewer: Review::decide(&Facts)   (synchronous, total, no I/O) ◄─┐
 //!                                               │                └─ Needs ► resolver + authorizer ─ Facts ┘
 //!                                               │  Decision                 (under the review's deadline)
 //!                                               ▼
-//!                          metrics, one log line ► server::job: Review::answer(&Decision) ► bytes
+//!                          metrics, one log line ► server::routes: Review::answer(&Decision) ► bytes
 //! ```
 //!
 //! `Review`, `Needs`, `Facts` and `Decision` are those of `gmsa_core::admission`. `serve --standalone` takes the same way, with
@@ -29,7 +29,7 @@
 //! | [`metrics`] | which metrics there are, and which values their labels have |
 //! | [`command`] | what the commands `certs`, `test` and `upgrade-crd` do |
 //!
-//! No module uses [`server`], and the program alone connects it with the modules that ask a cluster. The decision itself is in
+//! No module but [`admin`] and [`config`], which name its limits, uses [`server`]; the program alone connects it with the modules that ask a cluster. The decision itself is in
 //! `gmsa_core`; the API client, the live reads and access reviews, and what reads manifests are in `gmsa_cluster`.
 
 pub mod admin;

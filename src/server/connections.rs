@@ -2,7 +2,8 @@
 //!
 //! Invariants: over the limit the connection that is idle longest makes room, so clients that connect and stay silent exclude
 //! no others; one whose request is being decided never does. What a client sends or reads does not count as activity:
-//! a connection is idle until its request is complete, and again from its answer on, read or not.
+//! a connection is idle until its request is decided, and again from its answer on, read or not. A complete request makes it the last
+//! of those to make room.
 
 use std::{
     collections::BTreeMap,

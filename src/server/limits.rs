@@ -13,7 +13,7 @@ use crate::config::go_duration;
 /// The largest request body, in bytes. The API server itself accepts objects of up to 3 MiB, and an update carries two.
 pub const MAX_BODY: usize = 8 * 1024 * 1024;
 
-/// The longest body that takes no permit and is read and decided on the threads that serve connections, and the longest
+/// The longest body that takes no permit and is parsed on the threads that serve connections, and the longest
 /// answer that takes no permit, in bytes. A pod's review has 3 to 30 KiB.
 pub const SMALL: usize = 64 * 1024;
 
@@ -28,11 +28,11 @@ pub const RECEIVE_BUFFER: usize = 32 * 1024;
 /// See [`RECEIVE_BUFFER`].
 pub const SEND_BUFFER: usize = 16 * 1024;
 
-/// The most threads that serve connections, and the most large reviews that are read or decided at once. Each takes memory
+/// The most threads that serve connections, and the most large reviews that are parsed at once. Each takes memory
 /// of its own, and the memory limit of the process does not grow with the cores of its node.
 const MAX_THREADS: usize = 4;
 
-/// How many threads serve connections, and how many large reviews are read or decided at once: one for each core that the
+/// How many threads serve connections, and how many large reviews are parsed at once: one for each core that the
 /// process may use, at most 4.
 #[must_use]
 pub fn threads() -> usize {

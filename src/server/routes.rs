@@ -95,11 +95,14 @@ impl Shared {
         expect_json(&request.headers)?;
         let read = before(deadline.min(started + BODY_TIMEOUT), self.large_memory.read(body));
         let body = read.await.ok_or(Refusal::SlowBody)??;
+        let open = request.extensions.get::<Arc<Open>>();
+        // It counts as active now: while it waits for its permit, others make room first.
+        drop(open.map(Open::busy));
         // A review is in flight when it is complete: clients that are slow to send one do not exclude others.
         let permit = before(deadline.min(Instant::now() + PERMIT_TIMEOUT), self.reviews.acquire()).await;
         let _permit = permit.and_then(Result::ok).ok_or(Refusal::Busy)?;
         // From here on the connection does not make room for another one.
-        let _busy = request.extensions.get::<Arc<Open>>().map(Open::busy);
+        let _busy = open.map(Open::busy);
         let _in_flight = self.reviewer.metrics.review_in_flight();
         let (review, body) =
             if body.is_large() { self.parse_apart(webhook, body, deadline).await? } else { parse(webhook, body)? };
