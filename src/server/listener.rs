@@ -25,6 +25,7 @@ use super::{
     connections::Connections,
     limits::{RECEIVE_BUFFER, SEND_BUFFER, UNREAD_TIMEOUT},
 };
+
 /// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
 /// and the client repeats it only after a second.
 const BACKLOG: i32 = 4096;
