@@ -19,8 +19,10 @@ use gmsa_core::{admission::Failure, causes, quote::remark};
 pub mod backoff;
 mod client;
 mod limits;
+pub mod proxy;
 
 use backoff::jittered;
+use client::Http;
 use limits::Limits;
 pub use limits::{CallKind, PER_ACCOUNT};
 
@@ -136,7 +138,7 @@ impl ApiServer {
     /// # Errors
     /// Where the credentials cannot be used.
     pub fn new(config: kube::Config) -> Result<Self, ConnectError> {
-        let (calls, watches) = client::connect(config).map_err(ConnectError::Unusable)?;
+        let [calls, watches] = client::connect(config, Http::Negotiated).map_err(ConnectError::Unusable)?;
         Ok(Self {
             calls,
             watches,
@@ -145,6 +147,15 @@ impl ApiServer {
             unknown_specs: Limits::new(CallKind::UnknownSpec),
             background: Limits::new(CallKind::Background),
         })
+    }
+
+    /// A client that speaks HTTP/1.1 alone, whose connections can become web sockets. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// Where the credentials cannot be used.
+    pub fn http1_client(config: kube::Config) -> Result<kube::Client, ConnectError> {
+        let [client] = client::connect(config, Http::One).map_err(ConnectError::Unusable)?;
+        Ok(client)
     }
 
     /// A client for what is not a call with an end: watches, and the lists that they begin with. It has a connection of its

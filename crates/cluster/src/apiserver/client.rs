@@ -6,18 +6,32 @@
 //!
 //! kube's own client speaks HTTP/1.1 only, which knows no pings: its parts are put together here with an HTTP/2 connection
 //! below them. A server or proxy that negotiates HTTP/1.1 is still served; there TCP keep-alive finds a dead peer in the
-//! same time.
+//! same time. A proxy is a connector below all of this, so the same holds through it.
 
-use std::time::Duration;
+use std::{array, time::Duration};
 
+use http::{
+    Uri,
+    uri::{Authority, Scheme},
+};
+use hyper::rt::{Read, Write};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
+    client::{
+        legacy::{
+            Client,
+            connect::{
+                Connection, HttpConnector,
+                proxy::{SocksV5, Tunnel},
+            },
+        },
+        proxy::matcher::{Intercept, Matcher},
+    },
     rt::{TokioExecutor, TokioTimer},
 };
-use kube::client::{Body, ClientBuilder, ConfigExt as _};
+use kube::client::{Body, ClientBuilder, ConfigExt as _, retry::RetryPolicy};
 use rustls::pki_types::ServerName;
-use tower::{BoxError, ServiceExt as _};
+use tower::{BoxError, Service, ServiceExt as _, retry::RetryLayer, util::option_layer};
 
 /// How long nothing may arrive before a connection is pinged.
 const PING_AFTER: Duration = Duration::from_secs(30);
@@ -28,14 +42,17 @@ const PROBES: u32 = 3;
 /// How long a TCP connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Two clients for `config`, for calls and for watches. They share credentials, but no connection. Must be called within a tokio
-/// runtime.
-pub(super) fn connect(config: kube::Config) -> Result<(kube::Client, kube::Client), BoxError> {
-    if config.proxy_url.is_some() {
-        // kube knows which kinds of proxy this build can use, and says so. Over HTTP/1.1 each request in flight has a connection.
-        let client = kube::Client::try_from(config)?;
-        return Ok((client.clone(), client));
-    }
+/// The versions of HTTP that a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Http {
+    /// HTTP/2, or HTTP/1.1 where the server does not know it.
+    Negotiated,
+    /// HTTP/1.1, whose connections can become web sockets.
+    One,
+}
+
+/// Clients for `config`. They share credentials, but no connection. Must be called within a tokio runtime.
+pub(super) fn connect<const N: usize>(mut config: kube::Config, http: Http) -> Result<[kube::Client; N], BoxError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -43,16 +60,85 @@ pub(super) fn connect(config: kube::Config) -> Result<(kube::Client, kube::Clien
     tcp.set_keepalive(Some(PING_AFTER));
     tcp.set_keepalive_interval(Some(PING_TIMEOUT / PROBES));
     tcp.set_keepalive_retries(Some(PROBES));
+    let Some(proxy) = config.proxy_url.take() else { return clients(&config, tcp, http) };
 
+    with_port(&mut config.cluster_url)?;
+    // It reads the user and the password out of the address.
+    let proxy = Matcher::builder().all(proxy.to_string()).build().intercept(&config.cluster_url);
+    let proxy = proxy.ok_or("the address of the proxy cannot be used")?;
+    let address = proxy.uri().clone();
+    let name =
+        format!("{}://{}", address.scheme_str().unwrap_or_default(), address.authority().map_or("", Authority::as_str));
+    let through = move |error| BoxError::from(ProxyError { proxy: name.clone(), source: error });
+    match address.scheme_str() {
+        Some("http") => {
+            let tunnel = authorized(Tunnel::new(address, tcp), &proxy);
+            clients(&config, tunnel.map_err(move |error| through(error.into())), http)
+        }
+        Some("https") => {
+            let tls = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_only();
+            let tunnel = authorized(Tunnel::new(address, tls.enable_http1().wrap_connector(tcp)), &proxy);
+            clients(&config, tunnel.map_err(move |error| through(error.into())), http)
+        }
+        _ => {
+            let mut socks = SocksV5::new(address, tcp);
+            if let Some((user, password)) = proxy.raw_auth() {
+                socks = socks.with_auth(user.to_owned(), password.to_owned());
+            }
+            clients(&config, socks.map_err(move |error| through(error.into())), http)
+        }
+    }
+}
+
+/// A connection that failed between this process and the proxy, or beyond it.
+#[derive(Debug, thiserror::Error)]
+#[error("through the proxy {proxy}")]
+struct ProxyError {
+    /// Without user and password.
+    proxy: String,
+    source: BoxError,
+}
+
+fn authorized<C>(tunnel: Tunnel<C>, proxy: &Intercept) -> Tunnel<C> {
+    match proxy.basic_auth() {
+        Some(header) => tunnel.with_auth(header.clone()),
+        None => tunnel,
+    }
+}
+
+/// Names the port, which the connectors for proxies take for 443 otherwise.
+fn with_port(server: &mut Uri) -> Result<(), BoxError> {
+    if server.scheme() == Some(&Scheme::HTTP) && server.port().is_none() {
+        let mut parts = server.clone().into_parts();
+        parts.authority = Some(format!("{}:80", server.host().unwrap_or_default()).parse()?);
+        *server = Uri::from_parts(parts)?;
+    }
+    Ok(())
+}
+
+/// Clients whose TCP connections are made by `tcp`.
+fn clients<const N: usize, C>(config: &kube::Config, tcp: C, http: Http) -> Result<[kube::Client; N], BoxError>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError>,
+{
     let mut tls = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
     if let Some(name) = &config.tls_server_name {
         let name = ServerName::try_from(name.clone())
             .map_err(|_| format!("tls-server-name {name:?} is not a host name or an IP address"))?;
         tls = tls.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
-    let connector = tls.enable_http1().enable_http2().wrap_connector(tcp);
+    let tls = tls.enable_http1();
+    let connector = match http {
+        Http::Negotiated => tls.enable_http2().wrap_connector(tcp),
+        Http::One => tls.wrap_connector(tcp),
+    };
     let (auth, headers) = (config.auth_layer()?, config.extra_headers_layer()?);
-    let client = || {
+    // As kube's own client does it; other calls have the retry of [`super::ApiServer::exchange`].
+    let retry = option_layer((http == Http::One).then(|| RetryLayer::new(RetryPolicy::server_retry())));
+    Ok(array::from_fn(|_| {
         let http: Client<_, Body> = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -67,9 +153,8 @@ pub(super) fn connect(config: kube::Config) -> Result<(kube::Client, kube::Clien
         let client =
             ClientBuilder::new(http.map_err(BoxError::from), config.default_namespace.clone()).with_layer(&headers);
         match &auth {
-            Some(auth) => client.with_layer(auth).with_layer(&base).build(),
-            None => client.with_layer(&base).build(),
+            Some(auth) => client.with_layer(auth).with_layer(&retry).with_layer(&base).build(),
+            None => client.with_layer(&retry).with_layer(&base).build(),
         }
-    };
-    Ok((client(), client()))
+    }))
 }

@@ -94,7 +94,7 @@ async fn sources(
 ) -> anyhow::Result<(FactFinder, Surroundings, String)> {
     if options.live {
         let cluster = Arc::new(connection.cluster().await?);
-        let finder = FactFinder::new(cluster.api.clone(), cluster.api.clone());
+        let finder = FactFinder::new(cluster.api.clone(), cluster.api.clone(), connection.timeout());
         let namespace = cluster.namespace.clone();
         return Ok((finder, Surroundings::of_cluster(cluster), namespace));
     }
@@ -113,7 +113,7 @@ async fn sources(
     report.findings.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
     let namespace = connection.offline_namespace().to_owned();
     let surroundings = Surroundings::of_files(documents, &namespace);
-    Ok((FactFinder::new(Arc::new(specs), Arc::new(rbac)), surroundings, namespace))
+    Ok((FactFinder::new(Arc::new(specs), Arc::new(rbac), connection.timeout()), surroundings, namespace))
 }
 
 /// The problems that the linter does not find: it checks each credential spec alone.

@@ -4,11 +4,10 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use http::{Request, header::CONTENT_TYPE};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::shared::{
     Outcome,
-    connection::{CALL, Cluster, Connection, DryRun, block_on, is_missing},
+    connection::{Cluster, Connection, DryRun, block_on, is_missing},
     grant::GrantObjects,
     print,
     rbac::{by, roles_and_bindings, service_account, spec_name},
@@ -99,7 +98,7 @@ async fn apply(cluster: &Cluster, path: &str, yaml: String, dry_run: &DryRun) ->
     let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa&force=true{}", dry_run.parameter()))
         .header(CONTENT_TYPE, "application/apply-patch+yaml")
         .body(yaml.into_bytes())?;
-    cluster.api.call(request, Instant::now() + CALL).await?;
+    cluster.api.call(request, cluster.deadline()).await?;
     Ok(())
 }
 
@@ -115,7 +114,7 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
         bail!("rolebinding/{binding} in {} {GRANTS_MORE}", grant.namespace);
     }
     let request = Request::delete(format!("{}?{}", grant.binding_path(), dry_run.parameter())).body(Vec::new())?;
-    let deleted = cluster.api.call(request, Instant::now() + CALL).await.map_err(anyhow::Error::from);
+    let deleted = cluster.api.call(request, cluster.deadline()).await.map_err(anyhow::Error::from);
     let mut text = match deleted {
         Ok(_) => format!("rolebinding/{binding} deleted in {}{suffix}\n", grant.namespace),
         Err(error) if is_missing(&error) => format!("there is no rolebinding/{binding} in {}\n", grant.namespace),

@@ -1,39 +1,40 @@
 //! `outdated`: the workloads whose pods carry contents that their credential spec no longer has, and how they get the new ones.
 //!
 //! Invariants: nothing is changed without `--restart` and a confirmation, or `--yes`; a restart changes one annotation of the pod
-//! template, as `kubectl rollout restart` does; only Deployments, StatefulSets and DaemonSets are restarted, and pods of anything
-//! else are reported.
+//! template, as `kubectl rollout restart` does; only Deployments, StatefulSets and DaemonSets that own their pods by [`owner`]'s rules are
+//! restarted, each once for the same pods, and pods of anything else are reported.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    io::{self, BufRead as _, IsTerminal as _, Write as _},
-};
+use std::collections::BTreeMap;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
-use http::{Request, header::CONTENT_TYPE};
-use k8s_openapi::{api::apps::v1::ReplicaSet, apimachinery::pkg::apis::meta::v1::OwnerReference, jiff::Timestamp};
-use kube::api::ObjectMeta;
-use serde_json::{Value, json, value::RawValue};
-use tokio::time::Instant;
+use serde_json::value::RawValue;
 
 use crate::shared::{
     Outcome,
-    connection::{CALL, Cluster, Connection, DryRun, block_on},
+    connection::{Cluster, Connection, DryRun, block_on},
     output::{Format, Report, first_five},
-    pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name},
+    pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name, unparsable},
     print,
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     credspec::{CredentialSpec, is_dns_label, is_dns_subdomain},
     diagnostic::{Diagnostic, rules},
-    quote::one_line,
 };
+
+mod owner;
+mod restart;
+
+use owner::{Owner, Owners, Workload};
+use restart::{confirmed, restart_all, target};
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Restart the workloads, as kubectl rollout restart does, after confirmation
+    /// List the workloads of all namespaces, instead of those of --namespace or the context
+    #[arg(long, short = 'A')]
+    all_namespaces: bool,
+    /// Restart the workloads, as kubectl rollout restart does, after confirmation. One whose pods a restart is replacing already is left alone
     #[arg(long, conflicts_with = "output")]
     restart: bool,
     /// Restart without confirmation
@@ -46,30 +47,25 @@ pub struct Options {
     output: Format,
 }
 
-/// What controls pods: a workload, or nothing but the pod itself.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Workload {
-    namespace: String,
-    kind: String,
-    name: String,
-    /// The plural name of the resource in `apps/v1`; `None` where a restart is not possible.
-    resource: Option<&'static str>,
-}
-
-/// Lists the workloads, and restarts them with `--restart`. In one namespace if `--namespace` says so, otherwise in all.
+/// Lists the workloads, and restarts them with `--restart`: in the namespace of `--namespace` or of the context, or in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let namespace = connection.asked_namespace();
-    if let Some(namespace) = namespace.filter(|namespace| !is_dns_label(namespace)) {
-        bail!("{namespace:?} is not the name of a namespace");
-    }
-    let Found { count, workloads, unmatched } =
-        block_on(async { outdated(&connection.cluster().await?, namespace).await })?;
-    let mut report = Report { documents: count, ..Report::default() };
-    report.findings.extend(workloads.iter().map(|(workload, pods)| finding(workload, pods)));
-    report.findings.extend(unmatched.iter().map(|pod| without_credential_spec(pod)));
+    let Found { report, workloads } = block_on(async {
+        let cluster = connection.cluster().await?;
+        let namespace = &cluster.namespace;
+        if !options.all_namespaces && !is_dns_label(namespace) {
+            bail!("{namespace:?} is not the name of a namespace");
+        }
+        outdated(&cluster, (!options.all_namespaces).then_some(namespace)).await
+    })?;
+    let others = report.outcome();
+    let findings = workloads.iter().map(|(workload, pods)| finding(workload, pods));
+    let mut report = report;
+    // What belongs to a workload comes first.
+    let of_pods = std::mem::take(&mut report.findings);
+    report.findings.extend(findings.chain(of_pods));
     let outcome = report.print(options.output)?;
-    let restartable: Vec<(&Workload, &str)> =
-        workloads.keys().filter_map(|workload| Some((workload, workload.resource?))).collect();
+    let restartable: Vec<(&Workload, &'static str, &Pods)> =
+        workloads.iter().filter_map(|(workload, pods)| Some((workload, workload.resource?, pods))).collect();
     if !options.restart || restartable.is_empty() {
         return Ok(outcome);
     }
@@ -77,51 +73,57 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         print("nothing was restarted\n")?;
         return Ok(outcome);
     }
-    let all_replaced = block_on(async {
-        let cluster = connection.cluster().await?;
-        let mut all_replaced = restartable.len() == workloads.len() && unmatched.is_empty();
-        for (workload, resource) in restartable {
-            all_replaced &= restart(&cluster, workload, resource, &options.dry_run).await?;
-        }
-        Ok(all_replaced)
-    })?;
-    Ok(if all_replaced && options.dry_run.is_off() { Outcome::Clean } else { Outcome::Findings })
+    let are_all = restartable.len() == workloads.len() && options.dry_run.is_off();
+    let restarted = block_on(async { restart_all(&connection.cluster().await?, restartable, &options.dry_run).await })?;
+    Ok(restarted.max(others).max(if are_all { Outcome::Clean } else { Outcome::Findings }))
 }
 
 struct Found {
-    /// How many pods use GMSA, of those that have not ended.
-    count: usize,
-    /// The names of those that are outdated, by workload.
-    workloads: BTreeMap<Workload, Vec<String>>,
-    /// Those whose contents cannot be compared, as `NAMESPACE/NAME`. They are never restarted: new pods would be refused.
-    unmatched: Vec<String>,
+    /// The pods that use GMSA and have not ended, counted, and what is wrong with those that are of no workload.
+    report: Report,
+    workloads: BTreeMap<Workload, Pods>,
 }
 
-async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<Found> {
+/// The outdated pods of a workload.
+#[derive(Debug)]
+struct Pods {
+    names: Vec<String>,
+    /// Whether all of them are from before the last restart, so that they are being replaced.
+    are_restarted: bool,
+}
+
+async fn outdated(cluster: &Cluster, namespace: Option<&String>) -> anyhow::Result<Found> {
     let specs: Vec<CredentialSpec> = cluster.list(&collection()).await?;
     let contents = contents_by_name(specs);
     let path = namespace.map_or("/api/v1/pods".to_owned(), |name| format!("/api/v1/namespaces/{name}/pods"));
     let pods: Vec<Box<RawValue>> = cluster.list(&path).await?;
-    let mut found = Found { count: 0, workloads: BTreeMap::new(), unmatched: Vec::new() };
-    let mut replica_sets = HashMap::new();
+    let mut found = Found { report: Report::default(), workloads: BTreeMap::new() };
+    let mut owners = Owners::new(cluster);
     for json in &pods {
-        let pod = ClusterPod::read(json).context("a pod cannot be parsed")?;
-        let metadata = &pod.object.metadata;
+        let pod = match ClusterPod::read(json) {
+            Ok(pod) => pod,
+            Err(error) => {
+                found.report.findings.push(unparsable(json, &error));
+                continue;
+            }
+        };
         // A pod that has ended, or is being deleted, needs no replacement.
-        if pod.has_ended() || metadata.deletion_timestamp.is_some() {
+        if pod.has_ended() || pod.object.metadata.deletion_timestamp.is_some() {
             continue;
         }
-        let (namespace, name) = pod.place();
         let state = ContentsState::of(&pod.admission, &contents);
-        found.count += usize::from(state != ContentsState::NoGmsa);
+        found.report.documents += usize::from(state != ContentsState::NoGmsa);
         match state {
-            ContentsState::Outdated => {
-                let workload = workload(cluster, &pod, &mut replica_sets).await?;
-                found.workloads.entry(workload).or_default().push(name.to_owned());
-            }
-            ContentsState::Unmatched => {
-                found.unmatched.push(format!("{namespace}/{name}"));
-            }
+            ContentsState::Outdated => match owners.of(&pod).await {
+                Ok(Owner { workload, is_restarted }) => {
+                    let none = || Pods { names: Vec::new(), are_restarted: true };
+                    let pods = found.workloads.entry(workload).or_insert_with(none);
+                    pods.names.push(pod.place().1.to_owned());
+                    pods.are_restarted &= is_restarted;
+                }
+                Err(why) => found.report.findings.push(without_owner(&pod, &why)),
+            },
+            ContentsState::Unmatched => found.report.findings.push(without_credential_spec(&pod)),
             // A pod without contents is not outdated: `doctor` reports it, because the webhook did not review it.
             ContentsState::NoGmsa | ContentsState::UpToDate | ContentsState::WithoutContents => {}
         }
@@ -129,48 +131,16 @@ async fn outdated(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<
     Ok(found)
 }
 
-/// The workload of a pod: the Deployment rather than its `ReplicaSet`.
-async fn workload(
-    cluster: &Cluster,
-    pod: &ClusterPod,
-    replica_sets: &mut HashMap<String, Option<OwnerReference>>,
-) -> anyhow::Result<Workload> {
-    let (namespace, name) = pod.place();
-    let namespace = namespace.to_owned();
-    let Some(mut owner) = controller(&pod.object.metadata).cloned() else {
-        return Ok(Workload { namespace, kind: "Pod".to_owned(), name: name.to_owned(), resource: None });
-    };
-    if owner.kind == "ReplicaSet" && owner.api_version == "apps/v1" {
-        let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/{}", owner.name);
-        if !replica_sets.contains_key(&path) {
-            let found: Option<ReplicaSet> = cluster.find(&path).await?;
-            replica_sets.insert(path.clone(), found.and_then(|found| controller(&found.metadata).cloned()));
-        }
-        if let Some(Some(parent)) = replica_sets.get(&path) {
-            owner = parent.clone();
-        }
-    }
-    let resource = match (owner.api_version.as_str(), owner.kind.as_str()) {
-        ("apps/v1", "Deployment") => Some("deployments"),
-        ("apps/v1", "StatefulSet") => Some("statefulsets"),
-        ("apps/v1", "DaemonSet") => Some("daemonsets"),
-        _ => None,
-    };
-    Ok(Workload { namespace, kind: owner.kind, name: owner.name, resource })
-}
+const OUTDATED: &str = "carries other contents than its credential spec has now";
 
-fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
-    metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
-}
-
-fn finding(workload: &Workload, pods: &[String]) -> Diagnostic {
+fn finding(workload: &Workload, pods: &Pods) -> Diagnostic {
     let Workload { namespace, kind, name, .. } = workload;
     let message = match kind.as_str() {
-        "Pod" => "carries other contents than its credential spec has now".to_owned(),
+        "Pod" => OUTDATED.to_owned(),
         _ => format!(
             "{} of its pods carry other contents than their credential spec has now: {}",
-            pods.len(),
-            first_five(pods)
+            pods.names.len(),
+            first_five(&pods.names)
         ),
     };
     Diagnostic {
@@ -181,27 +151,48 @@ fn finding(workload: &Workload, pods: &[String]) -> Diagnostic {
     .with_fix(fix(workload, pods))
 }
 
-/// A pod, as `NAMESPACE/NAME`, whose contents cannot be compared.
-fn without_credential_spec(pod: &str) -> Diagnostic {
-    let message = "carries contents, and there is no credential spec to compare them with";
-    Diagnostic { object: format!("Pod {pod}"), ..Diagnostic::new(&rules::CONTENTS_OUTDATED, message) }
-        .with_fix(FIX_UNMATCHED)
+fn about(pod: &ClusterPod, message: impl Into<String>) -> Diagnostic {
+    let (namespace, name) = pod.place();
+    Diagnostic { object: format!("Pod {namespace}/{name}"), ..Diagnostic::new(&rules::CONTENTS_OUTDATED, message) }
 }
 
-fn fix(workload: &Workload, pods: &[String]) -> String {
+/// A pod whose contents cannot be compared. It is never restarted: the new one would be refused.
+fn without_credential_spec(pod: &ClusterPod) -> Diagnostic {
+    about(pod, "carries contents, and there is no credential spec to compare them with").with_fix(FIX_UNMATCHED)
+}
+
+/// A pod whose owner is not what the pod says, or cannot be read.
+fn without_owner(pod: &ClusterPod, why: &str) -> Diagnostic {
+    let (namespace, name) = pod.place();
+    let fix = if is_dns_label(namespace) && is_dns_subdomain(name) {
+        format!("find out what made it, then: kubectl delete pod --namespace {namespace} {name}")
+    } else {
+        "find out what made it, then delete it".to_owned()
+    };
+    about(pod, format!("{OUTDATED}, and {why}")).with_fix(fix)
+}
+
+fn fix(workload: &Workload, pods: &Pods) -> String {
     let Workload { namespace, kind, name, .. } = workload;
+    let names = &pods.names;
     // An invalid name is not put into a shell command.
-    if !is_dns_label(namespace) || !is_dns_subdomain(name) || !pods.iter().all(|pod| is_dns_subdomain(pod)) {
+    if !is_dns_label(namespace) || !is_dns_subdomain(name) || !names.iter().all(|pod| is_dns_subdomain(pod)) {
         return "delete the pods, so that they are created again".to_owned();
     }
-    let delete = format!("kubectl delete pod --namespace {namespace} {}", pods.join(" "));
+    let delete = format!("kubectl delete pod --namespace {namespace} {}", names.join(" "));
+    let target = target(workload);
     match kind.as_str() {
-        "Deployment" | "StatefulSet" | "DaemonSet" if workload.resource.is_some() => {
+        _ if workload.resource.is_some() && pods.are_restarted && workload.on_delete => {
+            format!("it was restarted, and replaces a pod only when it is deleted: {delete}")
+        }
+        _ if workload.resource.is_some() && pods.are_restarted => {
             format!(
-                "kubectl gmsa outdated --restart, or: kubectl rollout restart {} --namespace {namespace}",
-                target(workload)
+                "it was restarted, and its pods are being replaced: kubectl rollout status {target} --namespace {namespace}"
             )
         }
+        _ if workload.resource.is_some() => format!(
+            "kubectl gmsa outdated --namespace {namespace} --restart, or: kubectl rollout restart {target} --namespace {namespace}"
+        ),
         "ReplicaSet" | "ReplicationController" => format!("{delete}: it creates new ones"),
         "Job" => format!(
             "wait until it ends, or delete and create it again: kubectl delete job --namespace {namespace} {name}"
@@ -209,52 +200,4 @@ fn fix(workload: &Workload, pods: &[String]) -> String {
         "Pod" => format!("{delete}, then create it again from its manifest: no controller does"),
         _ => format!("{delete}, if {kind} {name} creates new ones"),
     }
-}
-
-/// The workload, as `kubectl` takes it.
-fn target(workload: &Workload) -> String {
-    format!("{}/{}", workload.kind.to_ascii_lowercase(), workload.name)
-}
-
-fn confirmed(count: usize) -> anyhow::Result<bool> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        bail!("there is no terminal to ask for confirmation: use --yes");
-    }
-    write!(io::stderr(), "Restart {count} workload{}? [y/N] ", if count == 1 { "" } else { "s" })?;
-    io::stderr().flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
-}
-
-/// Restarts a workload, or tries to in a dry run, and reports it; returns whether that replaces its pods.
-async fn restart(cluster: &Cluster, workload: &Workload, resource: &str, dry_run: &DryRun) -> anyhow::Result<bool> {
-    let Workload { namespace, name, .. } = workload;
-    let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
-    let target = target(workload);
-    let object: Value = cluster.get(&path).await?;
-    if object.pointer("/spec/paused") == Some(&Value::Bool(true)) {
-        let resume = format!("kubectl rollout resume {target} --namespace {namespace}");
-        say(&format!("{target} in {namespace} is paused, so it is not restarted: {resume}"))?;
-        return Ok(false);
-    }
-    let change = json!({"spec": {"template": {"metadata": {"annotations": {
-        // The annotation of `kubectl rollout restart`.
-        "kubectl.kubernetes.io/restartedAt": Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-    }}}}});
-    let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa{}", dry_run.parameter()))
-        .header(CONTENT_TYPE, "application/merge-patch+json")
-        .body(change.to_string().into_bytes())?;
-    let patched = cluster.api.call(request, Instant::now() + CALL).await;
-    patched.with_context(|| format!("cannot restart {target} in {namespace}"))?;
-    say(&format!("{target} restarted in {namespace}{}", dry_run.suffix()))?;
-    let on_delete = object.pointer("/spec/updateStrategy/type").is_some_and(|strategy| strategy == "OnDelete");
-    if on_delete {
-        say(&format!("{target} replaces a pod only when it is deleted (updateStrategy OnDelete): delete its pods"))?;
-    }
-    Ok(!on_delete)
-}
-
-fn say(line: &str) -> anyhow::Result<()> {
-    print(format!("{}\n", one_line(line))).map(drop)
 }

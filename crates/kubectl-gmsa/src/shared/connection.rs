@@ -1,37 +1,53 @@
-//! The connection to the cluster: `--context`, `--kubeconfig`, `--as` and `--namespace`, as `kubectl` has them.
+//! The connection to the cluster: which one, as which user, and how long a call may take, by the flags that `kubectl` has for it.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use http::{
-    Request,
-    header::{CONTENT_TYPE, WARNING},
-};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tokio::time::Instant;
+use k8s_openapi::jiff::SignedDuration;
 
 use super::progress;
-use gmsa_cluster::apiserver::{ApiServer, CallError, CallKind};
+use gmsa_cluster::apiserver::ApiServer;
 
-/// How long one call to the API server may take.
-pub const CALL: Duration = Duration::from_secs(15);
+mod cluster;
+mod credentials;
 
-/// How long a pod may take to answer: the API server itself waits longer for one that does not answer.
-const POD_CALL: Duration = Duration::from_secs(2);
+pub use cluster::{Cluster, is_missing};
+
+/// How long one call to the API server may take where `--request-timeout` does not say it.
+const CALL: Duration = Duration::from_secs(15);
+
+/// No limit: longer than anybody waits, and short enough to be added to a point in time.
+const UNLIMITED: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// Which cluster, and as which user.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct Connection {
-    /// The kubeconfig file [default: $KUBECONFIG, or ~/.kube/config]
+    /// The kubeconfig file [default: the files of $KUBECONFIG, or ~/.kube/config; in a pod without them, its service account]
     #[arg(long, global = true, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig [default: the current context]
     #[arg(long, global = true, value_name = "NAME")]
     context: Option<String>,
+    /// The cluster of the kubeconfig [default: the context's]
+    #[arg(long, global = true, value_name = "NAME")]
+    cluster: Option<String>,
+    /// The user of the kubeconfig [default: the context's]
+    #[arg(long, global = true, value_name = "NAME")]
+    user: Option<String>,
+    /// The address of the API server [default: the cluster's]
+    #[arg(long, short, global = true, value_name = "URL")]
+    server: Option<String>,
+    /// The bearer token to authenticate with, instead of the user's credentials
+    #[arg(long, global = true, value_name = "TOKEN")]
+    token: Option<String>,
+    /// Do not verify the certificate of the API server, which makes the connection insecure
+    #[arg(long, global = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    insecure_skip_tls_verify: Option<bool>,
+    /// How long one call to the API server may take, such as 1s, 2m or 3h; 0 is no limit [default: 15s]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = timeout)]
+    request_timeout: Option<Duration>,
     /// The namespace of objects that name none [default: the context's where the cluster is asked, otherwise default]
     #[arg(long, short, global = true, value_name = "NAME")]
     namespace: Option<String>,
@@ -41,6 +57,19 @@ pub struct Connection {
     /// A group to act as; repeatable
     #[arg(long = "as-group", global = true, value_name = "GROUP", requires = "impersonate")]
     impersonate_groups: Vec<String>,
+}
+
+/// A time-out as client-go reads it (`clientcmd.ParseTimeout`): a number of seconds, or a number with its unit.
+fn timeout(text: &str) -> Result<Duration, String> {
+    let read = match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => text.parse::<SignedDuration>().map_err(drop).and_then(|read| Duration::try_from(read).map_err(drop)),
+    };
+    match read {
+        Ok(Duration::ZERO) => Ok(UNLIMITED),
+        Ok(read) => Ok(read.min(UNLIMITED)),
+        Err(()) => Err("expected a duration such as 1s, 2m or 3h, or 0 for no limit".to_owned()),
+    }
 }
 
 /// `--dry-run`, as `kubectl` has it.
@@ -74,89 +103,6 @@ impl DryRun {
     }
 }
 
-/// A cluster, and the namespace to use where an object names none.
-pub struct Cluster {
-    pub api: Arc<ApiServer>,
-    pub namespace: String,
-}
-
-/// How many objects one page of a list holds.
-const PAGE: usize = 500;
-
-#[derive(Deserialize)]
-struct Page<T> {
-    #[serde(default)]
-    metadata: ListMeta,
-    items: Option<Vec<T>>,
-}
-
-impl Cluster {
-    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
-        progress::doing(&format!("reading {path}"));
-        self.call(Request::get(path).body(Vec::new())?).await
-    }
-
-    /// Reads an object that may not be there.
-    pub async fn find<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
-        match self.get(path).await {
-            Ok(found) => Ok(Some(found)),
-            Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Reads a collection, in pages. Its items do not say their kind.
-    pub async fn list<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Vec<T>> {
-        let separator = if path.contains('?') { '&' } else { '?' };
-        let (mut all, mut from) = (Vec::new(), String::new());
-        loop {
-            progress::doing(&format!("reading {path}, {} so far", all.len()));
-            let page = Request::get(format!("{path}{separator}limit={PAGE}{from}")).body(Vec::new())?;
-            let Page { metadata, items } = self.call(page).await?;
-            // A list without items is null.
-            all.extend(items.into_iter().flatten());
-            // The token is made of letters, digits, `-` and `_`.
-            match metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => from = format!("&continue={token}"),
-                None => return Ok(all),
-            }
-        }
-    }
-
-    /// Creates an object, and returns the answer.
-    pub async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
-        self.call(creation(path, object)?).await
-    }
-
-    /// Creates an object, and returns the warnings of the answer.
-    pub async fn post_for_warnings(&self, path: &str, object: &impl Serialize) -> anyhow::Result<Vec<String>> {
-        let request = creation(path, object)?;
-        let answer = self.api.exchange(CallKind::Background, None, request, Instant::now() + CALL).await?;
-        let warnings = answer.headers().get_all(WARNING).iter();
-        Ok(warnings.map(|warning| String::from_utf8_lossy(warning.as_bytes()).into_owned()).collect())
-    }
-
-    async fn call<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> anyhow::Result<T> {
-        Ok(serde_json::from_slice(&self.api.call(request, Instant::now() + CALL).await?)?)
-    }
-
-    /// Reads what a pod serves in plain HTTP on one of its ports, through the API server.
-    pub async fn read_from_pod(&self, namespace: &str, pod: &str, port: i32, path: &str) -> anyhow::Result<String> {
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");
-        let answer = self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + POD_CALL).await?;
-        Ok(String::from_utf8(answer.into())?)
-    }
-}
-
-fn creation(path: &str, object: &impl Serialize) -> anyhow::Result<Request<Vec<u8>>> {
-    Ok(Request::post(path).header(CONTENT_TYPE, "application/json").body(serde_json::to_vec(object)?)?)
-}
-
-/// Whether a call failed because there is no such object, or no such kind of object.
-pub fn is_missing(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<CallError>().and_then(CallError::code) == Some(404)
-}
-
 impl Connection {
     /// The namespace that was asked for, or `default`, for commands that ask no cluster.
     pub fn offline_namespace(&self) -> &str {
@@ -167,34 +113,21 @@ impl Connection {
         self.namespace.as_deref()
     }
 
+    /// How long one call may take.
+    pub fn timeout(&self) -> Duration {
+        self.request_timeout.unwrap_or(CALL)
+    }
+
     /// Makes a client. Must be called within a tokio runtime.
     pub async fn cluster(&self) -> anyhow::Result<Cluster> {
         let config = self.config().await?;
         let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        Ok(Cluster { api: Arc::new(ApiServer::new(config)?), namespace })
+        Ok(Cluster { api: Arc::new(ApiServer::new(config)?), namespace, timeout: self.timeout() })
     }
 
     /// Makes a client that speaks HTTP/1.1 alone, whose connections can become web sockets.
     pub async fn http1_client(&self) -> anyhow::Result<kube::Client> {
-        Ok(kube::Client::try_from(self.config().await?)?)
-    }
-
-    async fn config(&self) -> anyhow::Result<kube::Config> {
-        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        let mut config = match &self.kubeconfig {
-            Some(path) => {
-                let file = Kubeconfig::read_from(path)
-                    .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
-                kube::Config::from_custom_kubeconfig(file, &options).await
-            }
-            None => kube::Config::from_kubeconfig(&options).await,
-        }
-        .context("cannot use the kubeconfig")?;
-        config.auth_info.impersonate.clone_from(&self.impersonate);
-        if !self.impersonate_groups.is_empty() {
-            config.auth_info.impersonate_groups = Some(self.impersonate_groups.clone());
-        }
-        Ok(config)
+        Ok(ApiServer::http1_client(self.config().await?)?)
     }
 }
 
@@ -203,4 +136,27 @@ pub fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::R
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
     runtime.block_on(progress::shown_during(future))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_read_as_kubectl_reads_it() {
+        for (text, read) in [
+            ("0", UNLIMITED),
+            ("0s", UNLIMITED),
+            ("30", Duration::from_secs(30)),
+            ("1m30s", Duration::from_secs(90)),
+            ("500ms", Duration::from_millis(500)),
+            ("1.5h", Duration::from_secs(5400)),
+            ("9999999999999999h", UNLIMITED),
+        ] {
+            assert_eq!(timeout(text), Ok(read), "{text}");
+        }
+        for text in ["", "-1s", "soon", "1 fortnight"] {
+            assert!(timeout(text).is_err(), "{text}");
+        }
+    }
 }

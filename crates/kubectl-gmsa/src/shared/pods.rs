@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::connection::Cluster;
 use gmsa_core::{
     admission::pod::{Pod, Slot},
     credspec::{Contents, CredentialSpec, compare::compare, is_dns_subdomain},
+    diagnostic::{Diagnostic, rules},
 };
 
 /// The contents of credential specs, by name.
@@ -54,6 +55,15 @@ impl ClusterPod {
     pub fn has_ended(&self) -> bool {
         matches!(self.phase(), "Succeeded" | "Failed")
     }
+}
+
+/// A pod that cannot be parsed, named as far as it can be.
+pub fn unparsable(json: &RawValue, error: &serde_json::Error) -> Diagnostic {
+    let pod: Value = serde_json::from_str(json.get()).unwrap_or_default();
+    let field = |pointer| pod.pointer(pointer).and_then(Value::as_str).unwrap_or("?");
+    let object = format!("Pod {}/{}", field("/metadata/namespace"), field("/metadata/name"));
+    Diagnostic { object, ..Diagnostic::new(&rules::UNREADABLE, format!("cannot be parsed: {error}")) }
+        .with_fix("use a newer version of kubectl gmsa")
 }
 
 /// What a pod carries: the worst of its slots, which is the last of these.

@@ -1,10 +1,9 @@
 //! The facts that a decision needs; each is looked up once in a run.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::shared::connection::CALL;
 use gmsa_cluster::{
     authorizer::{Authorization, Authorizer},
     resolver::{Freshness, Resolved, Resolver},
@@ -18,13 +17,15 @@ use gmsa_core::{
 pub(super) struct FactFinder {
     resolver: Arc<dyn Resolver>,
     authorizer: Arc<dyn Authorizer>,
+    /// How long one call may take.
+    timeout: Duration,
     specs: HashMap<SpecName, Resolved>,
     uses: HashMap<(Subject, SpecName), Authorization>,
 }
 
 impl FactFinder {
-    pub(super) fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>) -> Self {
-        Self { resolver, authorizer, specs: HashMap::new(), uses: HashMap::new() }
+    pub(super) fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>, timeout: Duration) -> Self {
+        Self { resolver, authorizer, timeout, specs: HashMap::new(), uses: HashMap::new() }
     }
 
     /// What a webhook decides, with every denial. A host name, which the server draws at random, is not given.
@@ -53,7 +54,7 @@ impl FactFinder {
         if let Some(known) = self.specs.get(name) {
             return known.clone();
         }
-        let found = self.resolver.resolve(name, Freshness::Any, Instant::now() + CALL).await;
+        let found = self.resolver.resolve(name, Freshness::Any, Instant::now() + self.timeout).await;
         self.specs.insert(name.clone(), found.clone());
         found
     }
@@ -63,7 +64,7 @@ impl FactFinder {
         if let Some(known) = self.uses.get(&key) {
             return known.clone();
         }
-        let found = self.authorizer.may_use(subject, name, Instant::now() + CALL).await;
+        let found = self.authorizer.may_use(subject, name, Instant::now() + self.timeout).await;
         self.uses.insert(key, found.clone());
         found
     }

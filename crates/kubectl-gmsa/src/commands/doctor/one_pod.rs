@@ -2,11 +2,9 @@
 
 use std::collections::HashMap;
 
-use tokio::time::Instant;
-
 use super::found;
 use crate::shared::{
-    connection::{CALL, Cluster},
+    connection::Cluster,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name},
 };
 use gmsa_cluster::{authorizer::Authorizer as _, resolver::live::collection};
@@ -73,7 +71,7 @@ fn admitted(pod: &Pod, contents: &HashMap<String, Contents>) -> Check {
 async fn permission(cluster: &Cluster, namespace: &str, pod: &Pod, name: &SpecName) -> Check {
     let account = pod.service_account();
     let subject = Subject { namespace: namespace.into(), service_account: account.into() };
-    let diagnostic = match cluster.api.may_use(&subject, name, Instant::now() + CALL).await.fact {
+    let diagnostic = match cluster.api.may_use(&subject, name, cluster.deadline()).await.fact {
         UseFact::Allowed => return Check::pass(PERMISSION, format!("{namespace}:{account} may use {name}")),
         UseFact::Denied { .. } => {
             let fix = format!("kubectl gmsa grant --credspec {name} --serviceaccount {namespace}:{account} --apply");

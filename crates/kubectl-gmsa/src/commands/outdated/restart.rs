@@ -1,0 +1,101 @@
+//! The restart of a workload, as `kubectl rollout restart` does it.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use anyhow::bail;
+use http::{Request, header::CONTENT_TYPE};
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{
+    Pods,
+    owner::{RESTARTED_AT, Workload},
+};
+use crate::shared::{
+    Outcome,
+    connection::{Cluster, DryRun},
+    print,
+};
+use gmsa_core::{causes, quote::one_line};
+
+pub(super) fn confirmed(count: usize) -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        bail!("there is no terminal to ask for confirmation: use --yes");
+    }
+    write!(io::stderr(), "Restart {count} workload{}? [y/N] ", if count == 1 { "" } else { "s" })?;
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// The workload, as `kubectl` takes it.
+pub(super) fn target(workload: &Workload) -> String {
+    format!("{}/{}", workload.kind.to_ascii_lowercase(), workload.name)
+}
+
+/// Restarts workloads, or tries to in a dry run, and reports each; an error for one does not end the others. Clean where that replaces
+/// all of their pods.
+pub(super) async fn restart_all<'w>(
+    cluster: &Cluster,
+    workloads: impl IntoIterator<Item = (&'w Workload, &'static str, &'w Pods)>,
+    dry_run: &DryRun,
+) -> anyhow::Result<Outcome> {
+    let mut worst = Outcome::Clean;
+    for (workload, resource, pods) in workloads {
+        let outcome = match restart(cluster, workload, resource, pods, dry_run).await {
+            Ok((line, outcome)) => {
+                say(&line)?;
+                if workload.on_delete {
+                    let target = target(workload);
+                    say(&format!(
+                        "{target} replaces a pod only when it is deleted (updateStrategy OnDelete): delete its pods"
+                    ))?;
+                }
+                outcome
+            }
+            Err(error) => {
+                let (target, cause) = (target(workload), causes::chain(error.as_ref()));
+                let line = format!("error: cannot restart {target} in {}: {cause}", workload.namespace);
+                writeln!(io::stderr(), "{}", one_line(&line))?;
+                Outcome::Incomplete
+            }
+        };
+        worst = worst.max(outcome);
+    }
+    Ok(worst)
+}
+
+/// Restarts one workload, unless that is under way already; returns what to say.
+async fn restart(
+    cluster: &Cluster,
+    workload: &Workload,
+    resource: &str,
+    pods: &Pods,
+    dry_run: &DryRun,
+) -> anyhow::Result<(String, Outcome)> {
+    let Workload { namespace, name, on_delete, .. } = workload;
+    let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
+    let target = target(workload);
+    let object: Value = cluster.get(&path).await?;
+    if object.pointer("/spec/paused") == Some(&Value::Bool(true)) {
+        let resume = format!("kubectl rollout resume {target} --namespace {namespace}");
+        return Ok((format!("{target} in {namespace} is paused, so it is not restarted: {resume}"), Outcome::Findings));
+    }
+    let outcome = if *on_delete { Outcome::Findings } else { Outcome::Clean };
+    if pods.are_restarted {
+        let line = format!("{target} in {namespace} was restarted already, and its pods are not replaced yet");
+        return Ok((line, outcome));
+    }
+    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let change = json!({"spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: now}}}}});
+    let request = Request::patch(format!("{path}?fieldManager=kubectl-gmsa{}", dry_run.parameter()))
+        .header(CONTENT_TYPE, "application/merge-patch+json")
+        .body(change.to_string().into_bytes())?;
+    cluster.api.call(request, cluster.deadline()).await?;
+    Ok((format!("{target} restarted in {namespace}{}", dry_run.suffix()), outcome))
+}
+
+fn say(line: &str) -> anyhow::Result<()> {
+    print(format!("{}\n", one_line(line))).map(drop)
+}

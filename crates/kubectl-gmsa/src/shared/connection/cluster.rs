@@ -1,0 +1,135 @@
+//! Calls to the cluster: objects and lists of them, each call with the time that `--request-timeout` leaves it.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{
+    Request,
+    header::{CONTENT_TYPE, WARNING},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::time::Instant;
+
+use crate::shared::progress;
+use gmsa_cluster::apiserver::{ApiServer, CallError, CallKind};
+
+/// How long a pod may take to answer: the API server itself waits longer for one that does not answer.
+const POD_CALL: Duration = Duration::from_secs(2);
+
+/// A cluster, and the namespace to use where an object names none.
+pub struct Cluster {
+    pub api: Arc<ApiServer>,
+    pub namespace: String,
+    /// How long one call may take.
+    pub timeout: Duration,
+}
+
+/// How many objects one page of a list holds, where they are not large.
+const PAGE: usize = 500;
+
+/// How many times a list is started again. A token to continue is valid for five minutes, by default.
+const RESTARTS: usize = 3;
+
+#[derive(Deserialize)]
+struct Page<T> {
+    #[serde(default)]
+    metadata: ListMeta,
+    items: Option<Vec<T>>,
+}
+
+impl Cluster {
+    /// When a call that starts now must have ended.
+    pub fn deadline(&self) -> Instant {
+        Instant::now() + self.timeout
+    }
+
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        progress::doing(&format!("reading {path}"));
+        self.call(Request::get(path).body(Vec::new())?).await
+    }
+
+    /// Reads an object that may not be there.
+    pub async fn find<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Option<T>> {
+        match self.get(path).await {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a collection, in pages. Its items do not say their kind.
+    ///
+    /// A page that is too large is asked for again with fewer objects; where a token to continue has expired, the list starts again.
+    pub async fn list<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Vec<T>> {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let (mut all, mut from, mut limit, mut restarts) = (Vec::new(), String::new(), PAGE, RESTARTS);
+        loop {
+            progress::doing(&format!("reading {path}, {} so far", all.len()));
+            let page = Request::get(format!("{path}{separator}limit={limit}{from}")).body(Vec::new())?;
+            let Page { metadata, items } = match self.call(page).await {
+                Ok(page) => page,
+                Err(error) if is_too_large(&error) && limit > 1 => {
+                    limit /= 4;
+                    limit = limit.max(1);
+                    continue;
+                }
+                Err(error) if code(&error) == Some(410) && !from.is_empty() && restarts > 0 => {
+                    restarts -= 1;
+                    all.clear();
+                    from.clear();
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            // A list without items is null.
+            all.extend(items.into_iter().flatten());
+            // The token is made of letters, digits, `-` and `_`.
+            match metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => from = format!("&continue={token}"),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// Creates an object, and returns the answer.
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
+        self.call(creation(path, object)?).await
+    }
+
+    /// Creates an object, and returns the warnings of the answer.
+    pub async fn post_for_warnings(&self, path: &str, object: &impl Serialize) -> anyhow::Result<Vec<String>> {
+        let request = creation(path, object)?;
+        let answer = self.api.exchange(CallKind::Background, None, request, self.deadline()).await?;
+        let warnings = answer.headers().get_all(WARNING).iter();
+        Ok(warnings.map(|warning| String::from_utf8_lossy(warning.as_bytes()).into_owned()).collect())
+    }
+
+    async fn call<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> anyhow::Result<T> {
+        Ok(serde_json::from_slice(&self.api.call(request, self.deadline()).await?)?)
+    }
+
+    /// Reads what a pod serves in plain HTTP on one of its ports, through the API server.
+    pub async fn read_from_pod(&self, namespace: &str, pod: &str, port: i32, path: &str) -> anyhow::Result<String> {
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");
+        let answer =
+            self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + POD_CALL.min(self.timeout)).await?;
+        Ok(String::from_utf8(answer.into())?)
+    }
+}
+
+fn creation(path: &str, object: &impl Serialize) -> anyhow::Result<Request<Vec<u8>>> {
+    Ok(Request::post(path).header(CONTENT_TYPE, "application/json").body(serde_json::to_vec(object)?)?)
+}
+
+/// Whether a call failed because there is no such object, or no such kind of object.
+pub fn is_missing(error: &anyhow::Error) -> bool {
+    code(error) == Some(404)
+}
+
+fn code(error: &anyhow::Error) -> Option<u16> {
+    error.downcast_ref::<CallError>().and_then(CallError::code)
+}
+
+fn is_too_large(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<CallError>(), Some(CallError::TooLarge(_)))
+}

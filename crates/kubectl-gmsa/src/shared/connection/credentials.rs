@@ -1,0 +1,186 @@
+//! The credentials: those of the kubeconfig as `kubectl` finds and merges it, with what the command line overrides, or those of the pod
+//! that this runs in.
+//!
+//! The rules are those of client-go (`tools/clientcmd`: `client_config.go`, `loader.go`, `merged_client_builder.go`).
+
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+use http::Uri;
+use kube::config::{
+    AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo, NamedCluster,
+    NamedContext,
+};
+
+use super::Connection;
+use gmsa_cluster::apiserver::proxy;
+
+/// The names in the kubeconfig of one context that is made of what was chosen.
+const CHOSEN: &str = "chosen";
+
+/// What the command line and the kubeconfig choose together.
+struct Chosen {
+    namespace: Option<String>,
+    /// That of the cluster.
+    server: Uri,
+    cluster: Cluster,
+    user: AuthInfo,
+}
+
+impl Connection {
+    pub(super) async fn config(&self) -> anyhow::Result<kube::Config> {
+        let file = self.read_kubeconfig()?;
+        let is_empty = file.contexts.is_empty()
+            && file.clusters.is_empty()
+            && file.auth_infos.is_empty()
+            && file.current_context.is_none();
+        let names = [&self.server, &self.context, &self.cluster, &self.user];
+        let variable = |name: &str| env::var(name).ok();
+        let mut config = if is_empty && names.into_iter().all(Option::is_none) {
+            let mut config = in_cluster()?;
+            config.proxy_url = proxy::to(&config.cluster_url, None, variable)?;
+            config
+        } else {
+            let chosen = self.choose(file)?;
+            let proxy = proxy::to(&chosen.server, chosen.cluster.proxy_url.as_deref(), variable)?;
+            let mut config = chosen.into_config().await.context("cannot use the kubeconfig")?;
+            config.proxy_url = proxy;
+            config
+        };
+        self.override_user(&mut config.auth_info);
+        if let Some(insecure) = self.insecure_skip_tls_verify {
+            config.accept_invalid_certs = insecure;
+        }
+        Ok(config)
+    }
+
+    /// The file that was asked for; otherwise those of `KUBECONFIG`, or `~/.kube/config`, of which none has to exist.
+    fn read_kubeconfig(&self) -> anyhow::Result<Kubeconfig> {
+        let read = |path: &Path| {
+            Kubeconfig::read_from(path).with_context(|| format!("cannot read the kubeconfig {}", path.display()))
+        };
+        if let Some(path) = &self.kubeconfig {
+            return read(path);
+        }
+        let mut merged = Kubeconfig::default();
+        for path in default_files() {
+            match Kubeconfig::read_from(&path) {
+                Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == io::ErrorKind::NotFound => {}
+                _ => merged = merged.merge(read(&path)?).context("cannot merge the files of KUBECONFIG")?,
+            }
+        }
+        Ok(merged)
+    }
+
+    /// A name of the kubeconfig that the command line asks for must exist. The user of a context need not.
+    fn choose(&self, file: Kubeconfig) -> anyhow::Result<Chosen> {
+        let Kubeconfig { contexts, clusters, auth_infos, current_context, .. } = file;
+        let context = match self.context.as_ref().or(current_context.as_ref()) {
+            Some(name) => contexts
+                .into_iter()
+                .find(|context| context.name == *name)
+                .and_then(|found| found.context)
+                .with_context(|| format!("there is no context {name:?} in the kubeconfig"))?,
+            None if self.cluster.is_some() || self.server.is_some() => Context::default(),
+            None => bail!("the kubeconfig has no current context: name one with --context"),
+        };
+        let named = self.cluster.as_ref().unwrap_or(&context.cluster);
+        let cluster = clusters.into_iter().find(|cluster| cluster.name == *named).and_then(|found| found.cluster);
+        let mut cluster = match cluster {
+            None if self.cluster.is_some() || self.server.is_none() => {
+                bail!("there is no cluster {named:?} in the kubeconfig")
+            }
+            cluster => cluster.unwrap_or_default(),
+        };
+        let user = self.user.as_ref().or(context.user.as_ref());
+        let found = auth_infos.into_iter().find(|known| Some(&known.name) == user).and_then(|found| found.auth_info);
+        if let (None, Some(name)) = (&found, &self.user) {
+            bail!("there is no user {name:?} in the kubeconfig");
+        }
+        let server = self.override_cluster(&mut cluster)?;
+        Ok(Chosen { namespace: context.namespace, server, cluster, user: found.unwrap_or_default() })
+    }
+
+    /// Returns the address of the server.
+    fn override_cluster(&self, cluster: &mut Cluster) -> anyhow::Result<Uri> {
+        if let Some(server) = &self.server {
+            cluster.server = Some(server.clone());
+            // It is the name of another server.
+            cluster.tls_server_name = None;
+        }
+        if self.insecure_skip_tls_verify == Some(true) {
+            cluster.insecure_skip_tls_verify = Some(true);
+            (cluster.certificate_authority, cluster.certificate_authority_data) = (None, None);
+        }
+        let server = cluster.server.as_deref().filter(|server| !server.is_empty());
+        let server = server.context("the cluster of the kubeconfig has no server")?;
+        if !server.contains("://") {
+            let tls = cluster.certificate_authority.is_some()
+                || cluster.certificate_authority_data.is_some()
+                || cluster.insecure_skip_tls_verify == Some(true);
+            cluster.server = Some(format!("{}://{server}", if tls { "https" } else { "http" }));
+        }
+        let server = cluster.server.as_deref().unwrap_or_default();
+        let url: Uri = server.parse().with_context(|| format!("{server:?} is not the address of a server"))?;
+        if url.host().is_none_or(str::is_empty) || !matches!(url.scheme_str(), Some("http" | "https")) {
+            bail!("{server:?} is not the address of a server: expected https://HOST:PORT");
+        }
+        Ok(url)
+    }
+
+    /// A token replaces every other way to authenticate but a client certificate, as in `kubectl`.
+    fn override_user(&self, user: &mut AuthInfo) {
+        if let Some(token) = &self.token {
+            user.token = Some(token.clone().into());
+            (user.token_file, user.exec, user.auth_provider) = (None, None, None);
+            (user.username, user.password) = (None, None);
+        }
+        if self.impersonate.is_some() {
+            user.impersonate.clone_from(&self.impersonate);
+        }
+        if !self.impersonate_groups.is_empty() {
+            user.impersonate_groups = Some(self.impersonate_groups.clone());
+        }
+    }
+}
+
+impl Chosen {
+    async fn into_config(self) -> Result<kube::Config, KubeconfigError> {
+        let Self { namespace, cluster, user, .. } = self;
+        let name = CHOSEN.to_owned();
+        let context = Context { cluster: name.clone(), user: Some(name.clone()), namespace, ..Context::default() };
+        let file = Kubeconfig {
+            clusters: vec![NamedCluster { name: name.clone(), cluster: Some(cluster), ..NamedCluster::default() }],
+            auth_infos: vec![NamedAuthInfo { name: name.clone(), auth_info: Some(user), ..NamedAuthInfo::default() }],
+            contexts: vec![NamedContext { name: name.clone(), context: Some(context), ..NamedContext::default() }],
+            current_context: Some(name),
+            ..Kubeconfig::default()
+        };
+        kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await
+    }
+}
+
+fn default_files() -> Vec<PathBuf> {
+    let list = env::var_os("KUBECONFIG").unwrap_or_default();
+    let files: Vec<PathBuf> = env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect();
+    if !files.is_empty() {
+        return files;
+    }
+    env::home_dir().map(|home| home.join(".kube").join("config")).into_iter().collect()
+}
+
+/// The service account of the pod that this runs in, where there is no kubeconfig.
+fn in_cluster() -> anyhow::Result<kube::Config> {
+    if env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
+        bail!("there is no kubeconfig: set KUBECONFIG, or give --kubeconfig or --server");
+    }
+    let mut config = kube::Config::incluster().context("cannot use the service account of this pod")?;
+    // As in `kubectl`, it comes before that of the mounted service account.
+    if let Some(namespace) = env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty()) {
+        config.default_namespace = namespace;
+    }
+    Ok(config)
+}
