@@ -19,7 +19,7 @@ mod yaml;
 pub use encoding::decode;
 pub(crate) use field::Field;
 pub use folder::{Bounds, MAX_DEPTH, load};
-pub use text::parse;
+pub use text::{parse, parse_within};
 
 #[derive(Clone, Debug, Default)]
 pub struct Manifests {

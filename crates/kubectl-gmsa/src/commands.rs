@@ -3,6 +3,7 @@
 pub mod account;
 pub mod can;
 pub mod check;
+pub mod complete;
 pub mod credspec;
 pub mod doctor;
 pub mod grant;

@@ -5,6 +5,7 @@
 //! findings, 2 where something could not be done.
 
 use std::{
+    env,
     io::{self, Write as _},
     process::ExitCode,
 };
@@ -14,7 +15,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 mod commands;
 mod shared;
 
-use commands::{account, can, check, credspec, doctor, grant, outdated, reference, verify, version, who_can};
+use commands::{account, can, check, complete, credspec, doctor, grant, outdated, reference, verify, version, who_can};
 use gmsa_core::{causes, diagnostic::rules, quote::one_line};
 use shared::{Outcome, connection::Connection, print};
 
@@ -74,8 +75,17 @@ enum Command {
     Rules,
 }
 
+/// The word by which `kubectl_complete-gmsa` asks what may follow. No command of clap's, which would read the words after it.
+const COMPLETE: &str = "__complete";
+
 fn main() -> ExitCode {
-    match dispatch(Cli::parse()) {
+    let mut words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let done = if words.next().as_deref() == Some(COMPLETE) {
+        print(complete::complete(&Cli::command(), &words.collect::<Vec<_>>()))
+    } else {
+        dispatch(Cli::parse())
+    };
+    match done {
         Ok(outcome) => outcome.into(),
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,

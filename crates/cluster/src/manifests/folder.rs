@@ -29,10 +29,13 @@ pub struct Bounds {
     pub files: usize,
     /// The most bytes in all files.
     pub total_bytes: usize,
+    /// The most mappings, lists and scalars in one document.
+    pub values: usize,
 }
 
 impl Bounds {
-    pub const SERVER: Self = Self { file_bytes: 4 * 1024 * 1024, files: 4096, total_bytes: 32 * 1024 * 1024 };
+    pub const SERVER: Self =
+        Self { file_bytes: 4 * 1024 * 1024, files: 4096, total_bytes: 32 * 1024 * 1024, values: 250_000 };
 }
 
 /// Reads every manifest of a folder and of the folders in it (`*.yaml`, `*.yml`, `*.json`, in the order of their names), or
@@ -61,7 +64,7 @@ pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
     let borrowed: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     // In the order of the files.
     let mut problems = problems.into_iter().peekable();
-    for (position, found) in parse_all(&borrowed).into_iter().enumerate() {
+    for (position, found) in parse_all(&borrowed, bounds.values).into_iter().enumerate() {
         while let Some((_, problem)) = problems.next_if(|(before, _)| *before <= position) {
             all.problems.push(problem);
         }

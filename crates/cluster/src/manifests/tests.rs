@@ -190,14 +190,20 @@ fn what_a_text_may_hold_is_bounded() {
 
 #[test]
 fn values_are_counted() {
-    let limits = yaml::TextBounds { nodes: 5, ..yaml::TEXT_BOUNDS };
+    let limits = yaml::TextBounds::with_values(5);
     let read = |text: &str| match yaml::read(text, 10, &limits) {
         Ok(nodes) => Ok(nodes.len()),
         Err(fault) => Err((fault.line, fault.message)),
     };
     assert_eq!(read("a: b\nc: d\n"), Ok(1));
-    assert_eq!(read("a: b\nc: d\ne: f\n"), Err((Some(13), "expected at most 5 values".to_owned())));
-    assert_eq!(read("- &a [b, c]\n- *a\n"), Err((Some(12), "expected at most 5 values".to_owned())));
+    assert_eq!(
+        read("a: b\nc: d\ne: f\n"),
+        Err((Some(13), "expected at most 5 values in one document: split it".to_owned()))
+    );
+    assert_eq!(
+        read("- &a [b, c]\n- *a\n"),
+        Err((Some(12), "expected at most 5 values in one document: split it".to_owned()))
+    );
 }
 
 #[test]

@@ -9,21 +9,26 @@ use gmsa_core::diagnostic::{
 use serde_json::Value;
 
 use super::{
-    Document, Manifests,
+    Bounds, Document, Manifests,
     yaml::{self, Fault, Node},
 };
 
 /// The deepest nesting of lists in lists.
 const MAX_LISTS: usize = 4;
 
-/// Reads the documents of a text, YAML or JSON; `name` is its name in messages.
+/// Reads the documents of a text, YAML or JSON, within the bounds of a server; `name` is its name in messages.
 ///
 /// Empty documents are skipped. A `List`, and any `…List` with `items`, gives its items. As with `kubectl`, an object must
 /// say its `apiVersion` and `kind`. The bounds on a text hold for each document.
-#[expect(clippy::missing_panics_doc, reason = "it never panics")]
 pub fn parse(name: &str, text: &str) -> Manifests {
+    parse_within(name, text, &Bounds::SERVER)
+}
+
+/// Reads the documents of a text like [`parse`], within these bounds on a document.
+#[expect(clippy::missing_panics_doc, reason = "it never panics")]
+pub fn parse_within(name: &str, text: &str, bounds: &Bounds) -> Manifests {
     #[expect(clippy::expect_used, reason = "there is a result for each text")]
-    parse_all(&[(name, text)]).pop().expect("one text")
+    parse_all(&[(name, text)], bounds.values).pop().expect("one text")
 }
 
 /// The most threads that parse at once.
@@ -32,8 +37,9 @@ const MAX_THREADS: usize = 8;
 /// The fewest documents that are worth a thread.
 const DOCUMENTS_OF_A_THREAD: usize = 64;
 
-/// Reads texts, each with its name, like [`parse`], with as many threads as there are cores; gives what was found in each.
-pub(super) fn parse_all(texts: &[(&str, &str)]) -> Vec<Manifests> {
+/// Reads texts, each with its name, like [`parse`], with as many threads as there are cores and at most `values` in a document;
+/// gives what was found in each.
+pub(super) fn parse_all(texts: &[(&str, &str)], values: usize) -> Vec<Manifests> {
     let files: Vec<Arc<str>> = texts.iter().map(|(name, _)| Arc::from(*name)).collect();
     let parts: Vec<Part<'_>> = texts.iter().enumerate().flat_map(|(file, (_, text))| split(file, text)).collect();
     let cores = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
@@ -46,7 +52,7 @@ pub(super) fn parse_all(texts: &[(&str, &str)]) -> Vec<Manifests> {
                 found.push((part.file, Manifests::default()));
             }
             if let (Some((_, found)), Some(file)) = (found.last_mut(), files.get(part.file)) {
-                Reader { file, part, found }.read();
+                Reader { file, part, found }.read(values);
             }
         }
         found
@@ -124,8 +130,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(mut self) {
-        match yaml::read(self.part.text, self.part.above, &yaml::TEXT_BOUNDS) {
+    fn read(mut self, values: usize) {
+        match yaml::read(self.part.text, self.part.above, &yaml::TextBounds::with_values(values)) {
             Ok(nodes) => nodes.into_iter().for_each(|node| self.object(node, None, 0)),
             Err(Fault { line, message }) => self.problem(line, message),
         }

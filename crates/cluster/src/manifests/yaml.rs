@@ -30,9 +30,12 @@ pub(super) struct TextBounds {
     pub repeated_bytes: usize,
 }
 
-/// More than any real manifest holds.
-pub(super) const TEXT_BOUNDS: TextBounds =
-    TextBounds { levels: 64, nodes: 250_000, repeated: 5_000, repeated_bytes: 256 * 1024 };
+impl TextBounds {
+    /// More than any real manifest holds, but for the values, of which a list from a cluster can hold any number.
+    pub const fn with_values(nodes: usize) -> Self {
+        Self { levels: 64, nodes, repeated: 5_000, repeated_bytes: 256 * 1024 }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {
@@ -162,6 +165,8 @@ fn options(text: &str, limits: &TextBounds) -> Options {
         budget: serde_saphyr::budget! {
             max_depth: limits.levels,
             max_nodes: limits.nodes,
+            // A mapping or a list is a node and two events: the nodes, which a message names, are what runs out.
+            max_events: limits.nodes.saturating_mul(4),
             max_total_scalar_bytes: text.len() + limits.repeated_bytes,
         },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: limits.repeated },
@@ -184,7 +189,7 @@ fn describe(error: &Error, text: &str, limits: &TextBounds) -> String {
         }
         Error::Budget { breach, .. } => match breach {
             BudgetBreach::Depth { .. } => format!("expected at most {} levels of mappings and lists", limits.levels),
-            BudgetBreach::Nodes { .. } => format!("expected at most {} values", limits.nodes),
+            BudgetBreach::Nodes { .. } => format!("expected at most {} values in one document: split it", limits.nodes),
             BudgetBreach::ScalarBytes { .. } => {
                 format!("expected at most {} bytes of text in all values", text.len() + limits.repeated_bytes)
             }

@@ -26,7 +26,7 @@ use gmsa_core::{
 mod owner;
 mod restart;
 
-use owner::{Owner, Owners, Workload};
+use owner::{NotOwned, Owner, Owners, Workload};
 use restart::{confirmed, restart_all, target};
 
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub struct Options {
 
 /// Lists the workloads, and restarts them with `--restart`: in the namespace of `--namespace` or of the context, or in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let Found { report, workloads } = block_on(async {
+    let Found { mut report, workloads } = block_on(async {
         let cluster = connection.cluster().await?;
         let namespace = &cluster.namespace;
         if !options.all_namespaces && !is_dns_label(namespace) {
@@ -59,7 +59,6 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     })?;
     let others = report.outcome();
     let findings = workloads.iter().map(|(workload, pods)| finding(workload, pods));
-    let mut report = report;
     // What belongs to a workload comes first.
     let of_pods = std::mem::take(&mut report.findings);
     report.findings.extend(findings.chain(of_pods));
@@ -121,7 +120,7 @@ async fn outdated(cluster: &Cluster, namespace: Option<&String>) -> anyhow::Resu
                     pods.names.push(pod.place().1.to_owned());
                     pods.are_restarted &= is_restarted;
                 }
-                Err(why) => found.report.findings.push(without_owner(&pod, &why)),
+                Err(not_owned) => found.report.findings.push(without_owner(&pod, not_owned)),
             },
             ContentsState::Unmatched => found.report.findings.push(without_credential_spec(&pod)),
             // A pod without contents is not outdated: `doctor` reports it, because the webhook did not review it.
@@ -162,9 +161,11 @@ fn without_credential_spec(pod: &ClusterPod) -> Diagnostic {
 }
 
 /// A pod whose owner is not what the pod says, or cannot be read.
-fn without_owner(pod: &ClusterPod, why: &str) -> Diagnostic {
+fn without_owner(pod: &ClusterPod, NotOwned { why, fix }: NotOwned) -> Diagnostic {
     let (namespace, name) = pod.place();
-    let fix = if is_dns_label(namespace) && is_dns_subdomain(name) {
+    let fix = if let Some(fix) = fix {
+        fix
+    } else if is_dns_label(namespace) && is_dns_subdomain(name) {
         format!("find out what made it, then: kubectl delete pod --namespace {namespace} {name}")
     } else {
         "find out what made it, then delete it".to_owned()

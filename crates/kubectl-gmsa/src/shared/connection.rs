@@ -151,7 +151,7 @@ mod tests {
             ("1m30s", Duration::from_secs(90)),
             ("500ms", Duration::from_millis(500)),
             ("1.5h", Duration::from_secs(5400)),
-            ("9999999999999999h", UNLIMITED),
+            ("2000000h", UNLIMITED),
         ] {
             assert_eq!(timeout(text), Ok(read), "{text}");
         }

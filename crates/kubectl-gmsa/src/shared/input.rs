@@ -15,8 +15,9 @@ use anyhow::{Context as _, bail};
 use gmsa_cluster::manifests::{self, Bounds, Manifests, decode};
 use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location, rules};
 
-/// More than a server reads.
-const BOUNDS: Bounds = Bounds { file_bytes: 64 * 1024 * 1024, files: 100_000, total_bytes: 512 * 1024 * 1024 };
+/// More than a server reads: `kubectl get pods -A -o yaml` prints one document of some 600 values for each pod.
+const BOUNDS: Bounds =
+    Bounds { file_bytes: 64 * 1024 * 1024, files: 100_000, total_bytes: 512 * 1024 * 1024, values: 4_000_000 };
 
 /// The largest file that PowerShell printed, in bytes.
 const MAX_TEXT: u64 = 1024 * 1024;
@@ -50,7 +51,7 @@ fn standard_input() -> Manifests {
     };
     match read_standard_input(BOUNDS.file_bytes as u64) {
         Ok(Some(bytes)) => match decode(bytes) {
-            Ok(text) => manifests::parse(NAME, &text).strict(),
+            Ok(text) => manifests::parse_within(NAME, &text, &BOUNDS).strict(),
             Err(_) => problem("expected text in UTF-8 or UTF-16".to_owned()),
         },
         Ok(None) => problem(format!("expected at most {} bytes", BOUNDS.file_bytes)),

@@ -162,3 +162,20 @@ fn a_number_of_any_length_is_cut() {
     );
     assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(2)));
 }
+
+/// What `kubectl get pods -A -o yaml` prints in a large cluster is one document.
+#[test]
+fn a_thousand_pods_in_one_list_are_checked() {
+    let value = |number: usize| format!("    - {{name: V{number}, value: a}}\n");
+    let values: String = (0..60).map(value).collect();
+    let pod = |number: usize| {
+        format!(
+            "- apiVersion: v1\n  kind: Pod\n  metadata: {{name: p{number}, namespace: shop}}\n  spec:\n    containers:\n    - name: iis\n      env:\n{}",
+            values.replace("    - ", "      - ")
+        )
+    };
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n{}", (0..1000).map(pod).collect::<String>());
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["check", "-f", "-"], list.as_bytes());
+    assert_eq!((text(&output.stdout), output.status.code()), ("no problems found in 1000 objects\n", Some(0)));
+}

@@ -256,7 +256,7 @@ async fn without_a_cluster_it_says_why() {
     assert!(text(&output.stderr).starts_with("error: the API server cannot be reached: "), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(2));
     let output = run(&api, &["--context", "none", "doctor"]).await;
-    assert_eq!(text(&output.stderr), "error: cannot use the kubeconfig: failed to load current context: none\n");
+    assert_eq!(text(&output.stderr), "error: there is no context \"none\" in the kubeconfig\n");
     let output = run(&api, &["doctor", "--pod", "a/b/c"]).await;
     assert_eq!(text(&output.stderr), "error: \"a/b/c\" is not a pod's NAMESPACE/NAME\n");
     let folder = tempfile::tempdir().unwrap();
@@ -299,7 +299,7 @@ async fn version_is_that_of_the_plugin_and_of_the_running_webhook() {
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
     let folder = tempfile::tempdir().unwrap();
     let output = program(folder.path()).arg("version").output().unwrap();
-    let start = format!("plugin   {plugin}\nwebhook  unknown: cannot use the kubeconfig: ");
+    let start = format!("plugin   {plugin}\nwebhook  unknown: there is no kubeconfig: ");
     assert!(text(&output.stdout).starts_with(&start), "{}", text(&output.stdout));
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
 }

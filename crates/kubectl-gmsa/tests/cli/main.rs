@@ -21,6 +21,8 @@ use gmsa_test_support as support;
 
 mod agreement;
 mod cluster;
+mod complete;
+mod connect;
 mod doctor;
 mod hostile;
 mod live;

@@ -131,7 +131,7 @@ async fn nothing_is_restarted_without_a_yes() {
     for answer in ["", "n", "y"] {
         let (mut ours, theirs) = terminal();
         let child = program(folder.path())
-            .args(["--kubeconfig", "config", "outdated", "--restart"])
+            .args(["--kubeconfig", "config", "outdated", "-A", "--restart"])
             .stdin(Stdio::from(theirs.try_clone().unwrap()))
             .stderr(Stdio::from(theirs))
             .stdout(Stdio::piped())

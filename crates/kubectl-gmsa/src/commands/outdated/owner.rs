@@ -41,6 +41,19 @@ pub(super) struct Owner {
     pub is_restarted: bool,
 }
 
+/// Why the owner that a pod names cannot be taken for its owner.
+pub(super) struct NotOwned {
+    pub why: String,
+    /// What to do where it is not known whether the owner is one.
+    pub fix: Option<String>,
+}
+
+impl From<String> for NotOwned {
+    fn from(why: String) -> Self {
+        Self { why, fix: None }
+    }
+}
+
 /// A workload as the API server describes it.
 #[derive(Clone, Deserialize)]
 struct Controller {
@@ -82,8 +95,8 @@ impl<'c> Owners<'c> {
     /// The owner of a pod: the Deployment rather than its `ReplicaSet`.
     ///
     /// # Errors
-    /// Why the owner that the pod names cannot be taken for its owner.
-    pub(super) async fn of(&mut self, pod: &ClusterPod) -> Result<Owner, String> {
+    /// Where the owner that the pod names is not its owner, or cannot be read.
+    pub(super) async fn of(&mut self, pod: &ClusterPod) -> Result<Owner, NotOwned> {
         let (namespace, name) = pod.place();
         let (kind, of_itself) = ("Pod".to_owned(), |kind: String, name: &str, resource| Workload {
             namespace: namespace.to_owned(),
@@ -122,10 +135,10 @@ impl<'c> Owners<'c> {
         owner: &OwnerReference,
         resource: &str,
         pod: &ClusterPod,
-    ) -> Result<Controller, String> {
+    ) -> Result<Controller, NotOwned> {
         let OwnerReference { kind, name, uid, .. } = owner;
         if !is_dns_label(namespace) || !is_dns_subdomain(name) {
-            return Err(format!("names as its owner a {kind} with an invalid name"));
+            return Err(format!("names as its owner a {kind} with an invalid name").into());
         }
         let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
         if !self.read.contains_key(&path) {
@@ -134,18 +147,25 @@ impl<'c> Owners<'c> {
         }
         let found = match self.read.get(&path) {
             Some(Ok(Some(found))) => found,
-            Some(Err(error)) => return Err(format!("names {kind} {name} as its owner, which cannot be read: {error}")),
-            Some(Ok(None)) | None => return Err(format!("names {kind} {name} as its owner, which does not exist")),
+            Some(Err(error)) => {
+                return Err(NotOwned {
+                    why: format!("names {kind} {name} as its owner, which cannot be read: {error}"),
+                    fix: Some(format!("run this as a user who may get {resource} in {namespace}")),
+                });
+            }
+            Some(Ok(None)) | None => {
+                return Err(format!("names {kind} {name} as its owner, which does not exist").into());
+            }
         };
         let labels: BTreeMap<_, _> = pod.object.metadata.labels.clone().unwrap_or_default();
         if found.metadata.uid.as_ref() != Some(uid) {
-            return Err(format!("names as its owner a {kind} {name} with another uid than the one that exists"));
+            return Err(format!("names as its owner a {kind} {name} with another uid than the one that exists").into());
         }
         if !found.spec.selects(&labels) {
-            return Err(format!("names {kind} {name} as its owner, which does not select it"));
+            return Err(format!("names {kind} {name} as its owner, which does not select it").into());
         }
         if !found.spec.uses_gmsa() {
-            return Err(format!("names {kind} {name} as its owner, whose pod template does not use GMSA"));
+            return Err(format!("names {kind} {name} as its owner, whose pod template does not use GMSA").into());
         }
         Ok(found.clone())
     }

@@ -1,0 +1,395 @@
+//! How the cluster is found and reached: the kubeconfig, what the flags override, proxies. The proxies are real ones, on the loopback
+//! address; the API server is the simulated one, or one that only writes down who asks.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    path::Path,
+    process::Output,
+    sync::{Arc, Mutex},
+};
+
+use http::{Request, Response};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
+    net::{TcpListener, TcpStream},
+};
+
+use super::{
+    cluster::kind,
+    portable, program,
+    support::{Fault, SimulatedApi, Verb},
+    text,
+};
+
+const CLEAN: &str = "no problems found in 0 objects\n";
+
+/// What a server heard, in order.
+type Heard = Arc<Mutex<Vec<String>>>;
+
+fn heard(heard: &Heard) -> Vec<String> {
+    let mut all = std::mem::take(&mut *heard.lock().unwrap());
+    // The clients for calls and for watches are two.
+    all.dedup();
+    all
+}
+
+/// What a proxy says to a client.
+#[derive(Clone, Copy)]
+enum Proxy {
+    Http,
+    /// It asks for a password.
+    Locked,
+    Socks,
+}
+
+/// A proxy that leads to `api`, whatever it is asked for.
+async fn proxy(proxy: Proxy, api: SocketAddr) -> (SocketAddr, Heard) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, heard) = (listener.local_addr().unwrap(), Heard::default());
+    let log = Arc::clone(&heard);
+    tokio::spawn(async move {
+        loop {
+            let (client, _) = listener.accept().await.unwrap();
+            let log = Arc::clone(&log);
+            // A client that goes away is none of its business.
+            tokio::spawn(async move { drop(serve(proxy, client, api, &log).await) });
+        }
+    });
+    (address, heard)
+}
+
+async fn serve(proxy: Proxy, mut client: TcpStream, api: SocketAddr, log: &Heard) -> std::io::Result<()> {
+    match proxy {
+        Proxy::Http | Proxy::Locked => {
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                head.push(char::from(client.read_u8().await?));
+            }
+            let wanted = |line: &&str| line.starts_with("CONNECT") || line.starts_with("Proxy-Authorization");
+            log.lock().unwrap().push(head.lines().filter(wanted).collect::<Vec<_>>().join(", "));
+            if matches!(proxy, Proxy::Locked) {
+                return client.write_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n").await;
+            }
+            client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
+        }
+        Proxy::Socks => {
+            let asked = socks(&mut client).await?;
+            log.lock().unwrap().push(asked);
+        }
+    }
+    copy_bidirectional(&mut client, &mut TcpStream::connect(api).await?).await?;
+    Ok(())
+}
+
+/// The server's side of SOCKS5 (RFC 1928, RFC 1929): who asks for which name.
+async fn socks(client: &mut TcpStream) -> std::io::Result<String> {
+    async fn counted(client: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+        let mut bytes = vec![0; client.read_u8().await?.into()];
+        client.read_exact(&mut bytes).await?;
+        Ok(bytes)
+    }
+    assert_eq!(client.read_u8().await?, 5);
+    let methods = counted(client).await?;
+    let mut who = String::new();
+    if methods.contains(&2) {
+        client.write_all(&[5, 2]).await?;
+        assert_eq!(client.read_u8().await?, 1);
+        let (user, password) = (counted(client).await?, counted(client).await?);
+        who = format!("{}:{}@", text(&user), text(&password));
+        client.write_all(&[1, 0]).await?;
+    } else {
+        client.write_all(&[5, 0]).await?;
+    }
+    let mut request = [0; 4];
+    client.read_exact(&mut request).await?;
+    let host = match request {
+        [5, 1, 0, 3] => text(&counted(client).await?).to_owned(),
+        [5, 1, 0, 1] => std::net::Ipv4Addr::from(client.read_u32().await?).to_string(),
+        other => panic!("not CONNECT to a name or an IPv4 address: {other:?}"),
+    };
+    let port = client.read_u16().await?;
+    client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
+    Ok(format!("{who}{host}:{port}"))
+}
+
+/// A cluster over TLS, with a kind of pods, and its address.
+async fn cluster() -> (SimulatedApi, SocketAddr) {
+    let api = SimulatedApi::start_with_tls().await;
+    api.define(kind("v1", "Pod", "pods", true));
+    let address = api.url().strip_prefix("https://").unwrap().parse().unwrap();
+    (api, address)
+}
+
+/// A kubeconfig whose cluster is this one.
+fn kubeconfig(cluster: &Value) -> String {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "a",
+        "clusters": [{"name": "a", "cluster": cluster}],
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+    })
+    .to_string()
+}
+
+/// Runs `outdated` in a folder, with these variables and arguments.
+async fn outdated(folder: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let mut command = program(folder);
+    command.envs(environment.iter().copied()).arg("outdated").args(arguments);
+    tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
+}
+
+fn assert_clean(output: &Output) {
+    assert_eq!((text(&output.stderr), text(&output.stdout), output.status.code()), ("", CLEAN, Some(0)));
+}
+
+/// A folder with the kubeconfig `config`.
+fn folder_with(config: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("config"), config).unwrap();
+    folder
+}
+
+const CONFIG: (&str, &str) = ("KUBECONFIG", "config");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_environment_s_proxy_leads_to_the_server() {
+    let (_api, address) = cluster().await;
+    let (at, log) = proxy(Proxy::Http, address).await;
+    let server = "https://k8s.example.test:6443";
+    let folder = folder_with(&kubeconfig(&json!({"server": server, "insecure-skip-tls-verify": true})));
+    for (name, url) in [
+        ("HTTPS_PROXY", format!("http://{at}")),
+        ("https_proxy", format!("http://{at}")),
+        ("HTTPS_PROXY", at.to_string()),
+    ] {
+        let output =
+            outdated(folder.path(), &[CONFIG, (name, &url), ("NO_PROXY", "example.com,10.0.0.0/8")], &[]).await;
+        assert_clean(&output);
+        assert_eq!(heard(&log), ["CONNECT k8s.example.test:6443 HTTP/1.1"], "{name}={url}");
+    }
+    let url = format!("http://user:p%40ss@{at}");
+    assert_clean(&outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &url)], &[]).await);
+    assert_eq!(heard(&log), ["CONNECT k8s.example.test:6443 HTTP/1.1, Proxy-Authorization: Basic dXNlcjpwQHNz"]);
+}
+
+/// On Unix, 0.0.0.0 is this machine, and no loopback address, which would never be reached by a proxy.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn no_proxy_is_compared_with_the_server() {
+    let (_api, address) = cluster().await;
+    let (at, log) = proxy(Proxy::Http, address).await;
+    let server = format!("https://0.0.0.0:{}", address.port());
+    let folder = folder_with(&kubeconfig(&json!({"server": server, "insecure-skip-tls-verify": true})));
+    let url = format!("http://{at}");
+    for (no_proxy, used) in [("", true), ("127.0.0.1", true), ("0.0.0.0/8", false), ("0.0.0.0", false), ("*", false)] {
+        let output = outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &url), ("no_proxy", no_proxy)], &[]).await;
+        assert_clean(&output);
+        assert_eq!(heard(&log).len(), usize::from(used), "NO_PROXY={no_proxy}");
+    }
+    // This machine is never reached by a proxy.
+    let server = format!("https://{address}");
+    let folder = folder_with(&kubeconfig(&json!({"server": server, "insecure-skip-tls-verify": true})));
+    assert_clean(&outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &url)], &[]).await);
+    assert_eq!(heard(&log).len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_kubeconfig_s_proxy_leads_to_every_server() {
+    let (_api, address) = cluster().await;
+    let (at, log) = proxy(Proxy::Socks, address).await;
+    for (url, server, name) in [
+        (format!("socks5://{at}"), "https://k8s.example.test:6443", "k8s.example.test:6443"),
+        (format!("socks5://me:s%3Acret@{at}"), "https://k8s.example.test:6443", "me:s:cret@k8s.example.test:6443"),
+        (format!("socks5://{at}"), "https://127.0.0.1", "127.0.0.1:443"),
+    ] {
+        let cluster = json!({"server": server, "insecure-skip-tls-verify": true, "proxy-url": url});
+        let folder = folder_with(&kubeconfig(&cluster));
+        let output =
+            outdated(folder.path(), &[CONFIG, ("NO_PROXY", "*"), ("HTTPS_PROXY", "http://127.0.0.1:1")], &[]).await;
+        assert_clean(&output);
+        assert_eq!(heard(&log), [name]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_tls_is_reached_by_http_proxy() {
+    let api = SimulatedApi::start().await;
+    api.define(kind("v1", "Pod", "pods", true));
+    let address = api.url().strip_prefix("http://").unwrap().parse().unwrap();
+    let (at, log) = proxy(Proxy::Http, address).await;
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("http://{at}");
+    let environment = [("HTTP_PROXY", url.as_str()), ("HTTPS_PROXY", "http://127.0.0.1:1")];
+    assert_clean(&outdated(folder.path(), &environment, &["--server", "http://k8s.example.test"]).await);
+    assert_eq!(heard(&log), ["CONNECT k8s.example.test:80 HTTP/1.1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_that_refuses_is_named() {
+    let (_api, address) = cluster().await;
+    let (at, _) = proxy(Proxy::Locked, address).await;
+    let folder = folder_with(&kubeconfig(&json!({"server": "https://k8s.example.test:6443"})));
+    let output = outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", &format!("http://u:s3cret@{at}"))], &[]).await;
+    let said = format!(
+        "error: the API server cannot be reached: client error (Connect): through the proxy http://{at}: tunnel error: proxy authorization required\n"
+    );
+    assert_eq!((text(&output.stderr), output.status.code()), (said.as_str(), Some(2)));
+    let output = outdated(folder.path(), &[CONFIG, ("HTTPS_PROXY", "ftp://u:s3cret@p")], &[]).await;
+    let said = "error: the proxy of HTTPS_PROXY cannot be used: expected http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubeconfig_list_may_name_files_that_do_not_exist() {
+    let (_api, address) = cluster().await;
+    let server = format!("https://{address}");
+    let folder = folder_with(&kubeconfig(&json!({"server": server, "insecure-skip-tls-verify": true})));
+    let list = std::env::join_paths(["none", "", "config"]).unwrap();
+    assert_clean(&outdated(folder.path(), &[("KUBECONFIG", list.to_str().unwrap())], &[]).await);
+    std::fs::write(folder.path().join("broken"), "a: [").unwrap();
+    let list = std::env::join_paths(["config", "broken"]).unwrap();
+    let output = outdated(folder.path(), &[("KUBECONFIG", list.to_str().unwrap())], &[]).await;
+    let said = "error: cannot read the kubeconfig broken: failed to parse kubeconfig YAML: ";
+    assert!(text(&output.stderr).starts_with(said), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
+    // A file that was asked for must exist.
+    let output = outdated(folder.path(), &[], &["--kubeconfig", "none"]).await;
+    let said = "error: cannot read the kubeconfig none: failed to read kubeconfig from '\"none\"': No such file or directory (os error 2)\n";
+    assert_eq!((portable(text(&output.stderr)).as_str(), output.status.code()), (said, Some(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_kubeconfig_it_is_the_pod_s_service_account() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = outdated(folder.path(), &[], &[]).await;
+    let said = "error: there is no kubeconfig: set KUBECONFIG, or give --kubeconfig or --server\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));
+    // A pod without a mounted service account.
+    let pod = [("KUBERNETES_SERVICE_HOST", "10.0.0.1"), ("KUBERNETES_SERVICE_PORT", "443")];
+    let output = outdated(folder.path(), &pod, &[]).await;
+    let said = "error: cannot use the service account of this pod: failed to read the default namespace: No such file or directory (os error 2)\n";
+    assert_eq!((portable(text(&output.stderr)).as_str(), output.status.code()), (said, Some(2)));
+    // What is asked for comes first.
+    let output = outdated(folder.path(), &pod, &["--context", "a"]).await;
+    let said = "error: there is no context \"a\" in the kubeconfig\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));
+}
+
+/// An API server that has nothing, and writes down who asks for what.
+async fn recorder() -> (String, Heard) {
+    let (listener, heard) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), Heard::default());
+    let (url, log) = (format!("http://{}", listener.local_addr().unwrap()), Arc::clone(&heard));
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let header = |name| request.headers().get(name).map_or("-", |value| value.to_str().unwrap()).to_owned();
+        let line = [header("authorization"), header("impersonate-user"), header("impersonate-group")].join(" ");
+        log.lock().unwrap().push(format!("{} {line}", request.uri().path()));
+        async { Ok::<_, Infallible>(Response::new(json!({"metadata": {}, "items": []}).to_string())) }
+    });
+    tokio::spawn(async move {
+        loop {
+            let (client, _) = listener.accept().await.unwrap();
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(client), answer.clone()));
+        }
+    });
+    (url, heard)
+}
+
+/// Two contexts, clusters and users; only the second cluster exists.
+fn two(url: &str) -> String {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "one",
+        "clusters": [
+            {"name": "one", "cluster": {"server": "http://127.0.0.1:1", "tls-server-name": "elsewhere"}},
+            {"name": "two", "cluster": {"server": url}},
+        ],
+        "users": [
+            {"name": "one", "user": {"token": "one"}},
+            {"name": "two", "user": {"token": "two", "as": "someone"}},
+            {"name": "program", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/nonexistent", "interactiveMode": "Never"}}},
+        ],
+        "contexts": [
+            {"name": "one", "context": {"cluster": "one", "user": "one", "namespace": "shop"}},
+            {"name": "two", "context": {"cluster": "two", "user": "two"}},
+        ],
+    })
+    .to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flags_override_the_kubeconfig() {
+    let (url, log) = recorder().await;
+    let folder = folder_with(&two(&url));
+    let cases: [(&[&str], &str); 9] = [
+        (&["--context", "two"], "default/pods Bearer two someone -"),
+        (&["--cluster", "two"], "shop/pods Bearer one - -"),
+        (&["--cluster", "two", "--user", "two", "-n", "b"], "b/pods Bearer two someone -"),
+        (&["--server", &url], "shop/pods Bearer one - -"),
+        (&["-s", url.strip_prefix("http://").unwrap()], "shop/pods Bearer one - -"),
+        (&["--server", &url, "--token", "mine"], "shop/pods Bearer mine - -"),
+        (&["--server", &url, "--user", "program", "--token", "mine"], "shop/pods Bearer mine - -"),
+        (&["--context", "two", "--as", "me", "--as-group", "us"], "default/pods Bearer two me us"),
+        (&["--context", "two", "-A"], "/pods Bearer two someone -"),
+    ];
+    for (flags, asked) in cases {
+        assert_clean(&outdated(folder.path(), &[CONFIG], flags).await);
+        let last = heard(&log).pop().unwrap();
+        let scope = if asked.starts_with('/') { "/api/v1" } else { "/api/v1/namespaces/" };
+        assert_eq!(last, format!("{scope}{asked}"), "{flags:?}");
+    }
+    // Without any kubeconfig.
+    assert_clean(&outdated(folder.path(), &[], &["--server", &url, "--token", "mine"]).await);
+    assert_eq!(heard(&log).pop().unwrap(), "/api/v1/namespaces/default/pods Bearer mine - -");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_for_must_be_in_the_kubeconfig() {
+    let folder = folder_with(&two("http://127.0.0.1:1"));
+    let cases: [(&[&str], &str); 6] = [
+        (&["--context", "x"], "there is no context \"x\" in the kubeconfig"),
+        (&["--cluster", "x"], "there is no cluster \"x\" in the kubeconfig"),
+        (&["--user", "x"], "there is no user \"x\" in the kubeconfig"),
+        (&["--server", ""], "the cluster of the kubeconfig has no server"),
+        (&["--server", "ldap://dc"], "\"ldap://dc\" is not the address of a server: expected https://HOST:PORT"),
+        (&["-n", "a/b"], "\"a/b\" is not the name of a namespace"),
+    ];
+    for (flags, said) in cases {
+        let output = outdated(folder.path(), &[CONFIG], flags).await;
+        assert_eq!((text(&output.stderr), output.status.code()), (format!("error: {said}\n").as_str(), Some(2)));
+    }
+    let folder = folder_with("{}");
+    let output = outdated(folder.path(), &[CONFIG], &["--user", "x"]).await;
+    let said = "error: the kubeconfig has no current context: name one with --context\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_is_verified_unless_it_must_not_be() {
+    let (_api, address) = cluster().await;
+    let folder =
+        folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "certificate-authority": "none"})));
+    assert_clean(&outdated(folder.path(), &[CONFIG], &["--insecure-skip-tls-verify"]).await);
+    assert_clean(&outdated(folder.path(), &[CONFIG], &["--insecure-skip-tls-verify=true"]).await);
+    let folder =
+        folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "insecure-skip-tls-verify": true})));
+    let output = outdated(folder.path(), &[CONFIG], &["--insecure-skip-tls-verify=false"]).await;
+    assert!(text(&output.stderr).contains("invalid peer certificate"), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_may_take_as_long_as_it_is_told() {
+    let (api, address) = cluster().await;
+    api.fault(Verb::List, "/pods", 1, Fault::Silence);
+    let folder =
+        folder_with(&kubeconfig(&json!({"server": format!("https://{address}"), "insecure-skip-tls-verify": true})));
+    let output = outdated(folder.path(), &[CONFIG], &["--request-timeout", "300ms"]).await;
+    let said = "error: no answer from the API server within 0.3 s\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));
+    assert_clean(&outdated(folder.path(), &[CONFIG], &["--request-timeout", "0"]).await);
+    let output = outdated(folder.path(), &[CONFIG], &["--request-timeout", "soon"]).await;
+    let said = "error: invalid value 'soon' for '--request-timeout <DURATION>': expected a duration such as 1s, 2m or 3h, or 0 for no limit\n";
+    assert!(text(&output.stderr).starts_with(said), "{}", text(&output.stderr));
+}
