@@ -37,6 +37,10 @@ spec:
     Says what the GMSA admission webhook will do to the Windows pods of some
     manifests, with file, line, field and fix; makes and lints credential specs,
     grants them to service accounts, and checks an install of the webhook.
+  caveats: |
+    Krew does not install what completes "kubectl gmsa <TAB>". Copy it, on Windows
+    kubectl_complete-gmsa.cmd:
+      cp "\${KREW_ROOT:-\$HOME/.krew}/store/gmsa/v$version/kubectl_complete-gmsa" "\${KREW_ROOT:-\$HOME/.krew}/bin/"
   platforms:
 $(platforms)
 KREW

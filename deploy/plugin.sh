@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the plugin for one platform and packs it, as krew and people want it: the program and the licence, and its bill of materials
-# beside the archive. On macOS it needs Xcode's tools, elsewhere what deploy/dist.sh needs.
+# Builds the plugin for one platform and packs it, as krew and people want it: the program, what completes `kubectl gmsa <TAB>`, and the licence,
+# with its bill of materials beside the archive. On macOS it needs Xcode's tools, elsewhere what deploy/dist.sh needs.
 # usage: deploy/plugin.sh linux-amd64|linux-arm64|windows-amd64|darwin-amd64|darwin-arm64 FOLDER
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -9,13 +9,13 @@ readonly PLATFORM=$1 FOLDER=$2
 readonly LIMIT=9 # MiB
 # shellcheck source=deploy/common.sh
 . deploy/common.sh
-linker=cc flags='' program=kubectl-gmsa
+linker=cc flags='' program=kubectl-gmsa complete=kubectl_complete-gmsa
 # On Linux by musl: a static glibc loads the system's own libraries to look up names, and they must be of its version.
 case $PLATFORM in
   linux-amd64) triple=x86_64-unknown-linux-musl linker=x86_64-linux-gnu-gcc flags=$(rust_lld) ;;
   linux-arm64) triple=aarch64-unknown-linux-musl linker=aarch64-linux-gnu-gcc flags=$(rust_lld) ;;
   windows-amd64)
-    triple=x86_64-pc-windows-gnu linker=x86_64-w64-mingw32-gcc program+=.exe
+    triple=x86_64-pc-windows-gnu linker=x86_64-w64-mingw32-gcc program+=.exe complete+=.cmd
     flags='-C target-feature=+crt-static -C link-arg=-Wl,--no-insert-timestamp'
     ;;
   darwin-amd64) triple=x86_64-apple-darwin ;;
@@ -33,4 +33,4 @@ if [[ $PLATFORM == linux-* ]] && readelf --program-headers --wide "$built" | gre
   echo "plugin: $program is not static: it names a dynamic loader" >&2 && exit 1
 fi
 python3 deploy/sbom.py "$triple" "$linker" kubectl-gmsa >"$FOLDER/$name.cdx.json"
-python3 deploy/pack.py "$FOLDER/$name" "$(git log -1 --format=%ct)" "$built" LICENSE
+python3 deploy/pack.py "$FOLDER/$name" "$(git log -1 --format=%ct)" "$built" "deploy/$complete" LICENSE

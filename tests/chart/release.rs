@@ -147,6 +147,11 @@ fn krew_gets_each_archive_with_its_checksum() {
     assert_eq!(plugin["apiVersion"], "krew.googlecontainertools.github.com/v1alpha2");
     assert_eq!((&plugin["kind"], &plugin["metadata"]["name"]), (&json!("Plugin"), &json!("gmsa")));
     assert_eq!(plugin["spec"]["version"], format!("v{VERSION}"));
+    // Krew links the program alone.
+    let caveats = plugin["spec"]["caveats"].as_str().unwrap();
+    let krew = "${KREW_ROOT:-$HOME/.krew}";
+    let copy = format!("cp \"{krew}/store/gmsa/v{VERSION}/kubectl_complete-gmsa\" \"{krew}/bin/\"\n");
+    assert!(caveats.ends_with(&copy), "{caveats}");
     // Krew's index refuses a longer one.
     assert!(plugin["spec"]["shortDescription"].as_str().unwrap().len() <= 50);
     // Of "abc".

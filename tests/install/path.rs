@@ -190,7 +190,7 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
     run_pods(plane, "shop", "windows-1", 1);
     let [old] = pods(plane).try_into().unwrap();
     assert_eq!(carried(&old), contents(tool));
-    assert_eq!(tool.gmsa("outdated"), (CLEAN.to_owned(), 0));
+    assert_eq!(tool.gmsa("outdated -A"), (CLEAN.to_owned(), 0));
 
     tool.gmsa(
         "credspec new --account WebApp1 --additional-account Reports --from-ad domain.json --out webapp1.yaml --force",
@@ -201,16 +201,16 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
 warning[contents-outdated] Deployment shop/web
   1 of its pods carry other contents than their credential spec has now: {}
   so: a pod keeps its contents until it is replaced
-  fix: kubectl gmsa outdated --restart, or: kubectl rollout restart deployment/web --namespace shop
+  fix: kubectl gmsa outdated --namespace shop --restart, or: kubectl rollout restart deployment/web --namespace shop
 
 1 warning in 1 object
 ",
         old["metadata"]["name"].as_str().unwrap()
     );
-    assert_eq!(tool.gmsa("outdated"), (report.clone(), 1));
+    assert_eq!(tool.gmsa("outdated -A"), (report.clone(), 1));
     let dry = "deployment/web restarted in shop (server dry run)\n";
-    assert_eq!(tool.gmsa("outdated --restart --dry-run=server"), (report.clone() + dry, 1));
-    assert_eq!(tool.gmsa("outdated --restart --yes"), (report + "deployment/web restarted in shop\n", 0));
+    assert_eq!(tool.gmsa("outdated -n shop --restart --dry-run=server"), (report.clone() + dry, 1));
+    assert_eq!(tool.gmsa("outdated -n shop --restart --yes"), (report + "deployment/web restarted in shop\n", 0));
     // The old pod leaves when the new one is ready; there is no kubelet that ends it.
     run_pods(plane, "shop", "windows-1", 2);
     plane.until("the old pod is being deleted", || {
@@ -220,7 +220,7 @@ warning[contents-outdated] Deployment shop/web
         pods(plane).into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
     assert_eq!(new.iter().map(carried).collect::<Vec<_>>(), [contents(tool)]);
     assert!(contents(tool).contains("Reports"));
-    assert_eq!(tool.gmsa("outdated"), (CLEAN.to_owned(), 0));
+    assert_eq!(tool.gmsa("outdated -A"), (CLEAN.to_owned(), 0));
 
     let revoked = tool.gmsa("grant --credspec webapp1 --serviceaccount shop:web --revoke --apply");
     assert_eq!(revoked, ("rolebinding/gmsa-use-webapp1-web deleted in shop\n".to_owned(), 0));

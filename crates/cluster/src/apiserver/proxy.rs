@@ -49,11 +49,10 @@ fn address(proxy: &str, source: &str) -> Result<Uri, InvalidProxy> {
     let uri: Uri = proxy.trim().parse().map_err(|_| invalid())?;
     let authority = uri.authority().filter(|authority| !authority.host().is_empty()).ok_or_else(invalid)?;
     match uri.scheme_str() {
-        Some("http" | "https") => Ok(uri),
         Some(scheme @ ("socks5" | "socks5h")) if uri.port().is_none() => {
             format!("{scheme}://{authority}:{SOCKS_PORT}").parse().map_err(|_| invalid())
         }
-        Some("socks5" | "socks5h") => Ok(uri),
+        Some("http" | "https" | "socks5" | "socks5h") => Ok(uri),
         _ => Err(invalid()),
     }
 }

@@ -40,7 +40,7 @@ pub fn complete(root: &Command, words: &[String]) -> String {
         command.get_positionals().nth(positionals).map_or((Vec::new(), NO_FILES), |argument| values(argument, ""))
     };
     let lines = candidates.iter().filter(|line| line.starts_with(typed)).map(String::as_str);
-    lines.chain([directive]).map(|line| format!("{line}\n")).collect()
+    lines.chain([directive]).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn find_option<'c>(command: &'c Command, word: &str) -> Option<&'c Arg> {

@@ -28,9 +28,9 @@ use super::{
 const CLEAN: &str = "no problems found in 0 objects\n";
 
 /// What a server heard, in order.
-type Heard = Arc<Mutex<Vec<String>>>;
+pub type Heard = Arc<Mutex<Vec<String>>>;
 
-fn heard(heard: &Heard) -> Vec<String> {
+pub fn heard(heard: &Heard) -> Vec<String> {
     let mut all = std::mem::take(&mut *heard.lock().unwrap());
     // The clients for calls and for watches are two.
     all.dedup();
@@ -39,7 +39,7 @@ fn heard(heard: &Heard) -> Vec<String> {
 
 /// What a proxy says to a client.
 #[derive(Clone, Copy)]
-enum Proxy {
+pub enum Proxy {
     Http,
     /// It asks for a password.
     Locked,
@@ -47,7 +47,7 @@ enum Proxy {
 }
 
 /// A proxy that leads to `api`, whatever it is asked for.
-async fn proxy(proxy: Proxy, api: SocketAddr) -> (SocketAddr, Heard) {
+pub async fn proxy(proxy: Proxy, api: SocketAddr) -> (SocketAddr, Heard) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, heard) = (listener.local_addr().unwrap(), Heard::default());
     let log = Arc::clone(&heard);

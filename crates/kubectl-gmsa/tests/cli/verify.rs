@@ -25,7 +25,7 @@ use tokio_tungstenite::{
 
 use super::{
     cluster::{healthy, kind, pod, run},
-    compare,
+    compare, connect, program,
     support::{Fault, SimulatedApi, Verb},
     text,
 };
@@ -206,6 +206,25 @@ async fn no_ticket_is_printed() {
     assert_eq!((&last["status"], &last["rule"]), (&json!("skip"), &json!("not-checked")));
     let commands: Vec<String> = api.requests(Verb::Get, "/exec?").into_iter().map(|request| request.path).collect();
     assert!(commands.iter().all(|path| path.contains("container=iis") && !path.contains("tty=true")), "{commands:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_run_through_a_proxy() {
+    let api = cluster().await;
+    answer_by(&api, good());
+    let direct = run(&api, &["verify", "shop/web"]).await;
+    let address = api.url().strip_prefix("http://").unwrap().parse().unwrap();
+    let (at, log) = connect::proxy(connect::Proxy::Socks, address).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut config: Value = serde_json::from_str(&api.kubeconfig()).unwrap();
+    config["clusters"][0]["cluster"] =
+        json!({"server": "http://k8s.example.test:6443", "proxy-url": format!("socks5://{at}")});
+    fs::write(folder.path().join("config"), config.to_string()).unwrap();
+    let mut command = program(folder.path());
+    command.args(["--kubeconfig", "config", "verify", "shop/web"]);
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    assert_eq!((text(&output.stdout), output.status.code()), (text(&direct.stdout), Some(0)));
+    assert_eq!(connect::heard(&log), ["k8s.example.test:6443"]);
 }
 
 /// Verifies, and gives the checks, a line each, and the exit code.
