@@ -19,10 +19,12 @@ use crate::{
 mod bodies;
 mod connection;
 mod connections;
+mod deadline;
 pub mod limits;
 pub mod listener;
 pub mod reviewer;
 pub mod routes;
+pub mod threads;
 
 pub use connection::Serving;
 use listener::Listener;

@@ -30,7 +30,8 @@ impl Limits {
     /// - A quarter is for larger bodies and answers, counted byte by byte as they come. It is enough for one of
     ///   [`MAX_BODY`], with what parsing it costs, in a process of 96 MiB.
     /// - The rest, a little more than a quarter, is for the program, the credential specs in memory, what the allocator holds,
-    ///   and the answers that are being made: 10 MiB for each of the [`threads`](crate::server::limits::threads) at most.
+    ///   and the answers that are being made: 10 MiB at most ([`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER)) for
+    ///   each of the [`threads`](crate::server::threads::threads), and for each large review that is decided.
     ///
     /// An eighth of the connections is never busy with a review, so that a new one finds one that makes room for it.
     #[must_use]

@@ -17,7 +17,7 @@ use gmsa_core::{
 use tokio::time::Instant;
 use tracing::{Instrument as _, Level, Span};
 
-use super::limits::before;
+use super::{deadline::before, threads::Thread};
 use crate::{
     metrics::{self, Metrics},
     telemetry::{cut, cut_message, otlp},
@@ -41,18 +41,32 @@ pub struct Reviewer {
 }
 
 impl Reviewer {
-    /// Decides a review whose request began at `started`, before `deadline`. A look-up that is not answered by then ends as a
-    /// denial that says so; for workloads, as a warning.
-    pub async fn decide(&self, webhook: Webhook, review: &Review, started: Instant, deadline: Instant) -> Decision {
+    /// Decides a review whose request began at `started`, before `deadline`, and makes the answer, both on `thread`. A look-up that
+    /// is not answered by then ends as a denial that says so; for workloads, as a warning. `None` where no thread was free.
+    pub async fn decide(
+        &self,
+        webhook: Webhook,
+        review: &Arc<Review>,
+        thread: &Thread,
+        started: Instant,
+        deadline: Instant,
+    ) -> Option<(Decision, Vec<u8>)> {
         let settings =
             Settings { enforcement: self.enforcement, strict_credential_specs: self.strict_credential_specs };
         let hostname = (self.random_hostname && webhook == Webhook::Mutate).then(random_hostname).flatten();
         let mut facts = Facts { hostname, ..Facts::default() };
         // Each round adds a fact about a credential spec that is not known, or replaces a cached one by a live one: there are at most
         // a few for each name of the pod.
-        let decision = loop {
-            match review.decide(webhook, settings, &facts) {
-                Ok(decision) => break decision,
+        let (decision, answer) = loop {
+            let given = Arc::clone(review);
+            let round = move || {
+                let decided = given.decide(webhook, settings, &facts);
+                (decided.map(|decision| (given.answer(&decision), decision)), facts)
+            };
+            let (decided, known) = thread.run(deadline, round).await?;
+            facts = known;
+            match decided {
+                Ok((answer, decision)) => break (decision, answer),
                 Err(needs) => self.gather(&needs, &mut facts, deadline).await,
             }
         };
@@ -60,7 +74,7 @@ impl Reviewer {
         self.metrics.review(webhook, review.operation, outcome(&decision), decision.reason, duration);
         log(webhook, review, &decision, duration);
         record_on_span(review, &decision);
-        decision
+        Some((decision, answer))
     }
 
     /// Makes all look-ups at the same time.

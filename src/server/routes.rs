@@ -13,14 +13,16 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
+use tokio::{sync::Semaphore, time::Instant};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
-    bodies::{Held, LargeMemory, linger},
+    bodies::{LargeMemory, linger},
     connections::Open,
-    limits::{BODY_TIMEOUT, INVALID_TIMEOUT, MAX_BODY, PERMIT_TIMEOUT, before, threads, time_allowed},
+    deadline::{INVALID_TIMEOUT, before, time_allowed},
+    limits::{BODY_TIMEOUT, MAX_BODY, PERMIT_TIMEOUT},
     reviewer::Reviewer,
+    threads::{Thread, threads},
 };
 use crate::{
     config::Limits,
@@ -34,8 +36,8 @@ struct Shared {
     large_memory: LargeMemory,
     /// Reviews in flight.
     reviews: Semaphore,
-    /// Large reviews that are parsed.
-    parsed: Arc<Semaphore>,
+    /// For large reviews.
+    blocking: Thread,
     log_limit: Arc<LogLimit>,
 }
 
@@ -44,7 +46,7 @@ pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> 
     let shared = Shared {
         large_memory: LargeMemory::new(limits.large_review_memory),
         reviews: Semaphore::new(limits.reviews),
-        parsed: Arc::new(Semaphore::new(threads())),
+        blocking: Thread::Blocking(Arc::new(Semaphore::new(threads()))),
         reviewer,
         log_limit,
     };
@@ -104,30 +106,19 @@ impl Shared {
         // From here on the connection does not make room for another one.
         let _busy = open.map(Open::busy);
         let _in_flight = self.reviewer.metrics.review_in_flight();
-        let (review, body) =
-            if body.is_large() { self.parse_apart(webhook, body, deadline).await? } else { parse(webhook, body)? };
-        // A credential spec is decided about without a wait: it keeps what its body took.
+        let thread = if body.is_large() { &self.blocking } else { &Thread::Serving };
+        let parse = move || Ok::<_, ParseError>((Review::parse(body.as_ref(), webhook)?, body));
+        let (review, body) = thread.run(deadline, parse).await.ok_or(Refusal::Busy)??;
+        // A credential spec is decided about without a look-up: it keeps what its body took.
         let kept = if review.credential_spec.is_some() { usize::MAX } else { review.bytes_kept() };
         let kept = body.parsed(kept);
-        let decision = self.reviewer.decide(webhook, &review, started, deadline).await;
-        let answer = review.answer(&decision);
-        drop((review, decision, kept));
+        let review = Arc::new(review);
+        let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
+        let (_, answer) = decided.ok_or(Refusal::Busy)?;
+        drop((review, kept));
         let mut response = Response::new(Body::from(self.large_memory.answer(answer)?));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
-    }
-
-    /// Parses a large review on a thread for blocking work, a few at once, so that what it costs delays no handshake. One whose
-    /// client disconnects before its turn is not parsed.
-    async fn parse_apart(&self, webhook: Webhook, body: Held, deadline: Instant) -> Result<(Review, Held), Refusal> {
-        let permit = before(deadline, Arc::clone(&self.parsed).acquire_owned()).await.and_then(Result::ok);
-        let permit = permit.ok_or(Refusal::Busy)?;
-        let parsed = spawn_blocking(move || {
-            let _permit = permit;
-            parse(webhook, body)
-        });
-        // A thread that panics has logged why.
-        parsed.await.map_err(|_| Refusal::Busy)?
     }
 
     fn refuse(&self, refusal: &Refusal) -> Response {
@@ -143,10 +134,6 @@ impl Shared {
         }
         (status, format!("{message}\n")).into_response()
     }
-}
-
-fn parse(webhook: Webhook, body: Held) -> Result<(Review, Held), Refusal> {
-    Ok((Review::parse(body.as_ref(), webhook)?, body))
 }
 
 fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {

@@ -18,7 +18,7 @@ use gmsa_webhook::{
     command::{certs, crd, dry_run},
     config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
     metrics::Metrics,
-    server::{Bound, Reviewer, limits::threads, listener::Listener},
+    server::{Bound, Reviewer, listener::Listener, threads::threads},
     telemetry::{self, Traces},
     tls::{self, Served},
 };

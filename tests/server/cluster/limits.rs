@@ -9,9 +9,10 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolver as _},
 };
 use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
+use gmsa_webhook::server::threads::Thread;
 use http::Request;
 use serde_json::{Value, json};
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 
 use super::{
     Duration, REVIEWS, SOON, SPECS, connect, failed,
@@ -233,10 +234,10 @@ fn flood(replica: &Replica, reviews: usize, webhook: Webhook, contents: Option<&
         let reviewer = replica.reviewer.clone();
         flood.spawn(async move {
             let body = hostile("crowd", number, contents).to_string();
-            let review = Review::parse(body.as_bytes(), webhook).unwrap();
+            let review = Arc::new(Review::parse(body.as_bytes(), webhook).unwrap());
             // None of them gives up on its own.
             let now = Instant::now();
-            reviewer.decide(webhook, &review, now, now + Duration::from_secs(3600)).await;
+            reviewer.decide(webhook, &review, &Thread::Serving, now, now + Duration::from_secs(3600)).await;
         });
     }
     flood
@@ -297,4 +298,23 @@ async fn a_review_that_waits_for_a_permit_ends_by_its_deadline() {
     assert!(asked.elapsed() <= SOON + Duration::from_secs(5), "{:?}", asked.elapsed());
     tokio::time::resume();
     flood.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_large_review_is_decided_where_a_thread_for_blocking_work_is_free() {
+    let replica = Replica::start().await;
+    let body = pod("shop", "till", false).to_string();
+    let review = Arc::new(Review::parse(body.as_bytes(), MUTATE).unwrap());
+    let permits = Arc::new(Semaphore::new(1));
+    let (blocking, now) = (Thread::Blocking(Arc::clone(&permits)), Instant::now());
+    let decide = |thread: Thread, deadline| {
+        let (reviewer, review) = (replica.reviewer.clone(), Arc::clone(&review));
+        async move { reviewer.decide(MUTATE, &review, &thread, now, deadline).await }
+    };
+    let (decision, answer) = decide(blocking.clone(), now + SOON).await.unwrap();
+    assert!(decision.is_allowed(), "{decision:?}");
+    assert_eq!(answer, review.answer(&decision));
+    let _taken = permits.acquire().await.unwrap();
+    assert!(decide(blocking, now).await.is_none());
+    assert!(decide(Thread::Serving, now).await.is_some());
 }

@@ -3,7 +3,12 @@
 use std::{convert::Infallible, sync::Arc};
 
 use gmsa_core::admission::{Decision, Enforcement, Review, Verdict, Webhook};
-use gmsa_webhook::{authorizer::Remembered, metrics::Metrics, resolver::cache::Cache, server::Reviewer};
+use gmsa_webhook::{
+    authorizer::Remembered,
+    metrics::Metrics,
+    resolver::cache::Cache,
+    server::{Reviewer, threads::Thread},
+};
 use serde_json::{Value, json};
 use tokio::{
     sync::SetOnce,
@@ -99,7 +104,7 @@ impl Replica {
 
 pub async fn decide(reviewer: &Reviewer, webhook: Webhook, review: &Value) -> Decision {
     let body = review.to_string();
-    let review = Review::parse(body.as_bytes(), webhook).unwrap();
+    let review = Arc::new(Review::parse(body.as_bytes(), webhook).unwrap());
     let now = Instant::now();
-    reviewer.decide(webhook, &review, now, now + SOON).await
+    reviewer.decide(webhook, &review, &Thread::Serving, now, now + SOON).await.unwrap().0
 }
