@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::config::go_duration;
+use crate::duration::go_duration;
 
 /// What a webhook call may take where the request has no `timeout`: the API server's default.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     connection::{Connection, Serving},
     connections::Connections,
-    limits::{RECEIVE_BUFFER, SEND_BUFFER, UNREAD_TIMEOUT},
 };
+use crate::limits::{RECEIVE_BUFFER, SEND_BUFFER, UNREAD_TIMEOUT};
 
 /// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
 /// and the client repeats it only after a second.
@@ -44,7 +44,7 @@ const LAST_CALL: Duration = Duration::from_millis(500);
 pub struct Listener {
     tcp: TcpListener,
     address: SocketAddr,
-    pub(super) serving: Serving,
+    serving: Serving,
 }
 
 impl Listener {

@@ -13,19 +13,20 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use http_body_util::BodyExt as _;
 use tokio::{sync::Semaphore, time::Instant};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
-    bodies::{LargeMemory, linger},
+    bodies::LargeMemory,
     connections::Open,
     deadline::{INVALID_TIMEOUT, before, time_allowed},
-    limits::{BODY_TIMEOUT, MAX_BODY, PERMIT_TIMEOUT},
+    refusal::Refusal,
     reviewer::Reviewer,
     threads::{Thread, threads},
 };
 use crate::{
-    config::Limits,
+    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, PERMIT_TIMEOUT},
     telemetry::{LogLimit, cut_message, otlp},
 };
 use gmsa_core::admission::{Review, Webhook, review::ParseError};
@@ -44,7 +45,7 @@ struct Shared {
 /// The routes of the TLS port.
 pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> Router {
     let shared = Shared {
-        large_memory: LargeMemory::new(limits.large_review_memory),
+        large_memory: LargeMemory::new(limits.large_reviews),
         reviews: Semaphore::new(limits.reviews),
         blocking: Thread::Blocking(Arc::new(Semaphore::new(threads()))),
         reviewer,
@@ -142,54 +143,8 @@ fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {
     if media_type.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(Refusal::NotJson) }
 }
 
-/// Why a request is not a review that could be decided.
-#[derive(Debug)]
-pub(super) enum Refusal {
-    NoSuchPath(String),
-    WrongMethod { method: Method, path: String },
-    NotJson,
-    TooLarge,
-    SlowBody,
-    BadRequest(String),
-    Busy,
-}
-
-impl From<ParseError> for Refusal {
-    fn from(error: ParseError) -> Self {
-        Self::BadRequest(error.to_string())
-    }
-}
-
-impl Refusal {
-    /// The code and the line of an answer.
-    fn answer(&self) -> (StatusCode, String) {
-        match self {
-            Self::NoSuchPath(path) => (
-                StatusCode::NOT_FOUND,
-                format!(
-                    "there is no path {:?}: this webhook serves {}, /health and /info",
-                    shorten(path),
-                    Webhook::ALL.map(Webhook::path).join(", ")
-                ),
-            ),
-            Self::WrongMethod { method, path } => {
-                (StatusCode::METHOD_NOT_ALLOWED, format!("{path} does not take {}", shorten(method.as_str())))
-            }
-            Self::NotJson => {
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json".to_owned())
-            }
-            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {MAX_BODY} bytes")),
-            Self::SlowBody => (StatusCode::REQUEST_TIMEOUT, "the body did not arrive within the time limit".to_owned()),
-            Self::BadRequest(message) => (StatusCode::BAD_REQUEST, message.clone()),
-            Self::Busy => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "this replica is reviewing as many requests as it may at once: try again".to_owned(),
-            ),
-        }
-    }
-}
-
-/// A text from a client, cut to what a line can hold.
-fn shorten(text: &str) -> String {
-    gmsa_core::quote::cut(text, gmsa_core::quote::NAME).to_owned()
+/// Reads and drops what a client is still sending, for a while.
+async fn linger(mut body: Body) {
+    // It is over, the client has disconnected, or the time is.
+    before(Instant::now() + LINGER_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
 }

@@ -4,9 +4,9 @@ use std::{convert::Infallible, sync::Arc};
 
 use gmsa_core::admission::{Decision, Enforcement, Review, Verdict, Webhook};
 use gmsa_webhook::{
-    authorizer::Remembered,
+    approvals::Remembered,
+    cache::Cache,
     metrics::Metrics,
-    resolver::cache::Cache,
     server::{Reviewer, threads::Thread},
 };
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use tokio::{
     time::{self, Instant},
 };
 
-use super::{Duration, REVIEWS, SOON, SPECS, connect, pods::pod, scene::set};
+use super::{BUDGET, Duration, REVIEWS, SOON, SPECS, connect, pods::pod, setup::set};
 use crate::support::{PATIENCE, SimulatedApi, Table, Verb, credential_spec};
 
 pub const TTL: Duration = Duration::from_secs(10);
@@ -49,7 +49,7 @@ impl Replica {
         let (metrics, _) = Metrics::new("test");
         let server = connect(&api);
         let ready = Arc::new(SetOnce::new());
-        let (cache, watch) = Cache::new(Arc::clone(&server), metrics.clone(), set(&ready));
+        let (cache, watch) = Cache::new(Arc::clone(&server), metrics.clone(), BUDGET, set(&ready));
         let mut owner = JoinSet::new();
         owner.spawn(watch);
         time::timeout(PATIENCE, ready.wait()).await.unwrap();

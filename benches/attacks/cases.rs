@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures::{FutureExt as _, future::BoxFuture};
 
 use super::{
+    bystander::Question,
     client::Client,
-    honest::Question,
     report::Figure,
     reviews::{self, MAX_BODY},
     server::Server,
@@ -20,7 +20,7 @@ mod lookups;
 mod sockets;
 mod specs;
 
-/// Milliseconds that an honest review may take while clients without credentials open thousands of connections: it gets through.
+/// Milliseconds that a bystander's review may take while clients without credentials open thousands of connections: it gets through.
 const FLOODED_AIM: f64 = 2000.0;
 
 /// What an attack runs against.
@@ -32,15 +32,15 @@ pub struct Target<'s> {
     pub ready: Duration,
 }
 
-/// An attack, the requests of an honest client meanwhile, and what both may cost.
+/// An attack, the requests of a bystander meanwhile, and what both may cost.
 pub struct Attack {
     pub name: &'static str,
     /// What the cluster has before the server starts.
     pub prepare: fn(&SimulatedApi),
     pub run: Run,
     pub question: Question,
-    /// Milliseconds that an honest request may take.
-    pub honest_aim: f64,
+    /// Milliseconds that a bystander's request may take.
+    pub bystander_aim: f64,
     /// Seconds of CPU time.
     pub cpu_aim: Option<f64>,
 }
@@ -50,11 +50,11 @@ type Run = for<'t> fn(&'t Target<'_>) -> BoxFuture<'t, Vec<Figure>>;
 impl Attack {
     /// By a client without credentials that opens many connections.
     fn flood(name: &'static str, run: Run) -> Self {
-        Self { honest_aim: FLOODED_AIM, ..Self::new(name, run) }
+        Self { bystander_aim: FLOODED_AIM, ..Self::new(name, run) }
     }
 
     fn new(name: &'static str, run: Run) -> Self {
-        Self { name, prepare: |_| {}, run, question: Question::Review, honest_aim: 100.0, cpu_aim: None }
+        Self { name, prepare: |_| {}, run, question: Question::Review, bystander_aim: 100.0, cpu_aim: None }
     }
 }
 
@@ -119,9 +119,7 @@ pub fn all() -> Vec<Attack> {
                 held::scrapes(target.server.admin, 60, 128).boxed()
             })
         },
-        Attack::flood("400 honest reviews at once, each on a new connection", |target| {
-            held::burst(target, 400).boxed()
-        }),
+        Attack::flood("400 plain reviews at once, each on a new connection", |target| held::burst(target, 400).boxed()),
         Attack::flood("4,500 silent sockets on the TLS port", |target| {
             sockets::silent(target, target.client.address, 4500).boxed()
         }),
@@ -149,28 +147,28 @@ pub fn all() -> Vec<Attack> {
         },
         Attack {
             question: Question::NewAccount,
-            honest_aim: 250.0,
+            bystander_aim: 250.0,
             ..Attack::new("800 connections, on each a pod with 24 made-up names on `/validate`", |target| {
                 lookups::made_up(target, 800, 1, 24).boxed()
             })
         },
         Attack {
             question: Question::NewAccount,
-            honest_aim: 250.0,
+            bystander_aim: 250.0,
             ..Attack::new("1,000 pods of one account with made-up names on `/validate`, 200 at once", |target| {
                 lookups::made_up(target, 200, 5, 1).boxed()
             })
         },
         Attack {
             question: Question::NewAccount,
-            honest_aim: 250.0,
+            bystander_aim: 250.0,
             ..Attack::new("4,000 look-ups on 32 connections with time limits of 5 to 50 ms", |target| {
                 lookups::hasty(target, 4000, 32).boxed()
             })
         },
         Attack {
             question: Question::NewAccount,
-            honest_aim: 250.0,
+            bystander_aim: 250.0,
             ..Attack::new("4,000 look-ups of clients that disconnect, 32 at once", |target| {
                 lookups::gone(target, 4000, 32).boxed()
             })

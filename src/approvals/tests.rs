@@ -29,12 +29,12 @@ impl Authorizer for Scripted {
     }
 }
 
-struct Scene {
+struct Setup {
     scripted: Arc<Scripted>,
     remembered: Arc<Remembered>,
 }
 
-impl Scene {
+impl Setup {
     fn new(fact: UseFact, ttl: Duration) -> Self {
         let scripted = Arc::new(Scripted { fact: Mutex::new(fact), calls: AtomicUsize::new(0) });
         Self { scripted: Arc::clone(&scripted), remembered: Arc::new(Remembered::new(scripted, ttl)) }
@@ -68,72 +68,72 @@ fn answer(fact: UseFact, source: Source) -> Authorization {
 
 #[tokio::test(start_paused = true)]
 async fn a_yes_is_remembered_from_the_question_on_and_not_longer() {
-    let scene = Scene::new(UseFact::Allowed, TTL);
-    assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
+    let setup = Setup::new(UseFact::Allowed, TTL);
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
     advance(Duration::from_millis(9498)).await;
-    assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Remembered));
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Remembered));
     advance(Duration::from_millis(2)).await;
-    assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
-    assert_eq!(scene.calls(), 2);
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
+    assert_eq!(setup.calls(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_revoked_is_refused_once_the_time_is_over() {
-    let scene = Scene::new(UseFact::Allowed, TTL);
-    scene.ask("shop", "till", "web").await;
+    let setup = Setup::new(UseFact::Allowed, TTL);
+    setup.ask("shop", "till", "web").await;
     let denied = UseFact::Denied { reason: Some("revoked".to_owned()) };
-    *scene.scripted.fact.lock() = denied.clone();
+    *setup.scripted.fact.lock() = denied.clone();
     advance(TTL).await;
-    assert_eq!(scene.ask("shop", "till", "web").await, answer(denied, Source::Api));
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(denied, Source::Api));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_belongs_to_one_namespace_account_and_spec() {
-    let scene = Scene::new(UseFact::Allowed, TTL);
-    scene.ask("shop", "till", "web").await;
+    let setup = Setup::new(UseFact::Allowed, TTL);
+    setup.ask("shop", "till", "web").await;
     for (namespace, account, spec) in [("other", "till", "web"), ("shop", "other", "web"), ("shop", "till", "other")] {
-        assert_eq!(scene.ask(namespace, account, spec).await.source, Source::Api);
+        assert_eq!(setup.ask(namespace, account, spec).await.source, Source::Api);
     }
-    assert_eq!(scene.calls(), 4);
+    assert_eq!(setup.calls(), 4);
 }
 
 #[tokio::test(start_paused = true)]
 async fn neither_a_no_nor_a_failure_is_remembered() {
     let failed = UseFact::Failed(Failure { timed_out: false, cause: "broken".to_owned() });
     for fact in [UseFact::Denied { reason: None }, failed] {
-        let scene = Scene::new(fact.clone(), TTL);
-        assert_eq!(scene.ask("shop", "till", "web").await, answer(fact.clone(), Source::Api));
-        *scene.scripted.fact.lock() = UseFact::Allowed;
-        assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api), "{fact:?}");
-        assert_eq!(scene.calls(), 2);
+        let setup = Setup::new(fact.clone(), TTL);
+        assert_eq!(setup.ask("shop", "till", "web").await, answer(fact.clone(), Source::Api));
+        *setup.scripted.fact.lock() = UseFact::Allowed;
+        assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api), "{fact:?}");
+        assert_eq!(setup.calls(), 2);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_time_nothing_is_remembered_but_equal_questions_are_still_one() {
-    let scene = Scene::new(UseFact::Allowed, Duration::ZERO);
+    let setup = Setup::new(UseFact::Allowed, Duration::ZERO);
     let mut asking = JoinSet::new();
     for _ in 0..200 {
-        asking.spawn(scene.ask("shop", "till", "web"));
+        asking.spawn(setup.ask("shop", "till", "web"));
     }
     let answers = asking.join_all().await;
-    assert_eq!(scene.calls(), 1);
+    assert_eq!(setup.calls(), 1);
     assert_eq!(answers.iter().filter(|given| **given == answer(UseFact::Allowed, Source::Joined)).count(), 199);
-    assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
-    assert_eq!(scene.calls(), 2);
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
+    assert_eq!(setup.calls(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_review_that_is_out_of_time_says_so_and_does_not_fail_the_others() {
-    let scene = Scene::new(UseFact::Allowed, TTL);
-    let hasty = tokio::spawn(scene.ask_within("shop", "till", "web", Duration::from_millis(100)));
+    let setup = Setup::new(UseFact::Allowed, TTL);
+    let hasty = tokio::spawn(setup.ask_within("shop", "till", "web", Duration::from_millis(100)));
     tokio::task::yield_now().await;
-    let patient = tokio::spawn(scene.ask_within("shop", "till", "web", Duration::from_secs(1)));
+    let patient = tokio::spawn(setup.ask_within("shop", "till", "web", Duration::from_secs(1)));
     let cause = "no answer from the API server within 0.1 s".to_owned();
     let failed = UseFact::Failed(Failure { timed_out: true, cause });
     assert_eq!(hasty.await.unwrap(), answer(failed, Source::Api));
     assert_eq!(patient.await.unwrap(), answer(UseFact::Allowed, Source::Joined));
-    assert_eq!(scene.calls(), 1);
+    assert_eq!(setup.calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,8 +159,8 @@ async fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first()
 
 #[tokio::test(start_paused = true)]
 async fn the_longest_time_of_all_is_one_too() {
-    let scene = Scene::new(UseFact::Allowed, Duration::MAX);
-    scene.ask("shop", "till", "web").await;
+    let setup = Setup::new(UseFact::Allowed, Duration::MAX);
+    setup.ask("shop", "till", "web").await;
     advance(Duration::from_secs(365 * 24 * 3600)).await;
-    assert_eq!(scene.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Remembered));
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Remembered));
 }

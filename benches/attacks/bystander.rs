@@ -1,4 +1,4 @@
-//! The honest client: one request after the other, each on a new connection, on a thread of its own so that the attack
+//! The bystander: one request after the other, each on a new connection, on a thread of its own so that the attack
 //! beside it does not delay its clock.
 
 use std::{
@@ -45,12 +45,12 @@ pub struct Seen {
 }
 
 /// A client at work.
-pub struct Honest {
+pub struct Bystander {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Seen>,
 }
 
-impl Honest {
+impl Bystander {
     /// Begins to ask.
     pub fn start(question: Question, client: Client, admin: SocketAddr) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
@@ -63,8 +63,8 @@ impl Honest {
                     let begun = Instant::now();
                     let answer = match question {
                         Question::Ready => ready(admin).await,
-                        Question::Review => client.post("/validate", reviews::honest(0)).await,
-                        Question::NewAccount => client.post("/validate", reviews::honest(seen.requests)).await,
+                        Question::Review => client.post("/validate", reviews::plain(0)).await,
+                        Question::NewAccount => client.post("/validate", reviews::plain(seen.requests)).await,
                     };
                     seen.slowest = seen.slowest.max(begun.elapsed());
                     seen.requests += 1;

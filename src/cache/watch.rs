@@ -5,16 +5,13 @@
 //!
 //! Invariants: memory answers while the watch is healthy. Each watch is asked to end within a minute and continues where the one
 //! before ended; one that does not end hangs, and what was missed is listed again. Every ten minutes, and after a minute
-//! of failures, a list from etcd replaces what is known. An answer, a line and a list have limits, in bytes and in time.
+//! of failures, a consistent list replaces what is known. An answer, a line and a list have limits, in bytes and in time.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use futures::TryStreamExt as _;
 use gmsa_cluster::{
-    apiserver::{
-        CallError,
-        backoff::{Backoff, jittered},
-    },
+    apiserver::{CallError, jittered},
     resolver::live::{Object, collection},
 };
 use gmsa_core::{admission::SpecFact, credspec::SpecName};
@@ -115,9 +112,8 @@ pub(super) struct Watch {
     version: Option<String>,
     list_due: Instant,
     state: WatchState,
-    backoff: Backoff,
-    backoff_while_refused: Backoff,
-    failing: bool,
+    /// Failures since a watch worked.
+    failures: u32,
     /// Whether the API server has ever answered.
     answered: bool,
 }
@@ -130,9 +126,7 @@ impl Watch {
             version: None,
             list_due: Instant::now(),
             state: WatchState::Starting,
-            backoff: Backoff::new(PAUSES.0, PAUSES.1),
-            backoff_while_refused: Backoff::new(PAUSES_WHILE_REFUSED.0, PAUSES_WHILE_REFUSED.1),
-            failing: false,
+            failures: 0,
             answered: false,
         }
     }
@@ -176,7 +170,7 @@ impl Watch {
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<Body, WatchError> {
         let request = request.map_err(|error| WatchError::Failed(error.to_string()))?.map(Body::from);
-        let answer = self.memory.api.client().send(request).await.map_err(CallError::Unreachable)?;
+        let answer = self.memory.api.watch_client().send(request).await.map_err(CallError::Unreachable)?;
         self.answered = true;
         let (head, body) = answer.into_parts();
         if head.status.is_success() {
@@ -276,9 +270,7 @@ impl Watch {
     }
 
     fn worked(&mut self) {
-        self.failing = false;
-        self.backoff.reset();
-        self.backoff_while_refused.reset();
+        self.failures = 0;
     }
 
     /// There is a list, and the watch after it is connected.
@@ -292,7 +284,8 @@ impl Watch {
 
     /// What the failure of a list or a watch means, and how long to wait before the next.
     fn judge(&mut self, error: WatchError) -> Duration {
-        let is_news = !std::mem::replace(&mut self.failing, true);
+        let failures = self.failures;
+        self.failures = failures.saturating_add(1);
         if self.answered {
             (self.ready)();
         }
@@ -304,19 +297,19 @@ impl Watch {
                         "credential specs may not be listed and watched: each is read when it is needed"
                     );
                 }
-                return self.backoff_while_refused.pause();
+                return pause(PAUSES_WHILE_REFUSED, failures);
             }
             WatchError::NoDefinition => {
                 if self.live() {
                     tracing::error!("the CustomResourceDefinition of GMSACredentialSpec is not installed");
                 }
-                return self.backoff.pause();
+                return pause(PAUSES, failures);
             }
             WatchError::Lost(cause) => {
                 self.version = None;
                 tracing::info!(cause, "credential specs are listed again");
             }
-            WatchError::Failed(cause) if is_news => {
+            WatchError::Failed(cause) if failures == 0 => {
                 tracing::warn!(cause, "the watch of credential specs failed: each is read when it is needed");
             }
             WatchError::Failed(cause) => tracing::debug!(cause, "the watch of credential specs failed again"),
@@ -325,7 +318,7 @@ impl Watch {
         if self.answered {
             self.enter(WatchState::Stale);
         }
-        self.backoff.pause()
+        pause(PAUSES, failures)
     }
 
     /// There is no watch, and there will be none soon. Returns whether that is new.
@@ -343,9 +336,28 @@ impl Watch {
     }
 }
 
+/// The pause after so many failures and one more: it doubles from the first to the longest.
+fn pause((first, longest): (Duration, Duration), failures: u32) -> Duration {
+    jittered(first.saturating_mul(2_u32.saturating_pow(failures)).min(longest))
+}
+
 /// What memory keeps of an object; what cannot be read is left to a look-up, which says so.
 fn kept(object: &Object<'_>) -> Option<(SpecName, Version, Option<SpecFact>)> {
     let name = SpecName::parse(&object.metadata.name)?;
     let fact = object.contents().ok().map(|contents| contents.map_or(SpecFact::Unusable, SpecFact::Contents));
     Some((name, object.version(), fact))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let range = (Duration::from_secs(1), Duration::from_secs(3));
+        for (failures, longest) in [(0, 1), (1, 2), (2, 3), (u32::MAX, 3)] {
+            let (pause, longest) = (pause(range, failures), Duration::from_secs(longest));
+            assert!((longest / 2..=longest).contains(&pause), "{failures}: {pause:?}");
+        }
+    }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::page;
 
-const BEGIN: &str = "<!-- siege: written by `just siege --write` -->";
-const END: &str = "<!-- siege: end -->";
+const BEGIN: &str = "<!-- attacks: written by `just attacks --write` -->";
+const END: &str = "<!-- attacks: end -->";
 
 /// Something that was measured, and its aim where there is one.
 pub struct Figure {
@@ -55,21 +55,21 @@ pub struct Row {
     /// Resident after a while.
     pub after: Figure,
     pub cpu: Figure,
-    pub honest: Figure,
+    pub bystander: Figure,
 }
 
 impl Row {
     pub fn holds(&self) -> bool {
-        let rest = [&self.peak, &self.after, &self.cpu, &self.honest];
+        let rest = [&self.peak, &self.after, &self.cpu, &self.bystander];
         self.outcome.iter().chain(rest).all(Figure::holds)
     }
 }
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attack, outcome, peak, after, cpu, honest } = self;
+        let Self { attack, outcome, peak, after, cpu, bystander } = self;
         let outcome: Vec<String> = outcome.iter().map(Figure::to_string).collect();
-        write!(f, "| {attack} | {} | {peak} | {after} | {cpu} | {honest} |", outcome.join("; "))
+        write!(f, "| {attack} | {} | {peak} | {after} | {cpu} | {bystander} |", outcome.join("; "))
     }
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for Report {
         let Self { rows, limited, rest, limit } = self;
         writeln!(
             f,
-            "| Attack | What happened | Peak, MiB | Resident {rest} s after, MiB | CPU, s | Slowest honest request, ms |"
+            "| Attack | What happened | Peak, MiB | Resident {rest} s after, MiB | CPU, s | Slowest answer to the bystander, ms |"
         )?;
         writeln!(f, "|---|---|---|---|---|---|")?;
         for row in rows {
@@ -119,7 +119,7 @@ impl fmt::Display for Report {
         }
         writeln!(
             f,
-            "Client, attack and server share the machine. The CPU time is the server's during the attack, honest requests included.\n"
+            "Client, attack and server share the machine. The CPU time is the server's during the attack, the bystander's requests included.\n"
         )?;
         write!(f, "- Machine: {}.", page::machine())
     }

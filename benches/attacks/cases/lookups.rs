@@ -83,7 +83,7 @@ pub async fn gone(target: &Target<'_>, number: usize, at_once: usize) -> Vec<Fig
                 sleep(STAY).await;
                 std::io::Result::Ok(())
             };
-            // A refused connection is an outcome too: the honest client tells whether it matters.
+            // A refused connection is an outcome too: the bystander tells whether it matters.
             let _ = timeout(Duration::from_secs(5), visit).await;
         }
     });

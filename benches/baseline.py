@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the webhook against its floor: the same listener, TLS, axum and JSON parser, and no decision.
+"""Measures the webhook against its baseline: the same listener, TLS, axum and JSON parser, and no decision.
 
 Both servers run on loopback; wrk posts captured reviews to them in turn, round after round, so that what else the machine
 does falls on all of them alike. The servers' CPU time, as the kernel accounts for it, decides: requests per second here
@@ -28,10 +28,10 @@ from pathlib import Path
 
 from report import PAGE, ROOT, Failure, machine, spread, write
 
-INPUTS = ROOT / "benches" / "floor"
-BEGIN, END = "<!-- floor: written by `just bench --write` -->", "<!-- floor: end -->"
+INPUTS = ROOT / "benches" / "baseline"
+BEGIN, END = "<!-- baseline: written by `just bench --write` -->", "<!-- baseline: end -->"
 CONNECTIONS = 16
-SERVERS = FLOOR, WEBHOOK = "floor", "webhook"
+SERVERS = BASELINE, WEBHOOK = "baseline", "webhook"
 START_LIMIT = 30.0  # seconds
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -68,7 +68,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Case:
-    """One kind of review, posted to the floor and to the webhook."""
+    """One kind of review, posted to the baseline and to the webhook."""
 
     name: str
     path: str
@@ -87,8 +87,8 @@ class Sample:
 
 
 def build() -> tuple[Path, Path]:
-    """Builds both servers as they are released; gives back the webhook's and the floor's path."""
-    command = ["cargo", "build", "--profile", "dist", "--locked", "--bin", "gmsa-webhook", "--bench", "floor"]
+    """Builds both servers as they are released; gives back the webhook's and the baseline's path."""
+    command = ["cargo", "build", "--profile", "dist", "--locked", "--bin", "gmsa-webhook", "--bench", "baseline"]
     output = subprocess.run(
         [*command, "--message-format=json-render-diagnostics"], cwd=ROOT, stdout=subprocess.PIPE, check=True
     ).stdout
@@ -97,7 +97,7 @@ def build() -> tuple[Path, Path]:
         message = json.loads(line)
         if message.get("executable"):
             built[message["target"]["name"]] = Path(message["executable"])
-    return built["gmsa-webhook"], built["floor"]
+    return built["gmsa-webhook"], built["baseline"]
 
 
 def free_address() -> str:
@@ -147,7 +147,7 @@ def with_contents(review: bytes, patch: list) -> bytes:
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def cases(floor: Server, webhook: Server, folder: Path) -> list[Case]:
+def cases(baseline: Server, webhook: Server, folder: Path) -> list[Case]:
     """Prepares the bodies, and makes sure that what is going to be measured is the right answer."""
 
     def answered(server: Server, path: str, body: bytes, patched: bool) -> dict:
@@ -167,7 +167,7 @@ def cases(floor: Server, webhook: Server, folder: Path) -> list[Case]:
     answered(webhook, "/validate", validate, patched=False)
     answered(webhook, "/mutate", plain, patched=False)
     for path, body in [("/mutate", mutate), ("/validate", validate), ("/mutate", plain)]:
-        answered(floor, path, body, patched=False)
+        answered(baseline, path, body, patched=False)
     return [
         Case("mutate, GMSA pod", "/mutate", stored("mutate.json", mutate), 1.6),
         Case("validate, GMSA pod", "/validate", stored("validate.json", validate), 1.6),
@@ -204,18 +204,18 @@ def measure(case: Case, server: Server, seconds: float, connections: int = CONNE
 
 
 def table(samples: dict[Case, list[dict[str, Sample]]]) -> list[str]:
-    """The rows: what a review costs on the floor, and what the same review costs here; a ratio is taken within its round."""
+    """The rows: what a review costs on the baseline, and what the same review costs here; a ratio is taken within its round."""
     lines = [
-        "| | requests/s | p50, ms | p99, ms | CPU per request, µs | CPU ÷ floor | p99 ÷ floor | requests/s ÷ floor |",
+        "| | requests/s | p50, ms | p99, ms | CPU per request, µs | CPU ÷ baseline | p99 ÷ baseline | requests/s ÷ baseline |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for case, rounds in samples.items():
         for name in SERVERS:
             runs = [run[name] for run in rounds]
-            floors = [run[FLOOR] for run in rounds]
+            baselines = [run[BASELINE] for run in rounds]
 
-            def ratio(of: str, runs: list[Sample] = runs, floors: list[Sample] = floors) -> str:
-                return spread([getattr(run, of) / getattr(floor, of) for run, floor in zip(runs, floors, strict=True)], 2)
+            def ratio(of: str, runs: list[Sample] = runs, baselines: list[Sample] = baselines) -> str:
+                return spread([getattr(run, of) / getattr(baseline, of) for run, baseline in zip(runs, baselines, strict=True)], 2)
 
             row = [
                 f"{case.name}: {name}",
@@ -224,25 +224,25 @@ def table(samples: dict[Case, list[dict[str, Sample]]]) -> list[str]:
                 spread([run.p99 for run in runs], 2),
                 spread([run.cpu for run in runs], 1),
             ]
-            row += ["1"] * 3 if name == FLOOR else [f"{ratio('cpu')}, aim {case.cpu_aim}", ratio("p99"), ratio("rate")]
+            row += ["1"] * 3 if name == BASELINE else [f"{ratio('cpu')}, aim {case.cpu_aim}", ratio("p99"), ratio("rate")]
             lines.append(f"| {' | '.join(row)} |")
     return lines
 
 
 def run(rounds: int, seconds: float) -> str:
     """The whole benchmark; gives back its report."""
-    webhook_binary, floor_binary = build()
+    webhook_binary, baseline_binary = build()
     ready = compact(INPUTS / "pod-without-gmsa.mutate.json")
-    floor_address, webhook_address = free_address(), free_address()
+    baseline_address, webhook_address = free_address(), free_address()
     serve = ["serve", "--standalone", INPUTS / "cluster", "--listen", webhook_address, "--admin-listen", free_address()]
     with (
         tempfile.TemporaryDirectory(prefix="gmsa-bench-") as name,
-        running(FLOOR, [floor_binary, floor_address], floor_address, ready, Path(name, "floor.log")) as floor,
+        running(BASELINE, [baseline_binary, baseline_address], baseline_address, ready, Path(name, "baseline.log")) as baseline,
         running(WEBHOOK, [webhook_binary, *serve], webhook_address, ready, Path(name, "webhook.log")) as webhook,
     ):
-        servers = (floor, webhook)
+        servers = (baseline, webhook)
         idle = {server.name: server.resident_mib() for server in servers}
-        all_cases = cases(floor, webhook, Path(name))
+        all_cases = cases(baseline, webhook, Path(name))
         sizes = ", ".join(f"{case.name}: {case.body.stat().st_size:,}" for case in all_cases)
         samples: dict[Case, list[dict[str, Sample]]] = {case: [] for case in all_cases}
         for case in all_cases:

@@ -1,4 +1,4 @@
-//! The floor that the benchmark measures the webhook against: the same listener, TLS, axum and JSON parser, and no decision.
+//! The baseline that the benchmark measures the webhook against: the same listener, TLS, axum and JSON parser, and no decision.
 //!
 //! It reads a review's uid and allows. What the webhook costs above this is what deciding and logging cost. With a JSON Patch
 //! it answers every `/mutate` with that. Run by `just bench` and `just bench-cluster`; never part of a normal
@@ -21,12 +21,8 @@ use axum::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use gmsa_webhook::{
-    config::Limits,
-    server::{
-        Serving,
-        limits::{IDLE_TIMEOUT, MAX_BODY},
-        listener::Listener,
-    },
+    limits::{IDLE_TIMEOUT, Limits, MAX_BODY, MOMENT},
+    server::{Serving, listener::Listener},
     tls::{self, Served, files::Files, issue::Ca},
 };
 use serde::{Deserialize, Serialize};
@@ -99,20 +95,19 @@ fn patch(file: &str) -> anyhow::Result<Patch> {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let (address, files) = arguments.split_first().context("usage: floor ADDR:PORT [CERTIFICATE KEY [PATCH]]")?;
+    let (address, files) = arguments.split_first().context("usage: baseline ADDR:PORT [CERTIFICATE KEY [PATCH]]")?;
     let address: SocketAddr = address.parse().with_context(|| format!("not an address and a port: {address}"))?;
     let now = SystemTime::now();
     let pair = if let [cert, key, ..] = files {
         Files { cert: cert.into(), key: key.into() }.load(now)?
     } else {
-        let ca = Ca::generate("floor CA", now, LIFETIME)?;
+        let ca = Ca::generate("baseline CA", now, LIFETIME)?;
         ca.issue_pair(&[address.ip().to_string()], now, LIFETIME)?.1
     };
     let served = Served::new();
     served.publish(pair);
     let tls = tls::server_config(&served, None)?;
-    let connections = Limits::default().connections;
-    let serving = Serving { tls: Some(tls), connections, idle: IDLE_TIMEOUT, ..Serving::default() };
+    let serving = Serving { tls: Some(tls), ..Serving::new(Limits::default().connections, MOMENT, IDLE_TIMEOUT) };
     let listener = Listener::bind(address, serving)?;
     let router = Router::new()
         .route("/mutate", post(mutate))

@@ -31,7 +31,7 @@ const OPEN_LIMIT: Duration = Duration::from_secs(5);
 /// A record header that announces more than is sent: the server waits for the rest.
 const HALF_A_HELLO: &[u8] = &[22, 3, 1, 0, 200, 1, 0];
 
-/// Nothing: what the machine itself does to an honest client.
+/// Nothing: what the machine itself does to a bystander.
 pub async fn quiet(_: &Target<'_>) -> Vec<Figure> {
     sleep(HOLD).await;
     vec![Figure::new("–")]
@@ -88,7 +88,7 @@ pub async fn idle(target: &Target<'_>, number: usize, reviewed: bool) -> Vec<Fig
 async fn open_idle(client: &Client, reviewed: bool) -> io::Result<TlsStream<TcpStream>> {
     let mut stream = client.connect().await?;
     if reviewed {
-        let body = reviews::honest(0);
+        let body = reviews::plain(0);
         stream.write_all(head("/validate", body.len()).as_bytes()).await?;
         stream.write_all(&body).await?;
         stream.flush().await?;

@@ -1,9 +1,9 @@
 //! Everything that the server must survive, against the released binary: each attack with what held, the memory and the CPU
-//! time that it cost, and the slowest answer to an honest client meanwhile.
+//! time that it cost, and the slowest answer to a bystander meanwhile.
 //!
 //! The server runs as in a cluster, in a memory cgroup of the chart's limit where the system provides one, on a simulated API
 //! server. Prints a Markdown table; with `--write` puts it into docs/security.md too. Exit code 0 where every aim holds, 1
-//! where one does not, another where it could not be measured. Run by `just siege`.
+//! where one does not, another where it could not be measured. Run by `just attacks`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -18,21 +18,21 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use attacks::{Attack, Target};
+use bystander::{Bystander, Question, Seen};
+use cases::{Attack, Target};
 use clap::Parser as _;
 use client::Client;
 use gmsa_test_support::{self as support, page};
 use gmsa_webhook::tls::issue::Ca;
-use honest::{Honest, Question, Seen};
 use report::{Figure, Report, Row};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use server::{MEMORY_LIMIT, Server};
 use support::{Fault, SimulatedApi, Table, Verb, eventually};
 
-mod attacks;
+mod bystander;
+mod cases;
 mod cgroup;
 mod client;
-mod honest;
 mod http2;
 mod report;
 mod reviews;
@@ -43,7 +43,7 @@ const PEAK_AIM: f64 = 96.0;
 /// What may be resident after an attack, in MiB, and how long after.
 const AFTER_AIM: f64 = 48.0;
 const REST: Duration = Duration::from_secs(12);
-/// How long the honest client asks before an attack begins.
+/// How long the bystander asks before an attack begins.
 const QUIET: Duration = Duration::from_millis(300);
 /// Open files: both ends of thousands of connections are not in one process, but one end is.
 const OPEN_FILES: u64 = 16_384;
@@ -51,7 +51,7 @@ const OPEN_FILES: u64 = 16_384;
 const API_DELAY: Duration = Duration::from_millis(20);
 
 #[derive(clap::Parser)]
-#[command(name = "siege", about = "Attacks the server, and measures what holds")]
+#[command(name = "attacks", about = "Attacks the server, and measures what holds")]
 struct Args {
     /// Only attacks whose names contain one of these words.
     words: Vec<String>,
@@ -74,12 +74,12 @@ fn main() -> ExitCode {
     // The API server has a thread of its own, so that an attack does not delay it.
     let api_runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let folder = tempfile::Builder::new().prefix("gmsa-siege-").tempdir().unwrap();
-    let siege = Siege::prepare(args.binary, folder.path(), api_runtime.block_on(api_server()));
+    let folder = tempfile::Builder::new().prefix("gmsa-attacks-").tempdir().unwrap();
+    let attacks = Attacks::prepare(args.binary, folder.path(), api_runtime.block_on(api_server()));
     let (mut rows, mut limited) = (Vec::new(), true);
-    for attack in attacks::all() {
+    for attack in cases::all() {
         if args.words.is_empty() || args.words.iter().any(|word| attack.name.contains(word.as_str())) {
-            let (row, in_cgroup) = runtime.block_on(siege.run(&attack));
+            let (row, in_cgroup) = runtime.block_on(attacks.run(&attack));
             eprintln!("{row}");
             rows.push(row);
             limited &= in_cgroup;
@@ -111,7 +111,7 @@ async fn api_server() -> SimulatedApi {
 }
 
 /// What all attacks share.
-struct Siege<'f> {
+struct Attacks<'f> {
     binary: PathBuf,
     /// With the server's credentials and certificate.
     folder: &'f Path,
@@ -119,10 +119,10 @@ struct Siege<'f> {
     api: SimulatedApi,
 }
 
-impl<'f> Siege<'f> {
+impl<'f> Attacks<'f> {
     fn prepare(binary: PathBuf, folder: &'f Path, api: SimulatedApi) -> Self {
         const LIFETIME: Duration = Duration::from_secs(24 * 3600);
-        let ca = Ca::generate("siege", SystemTime::now(), LIFETIME).unwrap();
+        let ca = Ca::generate("attacks", SystemTime::now(), LIFETIME).unwrap();
         let leaf = ca.issue(&["127.0.0.1".to_owned()], SystemTime::now(), LIFETIME).unwrap();
         fs::write(folder.join("tls.crt"), &leaf.cert).unwrap();
         fs::write(folder.join("tls.key"), &leaf.key).unwrap();
@@ -136,14 +136,14 @@ impl<'f> Siege<'f> {
         let mut server = Server::start(&self.binary, self.folder);
         let client = Client::new(server.address, &self.ca);
         let started = Instant::now();
-        eventually("the server is ready", || honest::is_ready(server.admin)).await;
+        eventually("the server is ready", || bystander::is_ready(server.admin)).await;
         let ready = started.elapsed();
         self.api.forget_requests();
-        let honest = Honest::start(attack.question, client.clone(), server.admin);
+        let bystander = Bystander::start(attack.question, client.clone(), server.admin);
         tokio::time::sleep(QUIET).await;
         let before = server.cpu();
         let outcome = (attack.run)(&Target { client, server: &server, api: &self.api, ready }).await;
-        let seen = tokio::task::spawn_blocking(|| honest.stop()).await.unwrap();
+        let seen = tokio::task::spawn_blocking(|| bystander.stop()).await.unwrap();
         let cpu = server.cpu() - before;
         tokio::time::sleep(REST).await;
         let killed = !server.runs();
@@ -159,21 +159,21 @@ impl<'f> Siege<'f> {
                 None => Figure::new(format!("{cpu:.1}")),
                 Some(aim) => Figure::at_most(cpu, 1, aim, ""),
             },
-            honest: answered(&seen, attack),
+            bystander: answered(&seen, attack),
         };
         (row, server.is_limited())
     }
 }
 
-/// How honest requests fared.
+/// How the requests of the bystander fared.
 fn answered(seen: &Seen, attack: &Attack) -> Figure {
     let slowest = seen.slowest.as_secs_f64() * 1e3;
     let what = if attack.question == Question::Ready { "/readyz" } else { "reviews" };
     match &seen.failed {
-        None => Figure::at_most(slowest, 0, attack.honest_aim, &format!(" of {} {what}", seen.requests)),
+        None => Figure::at_most(slowest, 0, attack.bystander_aim, &format!(" of {} {what}", seen.requests)),
         Some((word, failed)) => {
             let text = format!("{slowest:.0}, {failed} of {} {what} failed ({word})", seen.requests);
-            Figure::new(text).aim(format!("{}, none failed", attack.honest_aim), false)
+            Figure::new(text).aim(format!("{}, none failed", attack.bystander_aim), false)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is posted: honest reviews, and bodies that are made to cost as much as they can.
+//! What is posted: plain reviews, and bodies that are made to cost as much as they can.
 
 use bytes::Bytes;
 use gmsa_core::credspec::Contents;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// The credential spec that the API server has.
 pub const SPEC: &str = "gmsa-webapp1";
-pub const NAMESPACE: &str = "siege";
+pub const NAMESPACE: &str = "attacks";
 /// Service accounts that may use it.
 pub const ACCOUNTS: usize = 2000;
 
@@ -24,7 +24,7 @@ pub fn account(number: usize) -> String {
 }
 
 /// The review of a pod with name and contents.
-pub fn honest(number: usize) -> Bytes {
+pub fn plain(number: usize) -> Bytes {
     let contents = Contents::of(credential_spec()["credspec"].as_object().unwrap());
     bytes(&pod(&json!({
         "os": {"name": "windows"},
@@ -57,8 +57,7 @@ pub fn made_up(account: &str, number: usize, names: usize) -> Bytes {
 /// Reviews that carry a text of this length in each field that a pod's author, or any client, can set.
 pub fn long_texts(length: usize) -> Vec<Bytes> {
     let long = "a".repeat(length);
-    let honest =
-        pod(&json!({"serviceAccountName": "s", "containers": [{"name": "c", "securityContext": naming("x")}]}));
+    let plain = pod(&json!({"serviceAccountName": "s", "containers": [{"name": "c", "securityContext": naming("x")}]}));
     let places = [
         "/uid",
         "/namespace",
@@ -72,7 +71,7 @@ pub fn long_texts(length: usize) -> Vec<Bytes> {
         "/object/spec/containers/0/securityContext/windowsOptions/gmsaCredentialSpecName",
     ];
     let with = |place: &str| {
-        let mut review = honest.clone();
+        let mut review = plain.clone();
         *review["request"].pointer_mut(place).unwrap() = json!(long);
         bytes(&review)
     };

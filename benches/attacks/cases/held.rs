@@ -111,7 +111,7 @@ pub fn info() -> Vec<u8> {
 
 /// A review.
 pub fn review() -> Vec<u8> {
-    let body = reviews::honest(0);
+    let body = reviews::plain(0);
     [head("/validate", body.len()).as_bytes(), &body].concat()
 }
 
@@ -149,12 +149,12 @@ pub async fn scrapes(address: SocketAddr, requests: usize, number: usize) -> Vec
     vec![Figure::new(format!("{opened} connections"))]
 }
 
-/// Posts this many honest reviews at once, each on a connection of its own.
+/// Posts this many plain reviews at once, each on a connection of its own.
 pub async fn burst(target: &Target<'_>, number: usize) -> Vec<Figure> {
     let mut posts = JoinSet::new();
     for position in 0..number {
         let client: Client = target.client.clone();
-        posts.spawn(async move { client.post("/validate", reviews::honest(position)).await.word() });
+        posts.spawn(async move { client.post("/validate", reviews::plain(position)).await.word() });
     }
     let mut words = Words::default();
     posts.join_all().await.into_iter().for_each(|word| words.add(word));

@@ -42,7 +42,7 @@ struct Memory {
 }
 
 impl Cache {
-    /// A cache that is still empty, and the watch that fills it, which never ends: the caller drives it. Until then, and whenever
+    /// A cache that is still empty and may take `budget` bytes, and the watch that fills it, which never ends: the caller drives it. Until then, and whenever
     /// the watch is not healthy, credential specs are read from the API server.
     ///
     /// `ready` is called when the API server has answered the watch, in whatever way: from then on the cache answers, from
@@ -50,9 +50,11 @@ impl Cache {
     pub fn new(
         api: Arc<ApiServer>,
         metrics: Metrics,
+        budget: usize,
         ready: impl Fn() + Send + Sync + 'static,
     ) -> (Self, impl Future<Output = Infallible> + Send + 'static) {
-        let memory = Arc::new(Memory { api, store: RwLock::default(), reads: Coalescer::default(), metrics });
+        let memory =
+            Arc::new(Memory { api, store: RwLock::new(Store::new(budget)), reads: Coalescer::default(), metrics });
         let watch = watch::Watch::new(Arc::clone(&memory), Box::new(ready));
         (Self { memory }, watch.run())
     }

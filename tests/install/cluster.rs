@@ -17,34 +17,34 @@ use crate::control_plane::{Binaries, ControlPlane, PATIENCE, tails};
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// A control plane of its own. It ends with this value.
-pub struct Plane {
+pub struct Cluster {
     // In the order in which they end.
-    cluster: ControlPlane,
+    control_plane: ControlPlane,
     runtime: Runtime,
     folder: TempDir,
 }
 
-impl Plane {
+impl Cluster {
     /// Starts one, and waits until it takes pods.
     pub fn start() -> Self {
         let binaries = Binaries::find().unwrap_or_else(|missing| panic!("{missing}"));
         assert!(binaries.controller_manager.is_some(), "there is no kube-controller-manager beside kube-apiserver");
         let folder = tempfile::Builder::new().prefix("gmsa-install-").tempdir().unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let cluster = runtime.block_on(ControlPlane::start(binaries, folder.path()));
-        let plane = Self { cluster, runtime, folder };
-        plane.until_pods_are_taken("default");
-        plane
+        let control_plane = runtime.block_on(ControlPlane::start(binaries, folder.path()));
+        let cluster = Self { control_plane, runtime, folder };
+        cluster.until_pods_are_taken("default");
+        cluster
     }
 
     /// The control plane itself, and what its asynchronous parts run on.
     pub fn control_plane(&self) -> (&ControlPlane, &Runtime) {
-        (&self.cluster, &self.runtime)
+        (&self.control_plane, &self.runtime)
     }
 
     /// Restarts the API server with this audit policy, and gives back the file that it writes its events to.
     pub fn audit(&mut self, policy: &str) -> PathBuf {
-        let log = self.runtime.block_on(self.cluster.audit(policy));
+        let log = self.runtime.block_on(self.control_plane.audit(policy));
         self.until_pods_are_taken("default");
         log
     }

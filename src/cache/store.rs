@@ -1,6 +1,6 @@
 //! The credential specs in memory, and the rules by which they change.
 //!
-//! Invariants: what is kept, names included, stays within [`BUDGET`]; a list is the truth, and what it does not have goes; an event
+//! Invariants: what is kept, names included, stays within the budget; a list is the truth, and what it does not have goes; an event
 //! or a read never replaces a later resource version; what a read returns is ignored if anything was removed, or a list was read,
 //! since the read began, because the object may have been deleted meanwhile.
 
@@ -12,8 +12,6 @@ use gmsa_core::{
     credspec::{MAX_CONTENTS_BYTES, SpecName},
 };
 
-/// Bytes that credential specs may take: a third of the 128 MiB that the chart allows.
-pub(super) const BUDGET: usize = 40 << 20;
 /// Bytes that an object takes beside its name and its contents: its place in the map, which may be half empty, and the heads of
 /// what it points to.
 const OVERHEAD: usize = 224;
@@ -53,6 +51,8 @@ impl BeforeRead {
 
 #[derive(Debug, Default)]
 pub(super) struct Store {
+    /// Bytes that all of it may take.
+    budget: usize,
     specs: HashMap<SpecName, Entry>,
     /// What they take, and how many of them have a fact.
     bytes: usize,
@@ -67,6 +67,10 @@ pub(super) struct Store {
 }
 
 impl Store {
+    pub fn new(budget: usize) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
     /// What a decision takes from a credential spec, if it is known and the watch is healthy.
     pub fn get(&self, name: &SpecName) -> Option<SpecFact> {
         if self.synced { self.specs.get(name)?.fact.clone() } else { None }
@@ -84,11 +88,11 @@ impl Store {
         let fact = fact.filter(|fact| self.followed && fits(fact));
         let mut entry = Entry { version, fact, list };
         // The rest is for names: a read of what exists is told from those of what is made up.
-        if self.bytes + entry.bytes(&name) > BUDGET / 8 * 7 {
+        if self.bytes + entry.bytes(&name) > self.budget / 8 * 7 {
             entry.fact = None;
         }
         let bytes = entry.bytes(&name);
-        if self.bytes + bytes <= BUDGET {
+        if self.bytes + bytes <= self.budget {
             self.bytes += bytes;
             self.held += usize::from(entry.fact.is_some());
             self.specs.insert(name, entry);

@@ -12,7 +12,7 @@ use tokio::{
 use super::{Figure, Target};
 use crate::client::{Answer, PATIENCE, head, read_answer};
 
-/// How often an attack is repeated, so that an honest review falls into it.
+/// How often an attack is repeated, so that a bystander's review falls into it.
 const ROUNDS: usize = 3;
 
 /// CPU time that reviews may cost whose clients have disconnected, in seconds.
@@ -62,7 +62,7 @@ pub async fn left(target: &Target<'_>, path: &'static str, body: Bytes, number: 
     ))]
 }
 
-/// Waits until the server does little more than answer the honest client.
+/// Waits until the server does little more than answer the bystander.
 async fn settle(target: &Target<'_>) {
     const STEP: Duration = Duration::from_millis(500);
     let begun = Instant::now();

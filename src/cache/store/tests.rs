@@ -25,6 +25,8 @@ fn found(version: u64) -> Read {
     Read::Found { version: Some(version), contents: Some(contents(version)) }
 }
 
+const BUDGET: usize = 24 << 20;
+
 fn list(store: &mut Store, specs: &[(&str, u64)]) {
     store.begin_list();
     for (spec, version) in specs {
@@ -36,7 +38,7 @@ fn list(store: &mut Store, specs: &[(&str, u64)]) {
 
 /// A store with a list in which `web` has version 5.
 fn listed() -> Store {
-    let mut store = Store::default();
+    let mut store = Store::new(BUDGET);
     list(&mut store, &[("web", 5)]);
     store
 }

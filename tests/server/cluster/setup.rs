@@ -5,8 +5,8 @@ use std::sync::Arc;
 use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _};
 use gmsa_core::admission::{Source, SpecFact};
 use gmsa_webhook::{
+    cache::Cache,
     metrics::{self, Metrics},
-    resolver::cache::Cache,
 };
 use serde_json::json;
 use tokio::{
@@ -15,11 +15,11 @@ use tokio::{
     time,
 };
 
-use super::{Duration, SOON, SPECS, connect, spec_name, within};
+use super::{BUDGET, Duration, SOON, SPECS, connect, spec_name, within};
 use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec, eventually};
 
 /// A cache on a simulated API server; its watch runs until this is dropped.
-pub struct Scene {
+pub struct Setup {
     pub api: SimulatedApi,
     pub cache: Arc<Cache>,
     ready: Arc<SetOnce<()>>,
@@ -27,12 +27,12 @@ pub struct Scene {
     _watch: JoinSet<std::convert::Infallible>,
 }
 
-impl Scene {
+impl Setup {
     /// A cache that has just been started.
     pub fn start(api: SimulatedApi) -> Self {
         let (metrics, registry) = Metrics::new("test");
         let ready = Arc::new(SetOnce::new());
-        let (cache, watch) = Cache::new(connect(&api), metrics, set(&ready));
+        let (cache, watch) = Cache::new(connect(&api), metrics, BUDGET, set(&ready));
         let mut owner = JoinSet::new();
         owner.spawn(watch);
         let scrape = move || metrics::scrape(&registry).unwrap();
@@ -49,10 +49,10 @@ impl Scene {
         for name in names {
             api.apply(credential_spec(name, json!({"is": "first"})));
         }
-        let scene = Self::start(api);
-        scene.becomes("synced").await;
-        scene.api.forget_requests();
-        scene
+        let setup = Self::start(api);
+        setup.becomes("synced").await;
+        setup.api.forget_requests();
+        setup
     }
 
     pub async fn ready(&self) {

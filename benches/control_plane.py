@@ -185,7 +185,7 @@ class Plane:
 
 
 @contextlib.contextmanager
-def plane(folder: Path, free_address):
+def control_plane(folder: Path, free_address):
     """A control plane, until the block ends."""
     started = Plane(folder, free_address)
     try:
