@@ -65,6 +65,8 @@ pub async fn endless_lines(target: &Target<'_>) -> Vec<Figure> {
     target.api.heal();
     let line: &str = "x".repeat(64 << 20).leak();
     target.api.fault(Verb::Watch, SPECS, TIMES, Fault::Text(200, line));
+    // Otherwise the watch that is under way ends within a minute.
+    target.api.cut_watches();
     eventually("the watches are read", || target.api.count(Verb::Watch, SPECS) > TIMES).await;
     forget(target);
     vec![ready(target), Figure::new(format!("{TIMES} lines refused"))]

@@ -15,8 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::shared::{
     Outcome,
     connection::{Cluster, Connection, block_on},
-    output::{Style, json, table},
-    print,
+    output::{Filter, Shape, print_checks, table},
 };
 use gmsa_core::{
     causes,
@@ -44,9 +43,14 @@ pub struct Options {
     /// Wait until nothing fails, at most this many seconds; warnings then do not count
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
-    /// Print JSON
-    #[arg(long)]
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Shape,
+    /// The same as -o json
+    #[arg(long, hide = true)]
     json: bool,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
@@ -62,11 +66,10 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             let worst = checks.iter().filter_map(Check::severity).max();
             let fails = worst == Some(Severity::Error);
             if !fails || until.is_none_or(|until| Instant::now() >= until) {
-                let text =
-                    if options.json { json::checks(&checks)? } else { table::checks(&checks, Style::of_terminal()) };
-                print(text)?;
-                let is_clean = worst.is_none() || (until.is_some() && !fails);
-                return Ok(if is_clean { Outcome::Clean } else { Outcome::Findings });
+                let shape = if options.json { Shape::Json } else { options.output };
+                // Who waits until nothing fails is not kept waiting by warnings.
+                let filter = if until.is_some() { options.filter.of_errors() } else { options.filter.clone() };
+                return print_checks(checks, shape, &filter);
             }
             awaited = report_waiting(&checks, &awaited)?;
             sleep(PAUSE).await;

@@ -23,7 +23,8 @@ async fn complaints(fault: impl FnOnce(&SimulatedApi)) -> Vec<String> {
     fault(&api);
     let output = run(&api, &["doctor", "--json"]).await;
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let checks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks = printed["checks"].as_array().unwrap();
     let complaint = |check: &Value| {
         let [status, about, text, rule] = ["status", "about", "text", "rule"].map(|key| check[key].as_str().unwrap());
         format!("{status} {about}: {text} [{rule}]")
