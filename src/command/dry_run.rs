@@ -28,10 +28,9 @@ pub async fn run(api: &ApiServer, namespace: &str, enforcement: Enforcement) -> 
             (Answer::Admitted | Answer::Warned, None) => None,
             (Answer::Warned, Some(_)) if warns => None,
             (Answer::Refused, Some(_)) if !warns => None,
-            (Answer::Admitted | Answer::Warned, Some(_)) => {
-                Some("was admitted: the API server did not ask the webhook".to_owned())
-            }
-            (Answer::Refused, _) => Some("was refused".to_owned()),
+            (Answer::Admitted, Some(_)) => Some("was admitted: the API server did not ask the webhook".to_owned()),
+            (Answer::Warned, Some(_)) => Some("was admitted with a warning: denials are not enforced".to_owned()),
+            (Answer::Refused, _) => Some("was refused: denials are enforced".to_owned()),
             (Answer::Failed(error), _) => match (error.code(), error.status()) {
                 (Some(code), Some(status)) if !status.message.contains("cannot create resource \"pods\"") => {
                     Some(format!("was refused with {code}: {}", status.message))
@@ -56,7 +55,11 @@ fn pods() -> [(&'static str, Value, Option<Webhook>); 5] {
         ("a pod without GMSA", probe::without_gmsa(), None),
         ("a pod that names a credential spec", probe::naming("/spec"), Some(Webhook::Mutate)),
         ("a container that names a credential spec", probe::naming("/spec/containers/0"), Some(Webhook::Mutate)),
-        ("an init container that names a credential spec", probe::naming("/spec/initContainers/0"), Some(Webhook::Mutate)),
+        (
+            "an init container that names a credential spec",
+            probe::naming("/spec/initContainers/0"),
+            Some(Webhook::Mutate),
+        ),
         ("a pod that brings contents of its own", probe::carrying(), Some(Webhook::Validate)),
     ]
 }

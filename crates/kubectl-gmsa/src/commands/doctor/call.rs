@@ -86,10 +86,13 @@ fn failed(about: &'static str, webhook: Webhook, error: &CallError, namespace: &
             }
             let installer = webhooks.iter().find(|found| found.is_of_pods()).map(|found| &found.installer);
             let cause = Diagnostic::new(&rules::WEBHOOK_FAILING, text);
-            Check::found(about, match fix(message, installer.unwrap_or(&Installer::Manifest)) {
-                Some(fix) => cause.with_fix(fix),
-                None => cause,
-            })
+            Check::found(
+                about,
+                match fix(message, installer.unwrap_or(&Installer::Manifest)) {
+                    Some(fix) => cause.with_fix(fix),
+                    None => cause,
+                },
+            )
         }
         (None, Some(name)) => other(name, "refuses the pod of the dry run"),
         (None, None) => because(about, &text, remedy(error, message)),
@@ -123,7 +126,9 @@ fn fix(message: &str, installer: &Installer) -> Option<String> {
              replace the Pods: `kubectl rollout restart deployment`."
         ))
     } else if message.contains("answered 403") {
-        Some(format!("The service account of the webhook has lost its permissions: {restore} creates its ClusterRole and the binding again."))
+        Some(format!(
+            "The service account of the webhook has lost its permissions: {restore} creates its ClusterRole and the binding again."
+        ))
     } else {
         None
     }

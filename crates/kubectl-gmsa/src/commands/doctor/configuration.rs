@@ -40,7 +40,8 @@ pub(super) fn add_checks(of: &Configured, checks: &mut Vec<Check>) {
     }
     if !changed_by.is_empty() {
         let text = format!("the selectors of {name} were changed after the installation, by {}", changed_by.join(", "));
-        checks.push(Check::found(CONFIGURATION, Diagnostic::new(&rules::SELECTORS_CHANGED, text).with_fix(restored(of))));
+        checks
+            .push(Check::found(CONFIGURATION, Diagnostic::new(&rules::SELECTORS_CHANGED, text).with_fix(restored(of))));
     }
     if checks.len() == before {
         checks.push(Check::pass(CONFIGURATION, format!("{name} is complete")));
@@ -61,8 +62,12 @@ fn restored(of: &Configured) -> String {
     let patch = serde_json::Value::Array(std::iter::once(test).chain(removals).collect());
     let (kind, name) = (of.kind().to_lowercase(), of.configuration());
     let apply = match &of.installer {
-        Installer::Helm { release, namespace } => format!("`helm upgrade {release} CHART -n {namespace} --force-conflicts`"),
+        Installer::Helm { release, namespace } => {
+            format!("`helm upgrade {release} CHART -n {namespace} --force-conflicts`")
+        }
         installer => installer.restore(),
     };
-    format!("`kubectl patch {kind} {name} --type=json -p '{patch}'`, then {apply}, which brings back those of the chart's values.")
+    format!(
+        "`kubectl patch {kind} {name} --type=json -p '{patch}'`, then {apply}, which brings back those of the chart's values."
+    )
 }

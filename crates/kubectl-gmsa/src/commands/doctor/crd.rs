@@ -18,10 +18,13 @@ pub(super) fn check(read: anyhow::Result<Option<CustomResourceDefinition>>, inst
         Ok(Some(crd)) => crd,
         Ok(None) => {
             let missing = Diagnostic::new(&rules::CRD_MISSING, format!("{PLURAL}.{GROUP} is not installed"));
-            return Check::found(CRD, match installer {
-                Some(installer) => missing.with_fix(restored(installer)),
-                None => missing,
-            });
+            return Check::found(
+                CRD,
+                match installer {
+                    Some(installer) => missing.with_fix(restored(installer)),
+                    None => missing,
+                },
+            );
         }
         Err(error) => return not_checked(CRD, &error),
     };

@@ -68,10 +68,13 @@ fn configurations(mutating: bool, webhooks: &[Configured], installer: Option<&In
     if of_pods.is_empty() {
         let missing = format!("no {kind} sends pods to a GMSA webhook");
         let missing = Diagnostic::new(&rules::WEBHOOK_MISSING, missing);
-        checks.push(Check::found(CONFIGURATION, match installer {
-            Some(installer) => missing.with_fix(format!("{} creates it again.", installer.restore())),
-            None => missing,
-        }));
+        checks.push(Check::found(
+            CONFIGURATION,
+            match installer {
+                Some(installer) => missing.with_fix(format!("{} creates it again.", installer.restore())),
+                None => missing,
+            },
+        ));
     }
     // Within one installation all webhooks have different names, so equal names mean two installations.
     let mut by_name: BTreeMap<&str, Vec<&Configured>> = BTreeMap::new();
@@ -92,10 +95,13 @@ fn configurations(mutating: bool, webhooks: &[Configured], installer: Option<&In
 
 /// How to end one of several installations.
 fn uninstalled(same: &[&Configured]) -> String {
-    let commands: Vec<String> = same.iter().map(|found| match &found.installer {
-        Installer::Helm { release, namespace } => format!("`helm uninstall {release} -n {namespace}`"),
-        _ => format!("`kubectl delete` of the manifest of {}, without its custom resource", found.configuration()),
-    }).collect();
+    let commands: Vec<String> = same
+        .iter()
+        .map(|found| match &found.installer {
+            Installer::Helm { release, namespace } => format!("`helm uninstall {release} -n {namespace}`"),
+            _ => format!("`kubectl delete` of the manifest of {}, without its custom resource", found.configuration()),
+        })
+        .collect();
     format!("All of them must admit a Pod. Keep one, and uninstall the others: {}.", commands.join(" or "))
 }
 
@@ -103,7 +109,11 @@ fn uninstalled(same: &[&Configured]) -> String {
 async fn services(cluster: &Cluster, webhooks: &[&Configured]) -> Vec<Check> {
     let mut seen = BTreeSet::new();
     let name = |client: &WebhookClientConfig| {
-        client.service.as_ref().map(|service| (service.namespace.clone(), service.name.clone())).ok_or(client.url.clone())
+        client
+            .service
+            .as_ref()
+            .map(|service| (service.namespace.clone(), service.name.clone()))
+            .ok_or(client.url.clone())
     };
     let clients = webhooks.iter().map(|found| &found.webhook.client_config);
     let each = clients.filter(|client| seen.insert(name(client))).map(|client| service::checks(cluster, client));

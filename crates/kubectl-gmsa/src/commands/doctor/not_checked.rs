@@ -47,10 +47,12 @@ impl Remedy {
             CallError::NoPermit(..) | CallError::QueueFull(_) | CallError::TimedOut(_) => Self::later(
                 "Try again. If that does not help, the API server is overloaded, or a network in between drops packets.",
             ),
-            CallError::Unreachable(_) | CallError::Cut => {
-                Self::later("Try again. If that does not help, check the network to the API server: `kubectl get --raw /readyz`.")
+            CallError::Unreachable(_) | CallError::Cut => Self::later(
+                "Try again. If that does not help, check the network to the API server: `kubectl get --raw /readyz`.",
+            ),
+            CallError::TooLarge(_) => {
+                Self::new("Look at the objects with kubectl: there are too many, or they are too large.")
             }
-            CallError::TooLarge(_) => Self::new("Look at the objects with kubectl: there are too many, or they are too large."),
         }
     }
 
@@ -59,7 +61,9 @@ impl Remedy {
             401 => Self::new("Log in again: the API server does not accept your credentials (`kubectl auth whoami`)."),
             403 => Self::new(rules::NOT_CHECKED.remedy),
             404 if is_about_namespace => Self::new("Choose a namespace that exists: `--namespace`."),
-            404 => Self::new("The API server does not serve this kind of object: check its version and its flag `--runtime-config`."),
+            404 => Self::new(
+                "The API server does not serve this kind of object: check its version and its flag `--runtime-config`.",
+            ),
             429 => Self::later("Try again later: the API server, or its flow control, has too many requests."),
             502..=504 => Self::later(
                 "Try again. If that does not help, the API server is down, or a load balancer or proxy before it does not reach it.",

@@ -17,7 +17,7 @@ use crate::shared::{
 use gmsa_cluster::{authorizer::Authorizer as _, resolver::live::collection};
 use gmsa_core::{
     admission::{Subject, UseFact, advice::advise, pod::Pod},
-    credspec::{Contents, CredentialSpec, SpecName},
+    credspec::{Contents, SpecName},
     diagnostic::{Check, Diagnostic, rules},
 };
 
@@ -101,7 +101,8 @@ async fn permission(cluster: &Cluster, namespace: &str, pod: &Pod, name: &SpecNa
             Check::found(PERMISSION, denied.with_fix(fix))
         }
         UseFact::Failed(failure) if failure.cause.contains("answered 403") => {
-            let remedy = Remedy::new("Run the command as a user who may create localsubjectaccessreviews in the namespace.");
+            let remedy =
+                Remedy::new("Run the command as a user who may create localsubjectaccessreviews in the namespace.");
             because(PERMISSION, &failure.cause, remedy)
         }
         UseFact::Failed(failure) => because(PERMISSION, &failure.cause, Remedy::later("Try again.")),

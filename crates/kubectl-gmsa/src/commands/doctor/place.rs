@@ -1,15 +1,12 @@
 //! Where a pod is, and how its containers do there.
 
-use k8s_openapi::api::core::v1::{ContainerStatus, Node, PodStatus};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateWaiting, ContainerStatus, Node, PodStatus};
 
 use super::{found, not_checked::not_checked};
 use crate::shared::{connection::Cluster, pods::ClusterPod};
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
 
 pub(super) const NODE: &str = "node";
-
-/// What the kubelet says of a container that has to wait for the init containers.
-const INITIALIZING: &str = "PodInitializing";
 
 /// The checks of the pod's node and of its containers.
 pub(super) async fn checks(cluster: &Cluster, pod: &ClusterPod) -> Vec<Check> {
@@ -78,43 +75,49 @@ fn failed(status: Option<&PodStatus>, place: &str) -> Check {
     found(NODE, &rules::POD_FAILED, format!("{place}{colon}{why}"))
 }
 
-/// The containers that do not start or that have ended with an error.
+/// The containers that do not start or that have ended with an error. Those that wait for the init containers count where there is no
+/// other: they are not the cause.
 fn troubles(status: Option<&PodStatus>) -> Vec<String> {
     let Some(status) = status else { return Vec::new() };
-    let kinds = [("init container", &status.init_container_statuses), ("container", &status.container_statuses)];
-    let containers = || {
-        let of = |(kind, list): (&'static str, _)| {
-            let list: &Option<Vec<ContainerStatus>> = list;
-            list.iter().flatten().map(move |container| (kind, container))
-        };
-        kinds.into_iter().flat_map(of)
-    };
-    let troubles = |with_waiting_for_others: bool| -> Vec<String> {
+    let init = of_kind("init container", status.init_container_statuses.as_ref());
+    let all: Vec<_> = init.chain(of_kind("container", status.container_statuses.as_ref())).collect();
+    let (causes, waiting): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, container)| !waits_for_others(container));
+    let troubles = |containers: Vec<(&str, &ContainerStatus)>| -> Vec<String> {
         let trouble = |(kind, container): (&str, &ContainerStatus)| {
-            let trouble = trouble(container, with_waiting_for_others)?;
-            Some(format!("{kind} {:?} {trouble}", container.name))
+            Some(format!("{kind} {:?} {}", container.name, trouble(container)?))
         };
-        containers().filter_map(trouble).collect()
+        containers.into_iter().filter_map(trouble).collect()
     };
-    // Containers that wait for the init containers are not the cause.
-    let found = troubles(false);
-    if found.is_empty() { troubles(true) } else { found }
+    let found = troubles(causes);
+    if found.is_empty() { troubles(waiting) } else { found }
 }
 
-fn trouble(container: &ContainerStatus, with_waiting_for_others: bool) -> Option<String> {
-    let ended = |state: &Option<_>| {
-        let state: &Option<k8s_openapi::api::core::v1::ContainerState> = state;
-        let ended = state.as_ref()?.terminated.as_ref().filter(|ended| ended.exit_code != 0)?;
-        let why = words([&ended.reason, &ended.message]);
-        Some(format!("ended with exit code {}{}{why}", ended.exit_code, if why.is_empty() { "" } else { ", " }))
-    };
-    let waiting = container.state.as_ref().and_then(|state| state.waiting.as_ref());
-    let Some(waiting) = waiting else { return ended(&container.state) };
-    if waiting.reason.as_deref() == Some(INITIALIZING) && !with_waiting_for_others {
-        return None;
-    }
-    let last = ended(&container.last_state).map(|last| format!(", and {last} before")).unwrap_or_default();
+fn of_kind<'s>(
+    kind: &'static str,
+    containers: Option<&'s Vec<ContainerStatus>>,
+) -> impl Iterator<Item = (&'static str, &'s ContainerStatus)> {
+    containers.into_iter().flatten().map(move |container| (kind, container))
+}
+
+fn waiting(container: &ContainerStatus) -> Option<&ContainerStateWaiting> {
+    container.state.as_ref()?.waiting.as_ref()
+}
+
+/// The kubelet's reason for containers that come after the init containers.
+fn waits_for_others(container: &ContainerStatus) -> bool {
+    waiting(container).and_then(|waiting| waiting.reason.as_deref()) == Some("PodInitializing")
+}
+
+fn trouble(container: &ContainerStatus) -> Option<String> {
+    let Some(waiting) = waiting(container) else { return ended(container.state.as_ref()) };
+    let last = ended(container.last_state.as_ref()).map(|last| format!(", and {last} before")).unwrap_or_default();
     Some(format!("waits: {}{last}", words([&waiting.reason, &waiting.message])))
+}
+
+fn ended(state: Option<&ContainerState>) -> Option<String> {
+    let ended = state?.terminated.as_ref().filter(|ended| ended.exit_code != 0)?;
+    let why = words([&ended.reason, &ended.message]);
+    Some(format!("ended with exit code {}{}{why}", ended.exit_code, if why.is_empty() { "" } else { ", " }))
 }
 
 /// A reason and a message, as far as they are there.

@@ -66,10 +66,8 @@ impl<'p> Arguments<'p> {
 
     /// Those that the webhook needs by its arguments, as the chart grants them.
     fn permissions(&self) -> Vec<Permission<'p>> {
-        let mut needed: Vec<Permission<'p>> = vec![
-            ("get", GROUP, PLURAL, None),
-            ("create", "authorization.k8s.io", "localsubjectaccessreviews", None),
-        ];
+        let mut needed: Vec<Permission<'p>> =
+            vec![("get", GROUP, PLURAL, None), ("create", "authorization.k8s.io", "localsubjectaccessreviews", None)];
         // The Go webhook keeps no cache.
         if self.0.first().is_none_or(|command| *command == "serve") {
             needed.extend(["list", "watch"].map(|verb| (verb, GROUP, PLURAL, None)));

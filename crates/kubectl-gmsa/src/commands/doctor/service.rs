@@ -1,8 +1,6 @@
 //! The Service of the webhook: its endpoints, and one of the pods behind it.
 
-use k8s_openapi::api::{
-    admissionregistration::v1::WebhookClientConfig, core::v1::Pod, discovery::v1::Endpoint,
-};
+use k8s_openapi::api::{admissionregistration::v1::WebhookClientConfig, core::v1::Pod, discovery::v1::Endpoint};
 
 use super::{found, not_checked, replica};
 use crate::shared::{
@@ -35,7 +33,8 @@ pub(super) async fn checks(cluster: &Cluster, client: &WebhookClientConfig) -> V
         _ => Check::pass(SERVICE, count),
     }];
     // Where none is ready, one that is not may show why.
-    let mut pods = ready.into_iter().chain(&endpoints).filter_map(|endpoint| endpoint.target_ref.as_ref()?.name.as_deref());
+    let mut pods =
+        ready.into_iter().chain(&endpoints).filter_map(|endpoint| endpoint.target_ref.as_ref()?.name.as_deref());
     if let Some(name) = pods.next() {
         match cluster.get::<Pod>(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await {
             Ok(pod) => replica::add_checks(cluster, namespace, name, &pod, &mut checks).await,
