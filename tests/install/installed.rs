@@ -104,6 +104,7 @@ fn the_test_of_the_release_passes(release: &Release<'_>) {
         "pass  a pod that names a credential spec",
         "pass  a container that names a credential spec",
         "pass  an init container that names a credential spec",
+        "pass  a pod that brings contents of its own",
     ];
     assert_eq!(report.lines().collect::<Vec<_>>(), lines);
     let printed = printed(tested);

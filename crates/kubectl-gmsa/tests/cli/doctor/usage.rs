@@ -49,8 +49,9 @@ async fn a_pod_that_cannot_be_parsed_may_use_gmsa() {
     pod["spec"]["containers"] = json!("none");
     api.apply(pod);
     let output = run(&api, &["doctor", "--json"]).await;
-    let checks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    let of_pods: Vec<_> = checks.iter().filter(|check| check["about"] == "pods").collect();
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of_pods: Vec<_> =
+        printed["checks"].as_array().unwrap().iter().filter(|check| check["about"] == "pods").collect();
     let remedy = "use a newer version of kubectl gmsa";
     let unparsed = json!({"status": "skip", "about": "pods", "text": "1 could not be parsed", "rule": "not-checked", "remedy": remedy});
     assert_eq!(of_pods, [&unparsed]);
