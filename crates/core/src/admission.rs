@@ -45,7 +45,7 @@ mod webhook;
 pub mod workload;
 
 pub use allow_reason::AllowReason;
-pub use decision::{Decision, SlotDenial, Verdict};
+pub use decision::{Decision, Examined, SlotDenial, Verdict};
 pub use denial::Denial;
 pub use facts::{Facts, Failure, Known, Needs, Source, SpecFact, UseFact};
 pub use patch::Patch;

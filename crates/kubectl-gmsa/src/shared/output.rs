@@ -97,13 +97,15 @@ pub struct Report {
 }
 
 impl Report {
-    /// How it ended: notes are no findings.
+    /// How it ended: notes are no findings, and what could not be checked is neither a pass nor a fault.
     pub fn outcome(&self) -> Outcome {
-        let findings = self.findings.as_slice();
-        if findings.iter().any(is_unreadable) {
+        let findings = || self.findings.as_slice().iter().filter(|finding| finding.severity > Severity::Note);
+        if findings().any(is_unreadable) {
             Outcome::Incomplete
-        } else if findings.iter().any(|finding| finding.severity > Severity::Note) {
+        } else if findings().any(|found| !is_unchecked(found)) {
             Outcome::Findings
+        } else if findings().next().is_some() {
+            Outcome::Incomplete
         } else {
             Outcome::Clean
         }
@@ -138,9 +140,12 @@ impl Report {
         let count = |of: &dyn Fn(&Diagnostic) -> bool| -> usize {
             self.findings.as_slice().iter().filter(|found| of(found)).map(|found| found.more + 1).sum()
         };
-        let of = |severity| count(&|found: &Diagnostic| found.severity == severity && !is_unreadable(found));
+        let of = |severity| {
+            count(&|found: &Diagnostic| found.severity == severity && !is_unreadable(found) && !is_unchecked(found))
+        };
         let found: Vec<String> = [
             (count(&is_unreadable), "unreadable part"),
+            (count(&is_unchecked), "unchecked part"),
             (of(Severity::Error), "error"),
             (of(Severity::Warning), "warning"),
             (of(Severity::Note), "note"),
@@ -156,6 +161,10 @@ impl Report {
 
 fn is_unreadable(finding: &Diagnostic) -> bool {
     finding.rule.id == rules::UNREADABLE.id
+}
+
+fn is_unchecked(finding: &Diagnostic) -> bool {
+    *finding.rule == rules::NOT_CHECKED
 }
 
 fn file(found: &Diagnostic) -> &str {
