@@ -53,14 +53,16 @@ impl Build {
         let image = image.split_once('@').map_or(image, |(name, _digest)| name).to_ascii_lowercase();
         let (name, tag) = image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
         // Only beside one of these words is a number a version of Windows.
-        let is_windows = ["windows", "nanoserver", "servercore"].iter().any(|word| name.contains(word) || tag.contains(word));
+        let is_windows =
+            ["windows", "nanoserver", "servercore"].iter().any(|word| name.contains(word) || tag.contains(word));
         let mut builds = tag.split(['-', '_']).filter_map(|word| Self::of_word(word, is_windows));
         let first = builds.next()?;
         builds.all(|other| other == first).then_some(first)
     }
 
     fn of_word(word: &str, is_windows: bool) -> Option<Self> {
-        let named = |table: &[(&str, u32)]| table.iter().find_map(|(name, build)| (*name == word).then_some(Self(*build)));
+        let named =
+            |table: &[(&str, u32)]| table.iter().find_map(|(name, build)| (*name == word).then_some(Self(*build)));
         let of_windows = || {
             let number = word.parse().ok().map(Self).filter(|build| LONG_TERM.contains(build));
             named(&VERSIONS).or(number)
@@ -85,9 +87,9 @@ impl Build {
     }
 
     /// The newest image that nodes of all these builds run.
-    pub fn image_for_all(nodes: impl Iterator<Item = Self> + Clone) -> Option<Self> {
+    pub fn image_for_all(mut nodes: impl Iterator<Item = Self> + Clone) -> Option<Self> {
         let image = nodes.clone().min()?;
-        nodes.map(|node| node.runs(image)).all(|runs| runs).then_some(image)
+        nodes.all(|node| node.runs(image)).then_some(image)
     }
 
     /// The long-term releases whose nodes run an image of this build.

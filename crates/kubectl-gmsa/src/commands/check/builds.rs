@@ -35,8 +35,7 @@ pub(super) async fn findings(
         return Vec::new();
     }
     let (images, has_unknown) = images(checked, pod);
-    let selected = selected(checked, class);
-    if !selected.is_empty() {
+    if let Some(selected) = selected(checked, class) {
         return images.iter().filter_map(|image| on_selected(checked, image, &selected)).collect();
     }
     if pod.pins_build() && !matches!(class, RuntimeClass::Found(_)) {
@@ -70,26 +69,43 @@ fn image(checked: &CheckedPod<'_>, slot: &Slot<'_>) -> Option<Image> {
     Some(Image { at, container: format!("{} {:?}", slot.kind, slot.owner), build })
 }
 
-/// The builds of the nodes that the pod selects, or its runtime class for it.
-fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> BTreeSet<Build> {
-    let selector = format!("/spec/nodeSelector/{}", LABEL.replace('/', "~1"));
-    let one = checked.text(&selector).or_else(|| class.selected_build()).and_then(Build::of_label);
-    let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
-    let items = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-    let expressions = items(checked.pod.pointer(terms)).into_iter().flat_map(|term| items(term.get("matchExpressions")));
-    let of_label = expressions.filter(|expression| {
-        expression.get("key").is_some_and(|key| key == LABEL) && expression.get("operator").is_some_and(|is| is == "In")
-    });
-    let values = of_label.flat_map(|expression| items(expression.get("values")));
-    let any_of: Vec<Build> = values.filter_map(|value| Build::of_label(value.as_str()?)).collect();
-    // Both must hold: the selector is the narrower one.
-    one.map_or_else(|| any_of.into_iter().collect(), |one| BTreeSet::from([one]))
+/// What keeps a pod on nodes of certain builds.
+struct Selected {
+    by: &'static str,
+    builds: BTreeSet<Build>,
 }
 
-fn on_selected(checked: &CheckedPod<'_>, image: &Image, selected: &BTreeSet<Build>) -> Option<Diagnostic> {
-    let unfit = unfit(image, selected)?;
-    let message = format!("the pod selects nodes of {unfit}, which do not run the image of {}, of {}", image.container, image.build);
-    Some(warning(checked, image, message, image.build.nodes().collect()))
+/// The builds of the nodes that the pod selects, or its runtime class for it.
+fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> {
+    let one = |build: &str| Build::of_label(build).map(|build| BTreeSet::from([build]));
+    let by_pod = || checked.text(&format!("/spec/nodeSelector/{}", LABEL.replace('/', "~1"))).and_then(one);
+    let by_affinity = || Some(by_affinity(checked)).filter(|builds| !builds.is_empty());
+    if let Some(builds) = class.selected_build().and_then(one) {
+        return Some(Selected { by: "its runtime class", builds });
+    }
+    Some(Selected { by: "the pod", builds: by_pod().or_else(by_affinity)? })
+}
+
+/// The builds of the nodes that the affinity of the pod allows.
+fn by_affinity(checked: &CheckedPod<'_>) -> BTreeSet<Build> {
+    const TERMS: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+    fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+        value.and_then(Value::as_array).into_iter().flatten()
+    }
+    let is = |expression: &Value, key: &str, text: &str| expression.get(key).is_some_and(|value| value == text);
+    items(checked.pod.pointer(TERMS))
+        .flat_map(|term| items(term.get("matchExpressions")))
+        .filter(|expression| is(expression, "key", LABEL) && is(expression, "operator", "In"))
+        .flat_map(|expression| items(expression.get("values")))
+        .filter_map(|value| Build::of_label(value.as_str()?))
+        .collect()
+}
+
+fn on_selected(checked: &CheckedPod<'_>, image: &Image, Selected { by, builds }: &Selected) -> Option<Diagnostic> {
+    let unfit = unfit(image, builds)?;
+    let message =
+        format!("{by} selects nodes of {unfit}, which do not run the image of {}, of {}", image.container, image.build);
+    Some(warning(checked, image, message, &image.build.nodes().collect::<Vec<_>>()))
 }
 
 fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> Option<Diagnostic> {
@@ -98,9 +114,12 @@ fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> O
     let message = if fit.is_empty() {
         format!("no node of the cluster runs the image of {}, of {}: they are of {unfit}", image.container, image.build)
     } else {
-        format!("the pod may land on a node of {unfit}, which does not run the image of {}, of {}", image.container, image.build)
+        format!(
+            "the pod may land on a node of {unfit}, which does not run the image of {}, of {}",
+            image.container, image.build
+        )
     };
-    Some(warning(checked, image, message, fit))
+    Some(warning(checked, image, message, &fit))
 }
 
 /// The builds that do not run an image, as a list; `None` where all do.
@@ -109,9 +128,9 @@ fn unfit(image: &Image, nodes: &BTreeSet<Build>) -> Option<String> {
     (!unfit.is_empty()).then(|| unfit.join(", "))
 }
 
-fn warning(checked: &CheckedPod<'_>, image: &Image, message: String, fit: Vec<Build>) -> Diagnostic {
+fn warning(checked: &CheckedPod<'_>, image: &Image, message: String, fit: &[Build]) -> Diagnostic {
     let found = checked.finding(&rules::WINDOWS_BUILD, &image.at, message).with_severity(Severity::Warning);
-    Diagnostic { fix: selector(&fit), ..found }
+    Diagnostic { fix: selector(fit), ..found }
 }
 
 /// A note, since it is not known what nodes there are, or of which build an image is.

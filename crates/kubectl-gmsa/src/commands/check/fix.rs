@@ -37,7 +37,9 @@ pub(super) fn fix(denial: &Denial, slot: &Slot<'_>, namespace: &str, service_acc
         }
         Denial::AuthorizationFailed { .. } if !is_dns_subdomain(namespace) => return None,
         Denial::AuthorizationFailed { .. } => {
-            format!("find out why: kubectl auth can-i create localsubjectaccessreviews.authorization.k8s.io --namespace {namespace}")
+            format!(
+                "find out why: kubectl auth can-i create localsubjectaccessreviews.authorization.k8s.io --namespace {namespace}"
+            )
         }
         Denial::NameWithoutContents { .. } => {
             "remove spec.os.name: linux, or the name: the webhook leaves Linux pods alone".to_owned()

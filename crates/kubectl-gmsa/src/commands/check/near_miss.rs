@@ -146,16 +146,14 @@ impl<'v> Search<'v> {
             return;
         }
         let at = format!("{}{}", self.root, pointer(&self.path));
-        let is_right = |place: &Place| at.strip_prefix(&*place.options).is_some_and(|rest| rest.strip_prefix('/') == Some(field));
+        let is_right =
+            |place: &Place| at.strip_prefix(&*place.options).is_some_and(|rest| rest.strip_prefix('/') == Some(field));
         if self.places.iter().any(is_right) {
             return;
         }
-        let is_around = |place: &&Place| match container {
-            Some(name) => place.kind != SlotKind::Pod && place.owner == name,
-            None => {
-                let is_below = at.strip_prefix(&*place.around).is_some_and(|rest| rest.starts_with('/'));
-                place.kind != SlotKind::Pod && is_below
-            }
+        let is_around = |place: &&Place| {
+            let is_below = || at.strip_prefix(&*place.around).is_some_and(|rest| rest.starts_with('/'));
+            place.kind != SlotKind::Pod && container.map_or_else(is_below, |name| place.owner == name)
         };
         let place = self.places.iter().find(is_around).or_else(|| self.places.first());
         self.found.extend(place.map(|place| Found { at, value, field, place, is_annotation }));

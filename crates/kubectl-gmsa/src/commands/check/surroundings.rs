@@ -43,13 +43,18 @@ struct FileObjects {
     namespaces: HashMap<String, Labels>,
 }
 
-/// What was read from a cluster: `None` where it could not be.
+/// What was read from a cluster so far.
 struct Live {
     cluster: Arc<Cluster>,
-    objects: HashMap<String, Option<Option<Value>>>,
-    webhooks: Option<Option<Vec<Configured>>>,
-    nodes: Option<Option<BTreeSet<Build>>>,
+    /// Objects that may not be there, by their paths.
+    objects: HashMap<String, Result<Option<Value>, Unread>>,
+    webhooks: Option<Result<Vec<Configured>, Unread>>,
+    nodes: Option<Result<BTreeSet<Build>, Unread>>,
 }
+
+/// It could not be read, or there is no cluster to read it from.
+#[derive(Clone, Copy, Debug)]
+struct Unread;
 
 /// The runtime class of a pod.
 pub(super) enum RuntimeClass {
@@ -126,8 +131,8 @@ impl Surroundings {
             return of_files.map(|_| ("among the manifests", Severity::Warning));
         }
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}");
-        let found = self.find(&path, &format!("service account {namespace}/{name}")).await?;
-        found.is_none().then_some(("in the cluster", Severity::Error))
+        let found = self.find(&path, &format!("service account {namespace}/{name}")).await;
+        matches!(found, Ok(None)).then_some(("in the cluster", Severity::Error))
     }
 
     /// The runtime class of a name; nothing is said of one that is neither in the manifests nor asked of a cluster.
@@ -141,9 +146,9 @@ impl Surroundings {
         }
         let path = format!("/apis/node.k8s.io/v1/runtimeclasses/{name}");
         match self.find(&path, &format!("runtime class {name}")).await {
-            None => RuntimeClass::Unknown,
-            Some(None) => RuntimeClass::Missing,
-            Some(Some(class)) => RuntimeClass::Found(class),
+            Err(Unread) => RuntimeClass::Unknown,
+            Ok(None) => RuntimeClass::Missing,
+            Ok(Some(class)) => RuntimeClass::Found(class),
         }
     }
 
@@ -152,20 +157,19 @@ impl Surroundings {
         let Some(live) = &mut self.live else { return Reviewed::ASSUMED };
         if live.webhooks.is_none() {
             let read = configured(&live.cluster).await;
-            let read = read.map_err(|error| self.unchecked.push(failed("the configurations of the webhooks", &error)));
-            live.webhooks = Some(read.ok());
+            live.webhooks = Some(read.map_err(unread(&mut self.unchecked, "the configurations of the webhooks")));
         }
         let mut labels = self.files.namespaces.get(namespace).cloned().unwrap_or_default();
         if is_dns_subdomain(namespace) {
             let path = format!("/api/v1/namespaces/{namespace}");
             match self.find(&path, &format!("namespace {namespace}")).await {
-                None => return Reviewed::UNSURE,
-                Some(found) => labels = found.as_ref().map_or(labels, self::labels),
+                Err(Unread) => return Reviewed::UNSURE,
+                Ok(found) => labels = found.as_ref().map_or(labels, self::labels),
             }
         }
         // The API server sets it.
         labels.insert("kubernetes.io/metadata.name".to_owned(), namespace.to_owned());
-        let webhooks = self.live.as_ref().and_then(|live| live.webhooks.as_ref()?.as_ref());
+        let webhooks = self.live.as_ref().and_then(|live| live.webhooks.as_ref()?.as_ref().ok());
         webhooks.map_or(Reviewed::UNSURE, |webhooks| Reviewed::of(webhooks, &labels, pod))
     }
 
@@ -175,28 +179,31 @@ impl Surroundings {
         if live.nodes.is_none() {
             let path = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
             let read: anyhow::Result<Vec<Node>> = live.cluster.list(path).await;
-            let read = read.map_err(|error| self.unchecked.push(failed("the builds of the nodes", &error)));
+            let read = read.map_err(unread(&mut self.unchecked, "the builds of the nodes"));
             let build = |node: &Node| Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?);
-            live.nodes = Some(read.ok().map(|nodes| nodes.iter().filter_map(build).collect()));
+            live.nodes = Some(read.map(|nodes| nodes.iter().filter_map(build).collect()));
         }
-        live.nodes.as_ref()?.as_ref()
+        live.nodes.as_ref()?.as_ref().ok()
     }
 
-    /// The object of a path; `None` where there is no cluster, or it could not be read.
-    async fn find(&mut self, path: &str, about: &str) -> Option<Option<Value>> {
-        let live = self.live.as_mut()?;
+    /// The object of a path, where there is one.
+    async fn find(&mut self, path: &str, about: &str) -> Result<Option<Value>, Unread> {
+        let Some(live) = &mut self.live else { return Err(Unread) };
         if let Some(known) = live.objects.get(path) {
             return known.clone();
         }
-        let found = live.cluster.find(path).await;
-        let found = found.map_err(|error| self.unchecked.push(failed(about, &error))).ok();
+        let found = live.cluster.find(path).await.map_err(unread(&mut self.unchecked, about));
         live.objects.insert(path.to_owned(), found.clone());
         found
     }
 }
 
-fn failed(about: &str, error: &anyhow::Error) -> String {
-    format!("{about} could not be checked: {}", causes::chain(error.as_ref()))
+/// Keeps in `unchecked` why something could not be read.
+fn unread(unchecked: &mut Vec<String>, about: &str) -> impl FnOnce(anyhow::Error) -> Unread {
+    move |error| {
+        unchecked.push(format!("{about} could not be checked: {}", causes::chain(error.as_ref())));
+        Unread
+    }
 }
 
 /// The labels of an object.

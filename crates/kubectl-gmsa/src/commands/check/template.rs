@@ -146,7 +146,11 @@ impl<'d> Search<'d> {
         }
         let at = pointer(&self.path);
         // All fields of a kind of Kubernetes are known, so one that is not is a mistake wherever it stands.
-        let root = if owner.depth == self.path.len() && owner.template().is_some() { at.clone() } else { format!("{at}{below}") };
+        let root = if owner.depth == self.path.len() && owner.template().is_some() {
+            at.clone()
+        } else {
+            format!("{at}{below}")
+        };
         self.add(pod.clone(), owner, root, vec![(String::new(), at + below)]);
     }
 
@@ -158,7 +162,9 @@ impl<'d> Search<'d> {
         let text = |pointer: &str| owner.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
         let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
         let namespace = text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
-        if !owner.is_pod() && let Some(pod) = pod.as_object_mut() {
+        if !owner.is_pod()
+            && let Some(pod) = pod.as_object_mut()
+        {
             name_pod(pod, name);
         }
         default_service_account_name(&mut pod);

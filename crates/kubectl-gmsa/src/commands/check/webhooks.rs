@@ -42,7 +42,8 @@ impl Reviewed {
         let labels = Some(namespace.clone());
         let namespace = Namespace { metadata: ObjectMeta { labels, ..ObjectMeta::default() }, ..Namespace::default() };
         let coverage = |mutating: bool| {
-            let mut of_pods = webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).peekable();
+            let mut of_pods =
+                webhooks.iter().filter(|found| found.mutating == mutating && found.is_of_pods()).peekable();
             if of_pods.peek().is_none() {
                 return Coverage::Missing;
             }
