@@ -17,7 +17,7 @@ use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
     credspecs, input,
-    output::{Format, Report, Style},
+    output::{Format, Report, Style, first_five},
     print,
 };
 use gmsa_cluster::{
@@ -50,7 +50,7 @@ pub struct Options {
     /// Take credential specs, roles and bindings from this file, this folder, or - for standard input, instead of the manifests
     #[arg(long, value_name = "DIR", conflicts_with = "live")]
     state: Option<PathBuf>,
-    /// Ask the cluster for credential specs and permissions
+    /// Ask the cluster for credential specs and permissions, and for webhooks, service accounts, runtime classes and the builds of nodes
     #[arg(long)]
     live: bool,
     /// Print the manifests with each pod as the API server would store it, and the report on standard error
@@ -87,9 +87,14 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 report.findings.push(pod.finding_at(&rules::NOT_CHECKED, "", text).with_fix(fix));
             }
         }
-        // They are beside the question: the answers about credential specs hold.
-        let note = |text| Diagnostic::new(&rules::NOT_CHECKED, text).with_severity(Severity::Note);
-        report.findings.extend(surroundings.unchecked.into_iter().map(note));
+        // These are beside the question: the answers about credential specs hold.
+        report.findings.extend(surroundings.unchecked.into_iter().map(|(cause, about)| {
+            Diagnostic {
+                object: first_five(&about),
+                ..Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}"))
+                    .with_severity(Severity::Note)
+            }
+        }));
         Ok(patched)
     })?;
     if !options.patched {

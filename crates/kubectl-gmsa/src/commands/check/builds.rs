@@ -35,6 +35,9 @@ pub(super) async fn findings(
         return Vec::new();
     }
     let (images, has_unknown) = images(checked, pod);
+    if images.is_empty() && !has_unknown {
+        return Vec::new();
+    }
     if let Some(selected) = selected(checked, class) {
         return images.iter().filter_map(|image| on_selected(checked, image, &selected)).collect();
     }

@@ -19,7 +19,10 @@ use gmsa_core::admission::{
     advice::{Advice, advise, advise_template},
     pod::{Pod, Slot, SlotKind, SlotRef, fields},
 };
-use gmsa_core::diagnostic::{Diagnostic, rules};
+use gmsa_core::diagnostic::{
+    Diagnostic, Severity,
+    rules::{self, Rule},
+};
 
 /// Checks a pod; returns it as it would be stored.
 pub(super) async fn check(
@@ -31,7 +34,10 @@ pub(super) async fn check(
     match try_check(checked, finder, surroundings, report).await {
         Ok(stored) => stored,
         Err(error) => {
-            report.findings.push(checked.finding(&rules::NOT_A_POD, "", format!("{error:#}")));
+            // Another kind may hold something that only looks like a pod template.
+            let severity = if checked.is_of_kubernetes() { rules::NOT_A_POD.severity } else { Severity::Note };
+            let found = checked.finding(&rules::NOT_A_POD, "", format!("{error:#}"));
+            report.findings.push(found.with_severity(severity));
             None
         }
     }
@@ -61,7 +67,7 @@ async fn try_check(
         }
     }
     if let Some(denial) = of_the_pod {
-        report.findings.push(checked.finding(denial.rule(), "/spec", denial.to_string()));
+        report.findings.push(checked.finding(rule(denial), "/spec", denial.to_string()));
     }
     if let Some((rule, message, consequence)) = reviewed.problem() {
         let found = checked.finding(rule, "/spec", message);
@@ -118,11 +124,14 @@ fn explain(
     });
 }
 
+fn rule(denial: &Denial) -> &'static Rule {
+    if is_unchecked(denial) { &rules::NOT_CHECKED } else { denial.rule() }
+}
+
 /// The finding about a slot with a denial of its own.
 fn denied(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: &Denial) -> Diagnostic {
     let fix = fix::fix(denial, slot, &checked.namespace, pod.service_account());
-    let rule = if is_unchecked(denial) { &rules::NOT_CHECKED } else { denial.rule() };
-    let finding = checked.finding(rule, &pointer(slot, Some(denial)), denial.to_string());
+    let finding = checked.finding(rule(denial), &pointer(slot, Some(denial)), denial.to_string());
     Diagnostic { fix, ..finding }
 }
 

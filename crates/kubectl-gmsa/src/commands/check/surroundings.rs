@@ -5,7 +5,7 @@
 //! [`Surroundings::unchecked`].
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -29,8 +29,8 @@ use gmsa_core::{
 pub(super) struct Surroundings {
     files: FileObjects,
     live: Option<Live>,
-    /// What could not be read, in a sentence each.
-    pub unchecked: Vec<String>,
+    /// What could not be read, by the causes.
+    pub unchecked: BTreeMap<String, Vec<String>>,
 }
 
 /// The objects of the manifests.
@@ -109,7 +109,7 @@ impl Surroundings {
             }
         }
         let live = |cluster| Live { cluster, objects: HashMap::new(), webhooks: None, nodes: None };
-        Self { files, live: cluster.map(live), unchecked: Vec::new() }
+        Self { files, live: cluster.map(live), unchecked: BTreeMap::new() }
     }
 
     /// Where a service account is missing, and how severe that is; `None` where it exists, or nothing says otherwise. Every
@@ -198,10 +198,10 @@ impl Surroundings {
     }
 }
 
-/// Keeps in `unchecked` why something could not be read.
-fn unread(unchecked: &mut Vec<String>, about: &str) -> impl FnOnce(anyhow::Error) -> Unread {
+/// Keeps in `unchecked` what could not be read, and why.
+fn unread(unchecked: &mut BTreeMap<String, Vec<String>>, about: &str) -> impl FnOnce(anyhow::Error) -> Unread {
     move |error| {
-        unchecked.push(format!("{about} could not be checked: {}", causes::chain(error.as_ref())));
+        unchecked.entry(causes::chain(error.as_ref())).or_default().push(about.to_owned());
         Unread
     }
 }

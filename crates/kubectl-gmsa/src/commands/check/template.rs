@@ -121,7 +121,11 @@ impl<'d> Search<'d> {
         if is_owner && let Some(template) = owner.template() {
             return value.pointer(template).into_iter().for_each(|pod| self.template(pod, owner, template));
         }
-        if value.pointer("/spec/containers").is_some_and(Value::is_array) {
+        if value
+            .pointer("/spec/containers")
+            .and_then(Value::as_array)
+            .is_some_and(|list| list.iter().all(Value::is_object))
+        {
             return self.template(value, owner, "");
         }
         if owner.group == argo::GROUP && value.get("templates").is_some_and(Value::is_array) {
@@ -209,6 +213,11 @@ impl CheckedPod<'_> {
     /// Whether the document is the pod.
     pub(super) fn is_document(&self) -> bool {
         self.template.is_none() && self.owner.depth == 0
+    }
+
+    /// Whether its kind is one of Kubernetes.
+    pub(super) fn is_of_kubernetes(&self) -> bool {
+        self.owner.is_pod() || self.owner.template().is_some()
     }
 
     /// Whether the API server has stored it already.
