@@ -7,37 +7,37 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
+    cluster::{Cluster, printed},
     objects::define_foreign_kinds,
-    plane::{Plane, printed},
 };
 
 const NAMESPACE: &str = "windows";
 
 /// A user's desk: the repository's folders, and room for files.
 struct Desk<'p> {
-    plane: &'p Plane,
+    cluster: &'p Cluster,
     folder: TempDir,
 }
 
 impl<'p> Desk<'p> {
-    fn new(plane: &'p Plane) -> Self {
+    fn new(cluster: &'p Cluster) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["charts", "deploy", "certs", "examples"] {
             symlink(fs::canonicalize(name).unwrap(), folder.path().join(name)).unwrap();
         }
-        Self { plane, folder }
+        Self { cluster, folder }
     }
 
     /// Runs this in a shell, which must succeed.
     fn run(&self, script: &str) -> String {
         let names = [("REGISTRY", "registry.example.com"), ("RELEASE", "gmsa"), ("NAMESPACE", NAMESPACE)];
         let script = names.iter().fold(script.to_owned(), |script, (name, value)| script.replace(name, value));
-        let mut command = self.plane.command("bash");
+        let mut command = self.cluster.command("bash");
         printed(command.args(["-euo", "pipefail", "-c", &script]).current_dir(self.folder.path()).output().unwrap())
     }
 
     fn get(&self, object: &str) -> Value {
-        let json = self.plane.kubectl_prints(["get", object, "--namespace", NAMESPACE, "-o", "json"]);
+        let json = self.cluster.kubectl_prints(["get", object, "--namespace", NAMESPACE, "-o", "json"]);
         serde_json::from_str(&json).unwrap()
     }
 }
@@ -52,9 +52,9 @@ fn block(page: &str, text: &str) -> String {
 
 #[test]
 fn a_release_of_the_go_chart_is_migrated_as_printed() {
-    let plane = Plane::start();
-    define_foreign_kinds(&plane);
-    let desk = Desk::new(&plane);
+    let cluster = Cluster::start();
+    define_foreign_kinds(&cluster);
+    let desk = Desk::new(&cluster);
     let go = fs::canonicalize("tests/install/go-release").unwrap();
     let install = |values: &str| {
         desk.run(&format!("helm install RELEASE {} -n NAMESPACE --create-namespace {values}", go.display()));
@@ -85,27 +85,27 @@ fn a_release_of_the_go_chart_is_migrated_as_printed() {
 
 #[test]
 fn the_certificate_s_source_is_changed_as_printed() {
-    let plane = Plane::start();
-    define_foreign_kinds(&plane);
-    let desk = Desk::new(&plane);
+    let cluster = Cluster::start();
+    define_foreign_kinds(&cluster);
+    let desk = Desk::new(&cluster);
     let install = block("install", "charts/gmsa-webhook --namespace gmsa-webhook --create-namespace");
     desk.run(&install);
     let arguments = || {
         let all = ["get", "deployment/gmsa-webhook", "--namespace", "gmsa-webhook", "-o", "jsonpath={..args}"];
-        plane.kubectl_prints(all)
+        cluster.kubectl_prints(all)
     };
     assert!(arguments().contains("--self-managed-secret=gmsa-webhook/gmsa-webhook-tls"));
-    plane.until("the Deployment is observed", || {
+    cluster.until("the Deployment is observed", || {
         let status =
             ["get", "deployment/gmsa-webhook", "--namespace", "gmsa-webhook", "-o", "jsonpath={.status.replicas}"];
-        !plane.kubectl_prints(status).is_empty()
+        !cluster.kubectl_prints(status).is_empty()
     });
     let change = block("certificates", "--set certificates.certManager.injectCa=false");
     let (first, second) = change.split_at(change.rfind("helm upgrade").unwrap());
     desk.run(first);
     assert!(arguments().contains("--publish-ca=/tls/ca.crt"));
     // No node ends the old pods, so the second step is early, and says so.
-    let mut early = plane.command("bash");
+    let mut early = cluster.command("bash");
     let output = early.args(["-c", second]).current_dir(desk.folder.path()).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && said.contains("pods of before are still being replaced"), "{said}");
@@ -113,21 +113,21 @@ fn the_certificate_s_source_is_changed_as_printed() {
 
 #[test]
 fn credential_specs_are_saved_and_brought_back_as_printed() {
-    let plane = Plane::start();
-    let desk = Desk::new(&plane);
+    let cluster = Cluster::start();
+    let desk = Desk::new(&cluster);
     desk.run(
         &block("uninstall", "kubectl wait --for=condition=Established").lines().take(2).collect::<Vec<_>>().join("\n"),
     );
-    plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
-    plane.apply(include_str!("credential-spec.yaml"));
+    cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    cluster.apply(include_str!("credential-spec.yaml"));
     let spec = || desk.get("gmsacredentialspec/webapp1");
     let before = spec();
     desk.run(&block("uninstall", "kubectl delete crd"));
-    plane.until("the kind is gone", || !plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    cluster.until("the kind is gone", || !cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
     let restore = block("uninstall", "kubectl wait --for=condition=Established");
     let (kind, specs) = restore.split_at(restore.rfind("kubectl apply").unwrap());
     desk.run(kind);
-    plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
     desk.run(specs);
     let after = spec();
     assert_eq!((&after["credspec"], &after["metadata"]["name"]), (&before["credspec"], &json!("webapp1")));

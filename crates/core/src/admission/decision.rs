@@ -4,11 +4,10 @@
 //! which nothing could be found out is a denial, never an approval. Without a random host name the pod keeps its own.
 
 use super::{
-    AllowReason, Denial, Enforcement, Facts, Needs, Patch, Review, Settings, Source, Webhook, advice,
-    inquiry::{Inquiry, Stop},
+    Denial, Enforcement, Facts, Needs, Patch, Review, Settings, SlotDenial, Source, Webhook, advice,
+    inquiry::{Admitted, Inquiry, Stop},
     mutate,
     operation::Operation,
-    pod::SlotKind,
     validate, validate_credspec, validate_workload, warning,
 };
 use crate::credspec::SpecName;
@@ -22,13 +21,6 @@ pub enum Verdict {
     Denied(Denial),
 }
 
-/// A denial, and the slot that it is about: kind and position. `None` where it is about the request as a whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlotDenial {
-    pub slot: Option<(SlotKind, usize)>,
-    pub denial: Denial,
-}
-
 /// What the webhook answers, and what it says about it elsewhere.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -37,7 +29,7 @@ pub struct Decision {
     pub patch: Option<Patch>,
     /// Where denials are not enforced every denial, at most one for each slot; otherwise the one that decides.
     pub denials: Vec<SlotDenial>,
-    /// Why: [`AllowReason::as_str`] or [`Denial::reason`].
+    /// Why: [`AllowReason::as_str`](super::AllowReason::as_str) or [`Denial::reason`].
     pub reason: &'static str,
     /// The credential specs that the decision is about.
     pub specs: Vec<SpecName>,
@@ -64,19 +56,6 @@ pub struct Examined {
     reason: &'static str,
     /// What a workload or a credential spec is warned of.
     warnings: Vec<String>,
-}
-
-/// How a request to which no denial applies is answered.
-#[derive(Debug)]
-pub(super) struct Admitted {
-    pub reason: AllowReason,
-    pub patch: Option<Patch>,
-}
-
-impl From<AllowReason> for Admitted {
-    fn from(reason: AllowReason) -> Self {
-        Self { reason, patch: None }
-    }
 }
 
 impl Review {

@@ -17,7 +17,7 @@ use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
     credspecs, input,
-    output::{Format, Report, Style, first_five},
+    output::{Filter, Format, Report, Style, first_five},
     print,
 };
 use gmsa_cluster::{
@@ -59,6 +59,8 @@ pub struct Options {
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Format,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
@@ -98,11 +100,11 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         Ok(patched)
     })?;
     if !options.patched {
-        return report.print(options.output);
+        return report.print(options.output, &options.filter);
     }
-    let outcome = report.outcome();
+    let (text, outcome) = report.render(Format::Table, &options.filter, Style::PLAIN)?;
     print(&stream(&documents, &patched)?)?;
-    io::stderr().write_all(report.render(Format::Table, Style::PLAIN)?.as_bytes())?;
+    io::stderr().write_all(text.as_bytes())?;
     Ok(outcome)
 }
 

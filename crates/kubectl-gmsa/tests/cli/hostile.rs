@@ -181,12 +181,12 @@ fn pod_templates_without_end_are_bounded_and_said() {
     let left_out = of("not-checked");
     assert_eq!(left_out.len(), 1);
     assert_eq!(left_out[0]["message"], "19900 more pod templates of this object are not checked");
-    assert_eq!(output.status.code(), Some(1));
-    // Without a fault beside it, it is neither a pass nor a fault.
+    assert_eq!(output.status.code(), Some(2));
+    // Without a fault beside it, it is no pass either.
     let object = object.replace("gmsaCredSpecName", "image");
     let output = run(folder.path(), &["check", "-f", "-"], object.as_bytes());
     let expected = "warning[not-checked] <stdin>:1: Farm default/many\n  \
                     19900 more pod templates of this object are not checked\n  \
-                    fix: write them as objects of their own\n\n1 unchecked part in 1 object\n";
+                    fix: write them as objects of their own\n\n1 unreadable part in 1 object\n";
     assert_eq!((text(&output.stdout), output.status.code()), (expected, Some(2)));
 }

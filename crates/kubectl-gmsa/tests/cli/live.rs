@@ -226,7 +226,7 @@ async fn version_is_that_of_the_plugin_and_of_the_running_webhook() {
     api.fault(Verb::Get, "/pods/webhook-a:9090/proxy/metrics", usize::MAX, Fault::Text(200, metrics));
     let output = run(&api, &["version", "-o", "json"]).await;
     let versions: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(versions, json!({"plugin": plugin, "webhook": ["0.2.0"]}));
+    assert_eq!(versions, json!({"version": 1, "exitCode": 0, "plugin": plugin, "webhook": ["0.2.0"]}));
 
     api.delete("endpointslices", "gmsa", "webhook-1");
     let output = run(&api, &["version"]).await;
@@ -236,7 +236,10 @@ async fn version_is_that_of_the_plugin_and_of_the_running_webhook() {
     api.delete("validatingwebhookconfigurations", "", "gmsa");
     let output = run(&api, &["version", "-o", "json"]).await;
     let versions: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(versions, json!({"plugin": plugin, "webhook": [], "error": "no GMSA webhook is installed"}));
+    assert_eq!(
+        versions,
+        json!({"version": 1, "exitCode": 0, "plugin": plugin, "webhook": [], "unknown": "no GMSA webhook is installed"})
+    );
 
     api.stop().await;
     let output = run(&api, &["version"]).await;

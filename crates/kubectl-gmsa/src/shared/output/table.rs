@@ -7,7 +7,7 @@ use gmsa_core::{
     quote::{self, lines, one_line},
 };
 
-use super::{Place, Style, file, left_out, sentence};
+use super::{Folded, Place, Style, also, file, left_out, sentence};
 
 /// A table of these columns.
 pub fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet<[String; COLUMNS]>) -> String {
@@ -37,14 +37,14 @@ fn aligned<'r, const COLUMNS: usize>(
 }
 
 /// A table of what will happen, then each finding with its fix.
-pub(super) fn report(rows: &[Place], findings: &[Diagnostic], summary: &str, style: Style) -> String {
+pub(super) fn report(rows: &[Place], findings: &[Folded<'_>], summary: &str, style: Style) -> String {
     let mut out = String::new();
     if !rows.is_empty() {
         places(&mut out, rows, style);
         out.push('\n');
     }
-    for found in findings {
-        finding(&mut out, found, style);
+    for (found, others) in findings {
+        finding(&mut out, found, others, style);
     }
     line(&mut out, summary);
     out
@@ -74,7 +74,7 @@ fn places(out: &mut String, places: &[Place], style: Style) {
     }
 }
 
-fn finding(out: &mut String, found: &Diagnostic, style: Style) {
+fn finding(out: &mut String, found: &Diagnostic, others: &[&str], style: Style) {
     let Diagnostic { rule, severity, object, field, message, consequence, fix, .. } = found;
     let head = style.level(Some(*severity), &format!("{}[{}]", severity.as_str(), rule.id));
     let mut place = one_line(file(found)).into_owned();
@@ -100,8 +100,8 @@ fn finding(out: &mut String, found: &Diagnostic, style: Style) {
         Some(fix) => line(out, &format!("  fix: {fix}")),
         None => {}
     }
-    if let Some(more) = left_out(found) {
-        line(out, &format!("  {more}"));
+    for more in left_out(found).into_iter().chain(also(others)) {
+        line(out, &format!("  {}", one_line(&more)));
     }
     out.push('\n');
 }
