@@ -45,7 +45,7 @@ mod webhook;
 pub mod workload;
 
 pub use allow_reason::AllowReason;
-pub use decision::{Decision, Verdict};
+pub use decision::{Decision, Examined, Verdict};
 pub use denial::{Denial, Failure, SlotDenial};
 pub use facts::{Facts, Known, Needs, Source, SpecFact, UseFact};
 pub use patch::Patch;

@@ -45,12 +45,25 @@ impl Decision {
     }
 }
 
+/// What applies to a request, whatever is enforced.
+#[derive(Debug)]
+pub struct Examined {
+    /// What the answer changes in the object.
+    pub patch: Option<Patch>,
+    /// Where all are asked for every denial, at most one for each slot; otherwise the one that decides.
+    pub denials: Vec<SlotDenial>,
+    /// Why the request is admitted, or denied as a whole.
+    reason: &'static str,
+    /// What a workload or a credential spec is warned of.
+    warnings: Vec<String>,
+}
+
 impl Review {
-    /// Decides this review, in which `webhook` was called.
+    /// Finds out what applies to this review, in which `webhook` was called.
     ///
     /// # Errors
     /// What must be found out first: the caller adds it to `facts` and asks again. What it does not find out it adds as a failure.
-    pub fn decide(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Result<Decision, Needs> {
+    pub fn examine(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Result<Examined, Needs> {
         let is_exhaustive = settings.enforcement == Enforcement::Warn || webhook == Webhook::ValidateWorkload;
         let mut inquiry = Inquiry::new(facts, is_exhaustive);
         let mut warnings = Vec::new();
@@ -82,6 +95,15 @@ impl Review {
         if !live.is_empty() {
             return Err(Needs { live, ..Needs::default() });
         }
+        Ok(Examined { patch, denials, reason, warnings })
+    }
+
+    /// Decides this review, in which `webhook` was called.
+    ///
+    /// # Errors
+    /// As [`Review::examine`].
+    pub fn decide(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Result<Decision, Needs> {
+        let Examined { patch, denials, reason, mut warnings } = self.examine(webhook, settings, facts)?;
         let is_enforced = |denial: &&Denial| !settings.enforcement.allows(webhook, denial);
         let mut of_denials = denials.iter().map(|found| &found.denial);
         let (verdict, reason) = match (of_denials.clone().find(is_enforced), of_denials.next()) {

@@ -223,9 +223,9 @@ fn folded(findings: &[Diagnostic]) -> Vec<Folded<'_>> {
     folded
 }
 
-/// Whether it says that something could not be read or checked.
+/// Whether it says that something could not be read or checked, which is more than worth a note.
 fn is_incomplete(finding: &Diagnostic) -> bool {
-    [rules::UNREADABLE.id, rules::NOT_CHECKED.id].contains(&finding.rule.id)
+    finding.severity > Severity::Note && [rules::UNREADABLE.id, rules::NOT_CHECKED.id].contains(&finding.rule.id)
 }
 
 fn file(found: &Diagnostic) -> &str {

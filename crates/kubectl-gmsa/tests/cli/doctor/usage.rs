@@ -6,6 +6,7 @@ use super::{
     super::{
         cluster::{healthy, pod, run},
         support::{Fault, Verb},
+        text,
     },
     complaints,
 };
@@ -39,6 +40,16 @@ async fn faults_of_its_users_are_found() {
     let found = complaints(|api| api.fault(Verb::List, "/api/v1/nodes", usize::MAX, Fault::forbidden())).await;
     let refused = "could not be checked: the API server answered 403: not allowed here";
     assert_eq!(found, [format!("skip Windows nodes: {refused} [not-checked]")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_of_several_builds_that_run_the_same_images_are_no_fault() {
+    let api = healthy().await;
+    let labels = json!({"kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "10.0.26100"});
+    api.apply(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "win2", "labels": labels}}));
+    let output = run(&api, &["doctor"]).await;
+    let line = "pass  Windows nodes      1 of 10.0.20348, 1 of 10.0.26100; all of them run images of 10.0.20348\n";
+    assert!(text(&output.stdout).contains(line), "{}", text(&output.stdout));
 }
 
 #[tokio::test(flavor = "multi_thread")]
