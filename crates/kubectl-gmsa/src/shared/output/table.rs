@@ -78,7 +78,10 @@ fn places(out: &mut String, places: &[Place], style: Style) {
     }
 }
 
-/// Writes a finding. A fix of several lines is written once: `fixed` has the object that it was written for.
+/// The lines of a fix that is written again.
+const SHORT: usize = 10;
+
+/// Writes a finding. A long fix is written once: `fixed` has the object that it was written for.
 fn finding<'f>(
     out: &mut String,
     found: &'f Diagnostic,
@@ -103,17 +106,16 @@ fn finding<'f>(
     if let Some(consequence) = consequence {
         line(out, &format!("  so: {}", one_line(consequence)));
     }
-    let first = fix.as_deref().filter(|fix| fix.contains('\n')).map(|fix| *fixed.entry(fix).or_insert(object));
+    let long = fix.as_deref().filter(|fix| fix.lines().count() > SHORT);
+    let first = long.map(|fix| *fixed.entry(fix).or_insert(object)).filter(|first| first != object);
     match (fix.as_deref().map(lines), first) {
-        (Some(_), Some(first)) if first != object => {
-            line(out, &format!("  fix: the same as for {}", one_line(first)));
-        }
-        (Some(fix), Some(_)) => {
+        (_, Some(first)) => line(out, &format!("  fix: the same as for {}", one_line(first))),
+        (Some(fix), None) if fix.contains('\n') => {
             line(out, "  fix:");
             fix.lines().for_each(|text| line(out, &format!("    {text}")));
         }
         (Some(fix), None) => line(out, &format!("  fix: {fix}")),
-        (None, _) => {}
+        (None, None) => {}
     }
     for more in left_out(found).into_iter().chain(also(others)) {
         line(out, &format!("  {}", one_line(&more)));
