@@ -35,12 +35,15 @@ mod fix;
 mod near_miss;
 mod pods;
 mod pointer;
+mod search;
 mod surroundings;
 mod template;
 mod webhooks;
 
 use facts::FactFinder;
+use search::Search;
 use surroundings::Surroundings;
+use template::CheckedPod;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -77,16 +80,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 report.findings.extend(credspecs::findings(document));
                 continue;
             }
-            let template::Search { found, more, .. } = template::pods(document, &namespace);
-            for pod in &found {
-                if let Some(stored) = pods::check(pod, &mut finder, &mut surroundings, &mut report).await {
-                    patched.insert(place, stored);
-                }
-            }
-            if let Some(pod) = found.first().filter(|_| more > 0) {
-                let text = format!("{more} more pod templates of this object are not checked");
-                let fix = "write them as objects of their own";
-                report.findings.push(pod.finding_at(&rules::NOT_CHECKED, "", text).with_fix(fix));
+            if let Some(stored) = pods_of(document, &namespace, &mut finder, &mut surroundings, &mut report).await {
+                patched.insert(place, stored);
             }
         }
         // These are beside the question: the answers about credential specs hold.
@@ -106,6 +101,29 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     print(&stream(&documents, &patched)?)?;
     io::stderr().write_all(text.as_bytes())?;
     Ok(outcome)
+}
+
+/// Checks the pods of a document; returns it as it would be stored, where it is a pod itself.
+async fn pods_of(
+    document: &Document,
+    namespace: &str,
+    finder: &mut FactFinder,
+    surroundings: &mut Surroundings,
+    report: &mut Report,
+) -> Option<Value> {
+    let Search { found, more, .. } = Search::of(&document.value);
+    let mut stored = None;
+    for one in &found {
+        let pod = CheckedPod::new(document, one, namespace, found.len() == 1);
+        stored = pods::check(&pod, finder, surroundings, report).await;
+    }
+    if let Some(one) = found.first().filter(|_| more > 0) {
+        let pod = CheckedPod::new(document, one, namespace, false);
+        let text = format!("{more} more pod templates of this object are not checked");
+        let fix = "write them as objects of their own";
+        report.findings.push(pod.finding_at(&rules::NOT_CHECKED, "", text).with_fix(fix));
+    }
+    stored
 }
 
 /// The sources of facts, and the namespace of objects that name none.

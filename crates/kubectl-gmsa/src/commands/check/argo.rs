@@ -9,17 +9,15 @@ pub(super) const GROUP: &str = "argoproj.io";
 /// The fields of a pod that a step takes from the workflow where it has none of its own.
 const INHERITED: [&str; 4] = ["securityContext", "serviceAccountName", "nodeSelector", "affinity"];
 
-/// A pod, the place of its step in the document, and the places of its parts, the innermost first.
-type Found = (Value, String, Vec<(String, String)>);
-
-/// The pods of an object with a list of `templates`.
-pub(super) fn templates(workflow: &Value, at: &str) -> Vec<Found> {
-    let templates = workflow.get("templates").and_then(Value::as_array);
-    let templates = templates.into_iter().flatten().enumerate();
-    templates.filter_map(|(index, step)| pod(step, &format!("{at}/templates/{index}"), workflow, at)).collect()
+/// The steps of a workflow that run a pod of their own, each with its position in the list of `templates`.
+pub(super) fn steps(workflow: &Value) -> impl Iterator<Item = (usize, &Value)> {
+    let runs = |step: &&Value| ["container", "script", "containerSet"].iter().any(|field| step.get(field).is_some());
+    let templates = workflow.get("templates").and_then(Value::as_array).into_iter().flatten();
+    templates.enumerate().filter(move |(_, step)| runs(step))
 }
 
-fn pod(step: &Value, at: &str, workflow: &Value, workflow_at: &str) -> Option<Found> {
+/// The pod of a step, and the places of its parts in the document, the innermost first.
+pub(super) fn pod(step: &Value, at: &str, workflow: &Value, workflow_at: &str) -> (Value, Vec<(String, String)>) {
     let (mut containers, mut places) = (Vec::new(), Vec::new());
     let mut add = |container: &Value, name: &str, place: String| {
         let mut container = container.clone();
@@ -35,10 +33,6 @@ fn pod(step: &Value, at: &str, workflow: &Value, workflow_at: &str) -> Option<Fo
     for list in ["/containerSet/containers", "/sidecars"] {
         let items = step.pointer(list).and_then(Value::as_array).into_iter().flatten();
         items.enumerate().for_each(|(index, container)| add(container, "", format!("{at}{list}/{index}")));
-    }
-    // Steps, a DAG and the like run no pod of their own.
-    if containers.is_empty() {
-        return None;
     }
     let mut spec = Map::from_iter([("containers".to_owned(), Value::Array(containers))]);
     if let Some(init) = step.get("initContainers") {
@@ -56,5 +50,5 @@ fn pod(step: &Value, at: &str, workflow: &Value, workflow_at: &str) -> Option<Fo
         }
     }
     places.extend([("/spec".to_owned(), at.to_owned()), (String::new(), at.to_owned())]);
-    Some((json!({"spec": spec}), at.to_owned(), places))
+    (json!({"spec": spec}), places)
 }

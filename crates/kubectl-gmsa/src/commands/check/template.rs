@@ -1,28 +1,18 @@
-//! The pods and pod templates of a manifest, whatever its kind.
-//!
-//! A kind of Kubernetes has its template in a known place. In any other object, whatever has a `spec` with a list of `containers` is
-//! a pod template: the `Rollout` of Argo, the `Service` of Knative, the `ScaledJob` of KEDA, and objects that carry whole manifests.
-//! Invariants: at most [`MAX_TEMPLATES`] of an object are taken; the reader of manifests bounds its depth and its values.
+//! A pod or a pod template of a manifest, as its controller and the API server complete it, and where its parts are in the manifest.
 
 use gmsa_cluster::manifests::Document;
-use gmsa_core::{
-    admission::workload::template_pointer,
-    diagnostic::{Diagnostic, Location, Position, Rule},
-};
+use gmsa_core::diagnostic::{Diagnostic, Location, Position, Rule};
 use serde_json::{Map, Value, json};
 
 use super::{
     argo,
-    pointer::{Step, dotted, pointer},
+    pointer::dotted,
+    search::{Found, Owner},
 };
-
-/// The most pod templates of one object that are checked.
-const MAX_TEMPLATES: usize = 100;
 
 /// A pod to check, and its place in the manifests.
 pub(super) struct CheckedPod<'d> {
     pub document: &'d Document,
-    /// The innermost object with a kind that holds the pod.
     owner: Owner<'d>,
     /// The place in the document of everything that is about the pod.
     pub root: String,
@@ -36,152 +26,29 @@ pub(super) struct CheckedPod<'d> {
     places: Vec<(String, String)>,
 }
 
-/// An object with a kind.
-#[derive(Clone, Copy)]
-pub(super) struct Owner<'d> {
-    pub value: &'d Value,
-    kind: &'d str,
-    group: &'d str,
-    /// How many steps it is below the document.
-    depth: usize,
-}
-
-impl<'d> Owner<'d> {
-    fn of(value: &'d Value, depth: usize) -> Option<Self> {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let group = text("apiVersion")?.split_once('/').map_or("", |(group, _)| group);
-        Some(Self { value, kind: text("kind")?, group, depth })
-    }
-
-    fn is_pod(&self) -> bool {
-        self.kind == "Pod" && self.group.is_empty()
-    }
-
-    /// The place of its template, where it is a kind of Kubernetes.
-    fn template(&self) -> Option<&'static str> {
-        let Self { kind, group, .. } = self;
-        if group.is_empty() { template_pointer(kind) } else { template_pointer(&format!("{kind}.{group}")) }
-    }
-
-    /// Whether another object controls it, which is checked itself.
-    fn is_controlled(&self) -> bool {
-        let owners = self.value.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-        owners.into_iter().flatten().any(|owner| owner.get("controller") == Some(&Value::Bool(true)))
-    }
-}
-
-/// The pods of a document. Objects without a namespace are in `namespace`.
-pub(super) fn pods<'d>(document: &'d Document, namespace: &'d str) -> Search<'d> {
-    let mut search = Search { document, namespace, path: Vec::new(), found: Vec::new(), more: 0 };
-    if let Some(owner) = Owner::of(&document.value, 0) {
-        search.object(&document.value, owner);
-    }
-    if search.found.len() > 1 {
-        for pod in &mut search.found {
-            if pod.template.is_some() {
-                pod.template = Some(format!("pod template {}", dotted(&pod.place(""))));
-            }
-        }
-    }
-    search
-}
-
-/// A walk over a document.
-pub(super) struct Search<'d> {
-    document: &'d Document,
-    namespace: &'d str,
-    /// The way from the document to the value at hand.
-    path: Vec<Step<'d>>,
-    pub found: Vec<CheckedPod<'d>>,
-    /// How many were left out.
-    pub more: usize,
-}
-
-impl<'d> Search<'d> {
-    fn below(&mut self, step: Step<'d>, value: &'d Value, owner: Owner<'d>) {
-        self.path.push(step);
-        match value {
-            Value::Object(_) => self.object(value, Owner::of(value, self.path.len()).unwrap_or(owner)),
-            Value::Array(items) => {
-                items.iter().enumerate().for_each(|(index, item)| self.below(Step::Item(index), item, owner));
-            }
-            _ => {}
-        }
-        self.path.pop();
-    }
-
-    fn object(&mut self, value: &'d Value, owner: Owner<'d>) {
-        let is_owner = owner.depth == self.path.len();
-        if is_owner && owner.is_pod() {
-            return self.template(value, owner, "");
-        }
-        if is_owner && owner.is_controlled() {
-            return;
-        }
-        if is_owner && let Some(template) = owner.template() {
-            return value.pointer(template).into_iter().for_each(|pod| self.template(pod, owner, template));
-        }
-        if value
-            .pointer("/spec/containers")
-            .and_then(Value::as_array)
-            .is_some_and(|list| list.iter().all(Value::is_object))
-        {
-            return self.template(value, owner, "");
-        }
-        if owner.group == argo::GROUP && value.get("templates").is_some_and(Value::is_array) {
-            for (pod, root, places) in argo::templates(value, &pointer(&self.path)) {
-                self.add(pod, owner, root, places);
-            }
-            return;
-        }
-        for (key, value) in value.as_object().into_iter().flatten() {
-            // Beside the owner's own fields there are records of what was.
-            if !(is_owner && (key == "metadata" || key == "status")) {
-                self.below(Step::Field(key), value, owner);
-            }
-        }
-    }
-
-    /// Adds the pod at `below` the value at hand.
-    fn template(&mut self, pod: &Value, owner: Owner<'d>, below: &str) {
-        if self.found.len() == MAX_TEMPLATES {
-            self.more += 1;
-            return;
-        }
-        let at = pointer(&self.path);
-        // All fields of a kind of Kubernetes are known, so one that is not is a mistake wherever it stands.
-        let root = if owner.depth == self.path.len() && owner.template().is_some() {
-            at.clone()
-        } else {
-            format!("{at}{below}")
+impl<'d> CheckedPod<'d> {
+    /// What was found in a document. Objects without a namespace are in `namespace`; of several templates each is named by its place.
+    pub(super) fn new(document: &'d Document, found: &Found<'d>, namespace: &str, is_only: bool) -> Self {
+        let Found { value, at, owner, root, workflow } = found;
+        let (mut pod, places) = match workflow {
+            Some((workflow, workflow_at)) => argo::pod(value, at, workflow, workflow_at),
+            None => ((*value).clone(), vec![(String::new(), at.clone())]),
         };
-        self.add(pod.clone(), owner, root, vec![(String::new(), at + below)]);
-    }
-
-    fn add(&mut self, mut pod: Value, owner: Owner<'d>, root: String, places: Vec<(String, String)>) {
-        if self.found.len() == MAX_TEMPLATES {
-            self.more += 1;
-            return;
-        }
         let text = |pointer: &str| owner.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
         let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
-        let namespace = text("/metadata/namespace").unwrap_or(self.namespace).to_owned();
-        if !owner.is_pod()
+        let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
+        let template = (!owner.is_pod()).then(|| {
+            let place = if is_only { String::new() } else { format!(" {}", dotted(at)) };
+            format!("pod template{place}")
+        });
+        if template.is_some()
             && let Some(pod) = pod.as_object_mut()
         {
             name_pod(pod, name);
         }
         default_service_account_name(&mut pod);
-        self.found.push(CheckedPod {
-            document: self.document,
-            owner,
-            root,
-            pod,
-            object: format!("{} {namespace}/{name}", owner.kind),
-            namespace,
-            template: (!owner.is_pod()).then(|| "pod template".to_owned()),
-            places,
-        });
+        let object = format!("{} {namespace}/{name}", owner.kind);
+        Self { document, owner: *owner, root: root.clone(), pod, namespace, object, template, places }
     }
 }
 
