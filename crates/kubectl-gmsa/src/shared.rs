@@ -4,6 +4,7 @@ pub mod connection;
 pub mod credspecs;
 pub mod grant;
 pub mod input;
+pub mod installer;
 pub mod output;
 pub mod pods;
 pub mod progress;

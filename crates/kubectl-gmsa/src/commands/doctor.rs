@@ -1,7 +1,7 @@
 //! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
 //!
-//! Invariants: nothing is changed in the cluster. The one request that is not a read is a Pod that the API server
-//! creates as a dry run, which shows whether it can call the webhook. What the user is not allowed to read is a warning, not a failure.
+//! Invariants: nothing is changed in the cluster. The requests that are not reads are access reviews and Pods that
+//! the API server creates as dry runs, which show whether it can call the webhook. What could not be checked is neither a pass nor a fault.
 
 use std::{
     io::{self, Write as _},
@@ -18,20 +18,26 @@ use crate::shared::{
     output::{Style, json, table},
     print,
 };
-use gmsa_core::{
-    causes,
-    diagnostic::{
-        Check, Diagnostic, Severity,
-        rules::{self, Rule},
-    },
+use gmsa_core::diagnostic::{
+    Check, Diagnostic, Severity,
+    rules::{self, Rule},
 };
 
+mod call;
 mod certificate;
+mod configuration;
+mod crd;
 mod install;
+mod namespaces;
 mod nodes;
+mod not_checked;
 mod one_pod;
+mod place;
+mod replica;
 mod service;
 mod usage;
+
+use not_checked::not_checked;
 
 /// How long `--wait` pauses between two rounds of checks.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -41,7 +47,7 @@ pub struct Options {
     /// Explain one pod, from admission to node
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pod: Option<String>,
-    /// Wait until nothing fails, at most this many seconds; warnings then do not count
+    /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
     /// Print JSON
@@ -57,21 +63,26 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         loop {
             let checks = match &options.pod {
                 Some(pod) => one_pod::explain(&cluster, pod).await?,
-                None => all_checks(&cluster).await?,
+                None => Box::pin(all_checks(&cluster)).await?,
             };
-            let worst = checks.iter().filter_map(Check::severity).max();
-            let fails = worst == Some(Severity::Error);
+            let fails = checks.iter().any(|check| check.severity() == Some(Severity::Error));
             if !fails || until.is_none_or(|until| Instant::now() >= until) {
                 let text =
                     if options.json { json::checks(&checks)? } else { table::checks(&checks, Style::of_terminal()) };
                 print(text)?;
-                let is_clean = worst.is_none() || (until.is_some() && !fails);
-                return Ok(if is_clean { Outcome::Clean } else { Outcome::Findings });
+                return Ok(outcome(checks, until.is_some()));
             }
             awaited = report_waiting(&checks, &awaited)?;
             sleep(PAUSE).await;
         }
     })
+}
+
+/// How the checks ended. After `--wait` warnings do not count; what could not be checked does.
+fn outcome(mut checks: Vec<Check>, waited: bool) -> Outcome {
+    let counts = |found: &Diagnostic| !waited || found.severity == Severity::Error || *found.rule == rules::NOT_CHECKED;
+    checks.retain(|check| check.result.as_ref().is_err_and(counts));
+    Outcome::of(&checks)
 }
 
 /// Writes to standard error which checks fail, whenever that has changed; returns them.
@@ -84,19 +95,22 @@ fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<Strin
 }
 
 async fn all_checks(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
-    let Info { git_version, .. } = cluster.get("/version").await?;
+    let (mut installed, mut windows) = (Vec::new(), Vec::new());
+    let (version, excluded, used, ()) = tokio::join!(
+        cluster.get::<Info>("/version"),
+        install::add_checks(cluster, &mut installed),
+        usage::read(cluster),
+        nodes::add_checks(cluster, &mut windows),
+    );
+    let Info { git_version, .. } = version?;
     let version = if git_version.is_empty() { "of unknown version" } else { &git_version };
     let mut checks = vec![Check::pass("API server", format!("answers, {version}"))];
-    let excluded = install::add_checks(cluster, &mut checks).await;
-    usage::add_checks(cluster, &excluded, &mut checks).await;
-    nodes::add_checks(cluster, &mut checks).await;
+    checks.append(&mut installed);
+    usage::add_checks(used, &excluded, &mut checks);
+    checks.append(&mut windows);
     Ok(checks)
 }
 
 fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {
     Check::found(about, Diagnostic::new(rule, message))
-}
-
-fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
-    found(about, &rules::NOT_CHECKED, format!("could not be checked: {}", causes::chain(error.as_ref())))
 }

@@ -4,17 +4,14 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use http::{
-    Request,
-    header::{CONTENT_TYPE, WARNING},
-};
+use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 
 use super::progress;
-use gmsa_cluster::apiserver::{ApiServer, CallError, CallKind};
+use gmsa_cluster::apiserver::{ApiServer, CallError};
 
 /// How long one call to the API server may take.
 pub const CALL: Duration = Duration::from_secs(15);
@@ -126,14 +123,6 @@ impl Cluster {
     /// Creates an object, and returns the answer.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
         self.call(creation(path, object)?).await
-    }
-
-    /// Creates an object, and returns the warnings of the answer.
-    pub async fn post_for_warnings(&self, path: &str, object: &impl Serialize) -> anyhow::Result<Vec<String>> {
-        let request = creation(path, object)?;
-        let answer = self.api.exchange(CallKind::Background, None, request, Instant::now() + CALL).await?;
-        let warnings = answer.headers().get_all(WARNING).iter();
-        Ok(warnings.map(|warning| String::from_utf8_lossy(warning.as_bytes()).into_owned()).collect())
     }
 
     async fn call<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> anyhow::Result<T> {
