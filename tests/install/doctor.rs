@@ -1,9 +1,6 @@
 //! `kubectl gmsa doctor` after an install, line by line: green where all is well, and what it says of a cluster in which it is not.
 
-use serde_json::json;
-
 use crate::{
-    helm::CHART,
     nodes::{join, run_pods},
     plane::Plane,
     pods::{NAMESPACE, Options, creation, pod},
@@ -107,128 +104,8 @@ pass  Windows nodes      1 of 10.0.20348
     assert_eq!((open(&report), code), (in_order(6, used), 0));
 
     as_somebody_else(&tool);
-    half_broken(&release, &tool);
-    broken(&release, &tool);
     replica.end();
     down(&plane, &tool);
-}
-
-/// What `doctor` complains of: each line, and what to do about it.
-fn complaints(tool: &Tool<'_>) -> Vec<(String, String)> {
-    let (report, _) = tool.gmsa("doctor");
-    let mut lines = report.lines().filter(|line| !line.starts_with("pass")).map(str::to_owned);
-    let mut found = Vec::new();
-    while let (Some(line), Some(remedy)) = (lines.next(), lines.next()) {
-        found.push((line, remedy.trim_start().trim_start_matches("-> ").to_owned()));
-    }
-    found
-}
-
-/// Runs the command in backquotes that a remedy begins with, by a shell, with the chart for `CHART`.
-fn follow(release: &Release<'_>, remedy: &str) {
-    for command in remedy.split('`').skip(1).step_by(2) {
-        let command = command.replace("CHART", CHART);
-        let output = release.plane.command("bash").args(["-ec", &command]).output().unwrap();
-        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-}
-
-/// What is broken is found, and what `doctor` says to do about it mends it.
-fn broken(release: &Release<'_>, tool: &Tool<'_>) {
-    let plane = release.plane;
-    plane.kubectl_prints(["delete", "clusterrole/gmsa"]);
-    let forbidden = "fail  call of /mutate    the API server answered 500: admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: \
-            unable to retrieve the contents of cred spec gmsa-webhook-test-does-not-exist: the API server answered 403: \
-            gmsacredentialspecs.windows.k8s.io \"gmsa-webhook-test-does-not-exist\" is forbidden: User \"system:serviceaccount:windows:gmsa\" cannot \
-            get resource \"gmsacredentialspecs\" in API group \"windows.k8s.io\" at the cluster scope: RBAC: clusterrole.rbac.authorization.k8s.io \"gmsa\" not found \
-            [webhook-failing]";
-    let remedy = first_complaint(plane, tool, forbidden);
-    mended(release, tool, &remedy);
-
-    plane.kubectl_prints(["delete", "crd/gmsacredentialspecs.windows.k8s.io"]);
-    let not_installed = "fail  custom resource    gmsacredentialspecs.windows.k8s.io is not installed [crd-missing]";
-    let remedy = first_complaint(plane, tool, not_installed);
-    follow(release, &remedy);
-    let spec = include_str!("credential-spec.yaml");
-    plane.until("the API server has the custom resource", || {
-        plane.kubectl_with(["apply", "-f", "-"], spec).status.success()
-    });
-    is_in_order(plane, tool);
-
-    plane.kubectl_prints(["delete", "mutatingwebhookconfiguration/gmsa", "mutatingwebhookconfiguration/zz-gmsa"]);
-    let missing =
-        "fail  configuration      no MutatingWebhookConfiguration sends pods to a GMSA webhook [webhook-missing]";
-    let remedy = first_complaint(plane, tool, missing);
-    mended(release, tool, &remedy);
-
-    // As AKS does it: expressions in a selector that the chart does not render.
-    let mut configuration = release.get("validatingwebhookconfiguration/gmsa");
-    configuration["webhooks"][0]["namespaceSelector"] =
-        json!({"matchExpressions": [{"key": "control-plane", "operator": "DoesNotExist"}]});
-    let replace = ["replace", "--field-manager", "admissionsenforcer", "-f", "-"];
-    assert!(plane.kubectl_with(replace, &configuration.to_string()).status.success());
-    for object in ["role/gmsa", "secret/gmsa-tls"] {
-        plane.kubectl_prints(["delete", object, "--namespace", RELEASE_NAMESPACE]);
-    }
-    let found = complaints(tool);
-    let lines: Vec<_> = found.iter().map(|(line, _)| line.as_str()).collect();
-    let selectors = "warn  configuration      the selectors of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io were changed after the installation, by \
-        admissionsenforcer [selectors-changed]";
-    let role = "fail  permissions        windows:gmsa may not get secrets/gmsa-tls, watch secrets/gmsa-tls, update secrets/gmsa-tls [webhook-permissions]";
-    let secret = "fail  secret             windows/gmsa-tls does not exist [secret-missing]";
-    assert_eq!(lines, [selectors, role, secret]);
-    mended(release, tool, &found[0].1);
-}
-
-/// Waits until this is the first complaint, and returns what to do about it.
-fn first_complaint(plane: &Plane, tool: &Tool<'_>, line: &str) -> String {
-    let first = || complaints(tool).into_iter().next().filter(|(found, _)| found == line);
-    plane.until(line, || first().is_some());
-    first().unwrap().1
-}
-
-/// What `doctor` said to do is done, and then there is nothing to complain of.
-fn mended(release: &Release<'_>, tool: &Tool<'_>, remedy: &str) {
-    follow(release, remedy);
-    release.route_to_loopback();
-    is_in_order(release.plane, tool);
-}
-
-fn is_in_order(plane: &Plane, tool: &Tool<'_>) {
-    plane.until("everything is in order again", || complaints(tool).is_empty());
-}
-
-/// The validating webhook alone is broken: no pod with GMSA can be created, although the mutating one answers.
-fn half_broken(release: &Release<'_>, tool: &Tool<'_>) {
-    let plane = release.plane;
-    let restricted = ["label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted"];
-    plane.kubectl_prints(restricted);
-    let lines = |report: &str| -> Vec<String> {
-        report.lines().filter(|line| line.contains("call of /")).map(str::to_owned).collect()
-    };
-    let reached = |webhook: &str| {
-        format!("pass  call of {webhook}the API server reaches it and trusts its certificate (dry run in {NAMESPACE})")
-    };
-    let (report, code) = tool.gmsa(&format!("doctor --namespace {NAMESPACE}"));
-    assert_eq!((lines(&report), code), (vec![reached("/mutate    "), reached("/validate  ")], 0));
-
-    let port = |port: &serde_json::Value| {
-        let path = "/webhooks/0/clientConfig/service/port";
-        let patch = json!([{"op": "replace", "path": path, "value": port}]).to_string();
-        plane.kubectl_prints(["patch", "validatingwebhookconfiguration/gmsa", "--type=json", "--patch", &patch]);
-    };
-    let right =
-        release.get("validatingwebhookconfiguration/gmsa")["webhooks"][0]["clientConfig"]["service"]["port"].clone();
-    // Nothing listens there.
-    port(&json!(1));
-    let broken = || lines(&tool.gmsa(&format!("doctor --namespace {NAMESPACE}")).0);
-    plane.until("the API server calls the wrong port", || broken()[1].starts_with("fail"));
-    let found = broken();
-    assert_eq!(found[0], reached("/mutate    "));
-    assert!(found[1].ends_with("connect: connection refused [webhook-unreachable]"), "{}", found[1]);
-    port(&right);
-    plane.until("the API server calls the right port", || broken() == [reached("/mutate    "), reached("/validate  ")]);
-    plane.kubectl_prints(["label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce-"]);
 }
 
 /// A pod from its refusal to its node.

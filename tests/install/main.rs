@@ -36,6 +36,7 @@ mod path;
 mod plane;
 mod pods;
 mod release;
+mod remedies;
 mod script;
 mod sources;
 mod system_namespaces;

@@ -2,13 +2,14 @@
 //! `/validate` must refuse. A denial means that the API server reached the webhook and trusts its certificate, and that the webhook
 //! could ask the API server.
 
+use k8s_openapi::api::admissionregistration::v1::ServiceReference;
+
 use super::{
     found,
     not_checked::{Remedy, because},
 };
 use crate::shared::{
     connection::Cluster,
-    installer::Installer,
     webhook::{Configured, is_of_gmsa},
 };
 use gmsa_cluster::{
@@ -98,12 +99,11 @@ fn failed(
             if webhook == Webhook::Mutate && is_denial(Webhook::Validate, message) {
                 return not_called(about, namespace);
             }
-            let installer =
-                webhooks.into_iter().flatten().find(|found| found.is_of_pods()).map(|found| &found.installer);
+            let failing = webhooks.into_iter().flatten().find(|found| found.is_of_pods());
             let cause = Diagnostic::new(&rules::WEBHOOK_FAILING, text);
             Check::found(
                 about,
-                match fix(message, installer.unwrap_or(&Installer::Manifest)) {
+                match failing.and_then(|failing| fix(message, failing)) {
                     Some(fix) => cause.with_fix(fix),
                     None => cause,
                 },
@@ -131,14 +131,16 @@ fn quoted_after<'m>(message: &'m str, words: &str) -> Option<&'m str> {
 }
 
 /// What to do where the API server refuses what the webhook asks; `None` where only its log says more.
-fn fix(message: &str, installer: &Installer) -> Option<String> {
-    let restore = installer.restore();
+fn fix(message: &str, failing: &Configured) -> Option<String> {
+    let restore = failing.installer.restore();
     if message.contains("CustomResourceDefinition") {
         Some("Install the custom resource again: see the check of it above.".to_owned())
     } else if message.contains("answered 401") {
+        // The chart gives the Deployment the name of the Service.
+        let ServiceReference { namespace, name, .. } = failing.webhook.client_config.service.as_ref()?;
         Some(format!(
-            "The API server does not accept the token of the webhook's service account. If the account was deleted, {restore} creates it again. Then \
-             replace the Pods: `kubectl rollout restart deployment`."
+            "The API server does not accept the token of the webhook's service account. {restore} creates the account again if it was deleted; then \
+             `kubectl rollout restart deployment/{name} -n {namespace}` replaces the Pods, whose tokens are dead."
         ))
     } else if message.contains("answered 403") {
         Some(format!(

@@ -65,8 +65,8 @@ async fn a_failure_of_the_webhook_has_the_remedy_of_its_cause() {
     for (cause, remedy) in [
         (
             "the API server answered 401: Unauthorized",
-            "The API server does not accept the token of the webhook's service account. If the account was deleted, `helm upgrade webhook CHART -n gmsa` \
-             creates it again. Then replace the Pods: `kubectl rollout restart deployment`.",
+            "The API server does not accept the token of the webhook's service account. `helm upgrade webhook CHART -n gmsa` creates the account again \
+             if it was deleted; then `kubectl rollout restart deployment/webhook -n gmsa` replaces the Pods, whose tokens are dead.",
         ),
         (
             "the API server answered 403: gmsacredentialspecs.windows.k8s.io is forbidden",
