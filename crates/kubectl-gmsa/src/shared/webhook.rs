@@ -45,11 +45,11 @@ pub fn is_of_gmsa(name: &str) -> bool {
 /// Every webhook for GMSA.
 pub async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
     let mut found = Vec::new();
-    let (mutating, validating) = tokio::try_join!(
+    let (mutating, validating) = tokio::join!(
         cluster.list("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"),
         cluster.list("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"),
-    )?;
-    for (mutating, configurations) in [(true, mutating), (false, validating)] {
+    );
+    for (mutating, configurations) in [(true, mutating?), (false, validating?)] {
         for Configuration { metadata, webhooks } in configurations {
             for (index, webhook) in webhooks.into_iter().flatten().enumerate() {
                 let name = format!("{}/{}", metadata.name.as_deref().unwrap_or(""), webhook.name);

@@ -18,6 +18,7 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::Webhook,
+    credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, rules},
 };
 
@@ -138,6 +139,10 @@ fn fix(message: &str, failing: &Configured) -> Option<String> {
     } else if message.contains("answered 401") {
         // The chart gives the Deployment the name of the Service.
         let ServiceReference { namespace, name, .. } = failing.webhook.client_config.service.as_ref()?;
+        // The API server does not check what a configuration names.
+        if !is_dns_subdomain(name) || !is_dns_subdomain(namespace) {
+            return None;
+        }
         Some(format!(
             "The API server does not accept the token of the webhook's service account. {restore} creates the account again if it was deleted; then \
              `kubectl rollout restart deployment/{name} -n {namespace}` replaces the Pods, whose tokens are dead."
