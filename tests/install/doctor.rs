@@ -1,8 +1,8 @@
 //! `kubectl gmsa doctor` after an install, line by line: green where all is well, and what it says of a cluster in which it is not.
 
 use crate::{
+    cluster::Cluster,
     nodes::{join, run_pods},
-    plane::Plane,
     pods::{NAMESPACE, Options, creation, pod},
     release::{RELEASE_NAMESPACE, Release},
     tool::Tool,
@@ -42,21 +42,21 @@ pass  namespaces         pods are reviewed in {namespaces} of {namespaces}
 
 /// Has the release's pods run on a node, and waits until its Service has them; then its replica is what answers.
 pub fn put_in_service(release: &Release<'_>) {
-    let plane = release.plane;
-    join(plane, "linux-1", "linux");
-    run_pods(plane, RELEASE_NAMESPACE, "linux-1", 2);
+    let cluster = release.cluster;
+    join(cluster, "linux-1", "linux");
+    run_pods(cluster, RELEASE_NAMESPACE, "linux-1", 2);
     let ready = "jsonpath={.items[*].endpoints[?(@.conditions.ready==true)].targetRef.name}";
-    plane.until("the Service has its endpoints", || {
+    cluster.until("the Service has its endpoints", || {
         let slices = ["get", "endpointslices", "--namespace", RELEASE_NAMESPACE, "-o", ready];
-        plane.kubectl_prints(slices).split_whitespace().count() == 2
+        cluster.kubectl_prints(slices).split_whitespace().count() == 2
     });
     release.route_to_loopback();
 }
 
 #[test]
 fn an_install_is_green_and_what_is_not_is_said() {
-    let plane = Plane::start();
-    let tool = Tool::new(&plane);
+    let cluster = Cluster::start();
+    let tool = Tool::new(&cluster);
     let (report, code) = tool.gmsa("doctor");
     assert_eq!(
         (open(&report).as_str(), code),
@@ -77,7 +77,7 @@ warn  Windows nodes    there are none [windows-nodes]
         )
     );
 
-    let release = Release::install(&plane);
+    let release = Release::install(&cluster);
     put_in_service(&release);
     let mut replica = release.start_replica();
     let (report, code) = tool.gmsa("doctor --wait 60");
@@ -92,9 +92,9 @@ warn  Windows nodes      there are none [windows-nodes]
     let (report, code) = tool.gmsa("doctor");
     assert_eq!((open(&report), code), (fresh, 1), "a cluster without Windows nodes is worth a warning");
 
-    plane.create_namespace(NAMESPACE);
-    plane.apply(include_str!("credential-spec.yaml"));
-    one_pod(&plane, &tool);
+    cluster.create_namespace(NAMESPACE);
+    cluster.apply(include_str!("credential-spec.yaml"));
+    one_pod(&cluster, &tool);
     let (report, code) = tool.gmsa("doctor");
     let used = "\
 pass  credential specs   no problems found in 1 credential spec
@@ -105,19 +105,19 @@ pass  Windows nodes      1 of 10.0.20348
 
     as_somebody_else(&tool);
     replica.end();
-    down(&plane, &tool);
+    down(&cluster, &tool);
 }
 
 /// A pod from its refusal to its node.
-fn one_pod(plane: &Plane, tool: &Tool<'_>) {
+fn one_pod(cluster: &Cluster, tool: &Tool<'_>) {
     let pod = pod("web", "pod", Options::Name, "webapp1");
-    assert!(creation(plane, &pod).is_some_and(|said| said.contains("is not authorized to")));
+    assert!(creation(cluster, &pod).is_some_and(|said| said.contains("is not authorized to")));
     let granted = tool.gmsa(&format!("grant --credspec webapp1 --serviceaccount {NAMESPACE}:default --apply"));
     let applied =
         format!("clusterrole/gmsa-use-webapp1 applied\nrolebinding/gmsa-use-webapp1-default applied in {NAMESPACE}\n");
     assert_eq!(granted, (applied, 0));
-    plane.until("the grant is in force", || creation(plane, &pod).is_none());
-    plane.apply(&pod.to_string());
+    cluster.until("the grant is in force", || creation(cluster, &pod).is_none());
+    cluster.apply(&pod.to_string());
 
     let (report, code) = tool.gmsa("doctor --pod apps/web");
     let pending = "\
@@ -130,8 +130,8 @@ fail  node        the pod is not on a node: the scheduler has not tried it [not-
 ";
     assert_eq!((report.as_str(), code), (pending, 1));
 
-    join(plane, "windows-1", "windows");
-    run_pods(plane, NAMESPACE, "windows-1", 1);
+    join(cluster, "windows-1", "windows");
+    run_pods(cluster, NAMESPACE, "windows-1", 1);
     let (report, code) = tool.gmsa("doctor --pod web --namespace apps --wait 60");
     let running = "\
 pass  admission   the pod carries the contents of its credential spec
@@ -157,9 +157,10 @@ fn as_somebody_else(tool: &Tool<'_>) {
 }
 
 /// The webhook is gone, and its pods still count as ready: only the API server's own call shows it.
-fn down(plane: &Plane, tool: &Tool<'_>) {
-    plane.until("the webhook is missed", || {
-        creation(plane, &pod("p", "pod", Options::Name, "webapp1")).is_some_and(|said| said.contains("failed calling"))
+fn down(cluster: &Cluster, tool: &Tool<'_>) {
+    cluster.until("the webhook is missed", || {
+        creation(cluster, &pod("p", "pod", Options::Name, "webapp1"))
+            .is_some_and(|said| said.contains("failed calling"))
     });
     let (report, code) = tool.gmsa("doctor");
     assert_eq!(code, 1);

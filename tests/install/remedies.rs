@@ -3,31 +3,31 @@
 use serde_json::json;
 
 use crate::{
+    cluster::Cluster,
     doctor::put_in_service,
     helm::CHART,
     nodes::join,
-    plane::Plane,
     pods::NAMESPACE,
     release::{RELEASE_NAMESPACE, Release},
     tool::Tool,
 };
 
 /// An installation with nothing to complain of. Its replica is the caller's.
-fn in_order(plane: &Plane) -> Release<'_> {
-    let release = Release::install(plane);
+fn in_order(cluster: &Cluster) -> Release<'_> {
+    let release = Release::install(cluster);
     put_in_service(&release);
-    plane.create_namespace(NAMESPACE);
-    join(plane, "windows-1", "windows");
+    cluster.create_namespace(NAMESPACE);
+    join(cluster, "windows-1", "windows");
     release
 }
 
 #[test]
 fn what_doctor_says_to_do_mends_what_is_missing() {
-    let plane = Plane::start();
-    let release = in_order(&plane);
-    let tool = Tool::new(&plane);
+    let cluster = Cluster::start();
+    let release = in_order(&cluster);
+    let tool = Tool::new(&cluster);
     let mut replica = release.start_replica();
-    is_in_order(&plane, &tool);
+    is_in_order(&cluster, &tool);
     cluster_role(&release, &tool);
     custom_resource(&release, &tool);
     configurations(&release, &tool);
@@ -41,44 +41,44 @@ fn what_doctor_says_to_do_mends_what_is_missing() {
 
 /// In a total outage the webhook answers, and cannot ask the API server.
 fn cluster_role(release: &Release<'_>, tool: &Tool<'_>) {
-    let plane = release.plane;
-    plane.kubectl_prints(["delete", "clusterrole/gmsa"]);
+    let cluster = release.cluster;
+    cluster.kubectl_prints(["delete", "clusterrole/gmsa"]);
     let forbidden = "fail  call of /mutate    the API server answered 500: admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: \
             unable to retrieve the contents of cred spec gmsa-webhook-test-does-not-exist: the API server answered 403: \
             gmsacredentialspecs.windows.k8s.io \"gmsa-webhook-test-does-not-exist\" is forbidden: User \"system:serviceaccount:windows:gmsa\" cannot \
             get resource \"gmsacredentialspecs\" in API group \"windows.k8s.io\" at the cluster scope: RBAC: clusterrole.rbac.authorization.k8s.io \"gmsa\" not found \
             [webhook-failing]";
-    let remedy = first_complaint(plane, tool, forbidden);
+    let remedy = first_complaint(cluster, tool, forbidden);
     mended(release, tool, &remedy);
 }
 
 /// Helm never creates it again.
 fn custom_resource(release: &Release<'_>, tool: &Tool<'_>) {
-    let plane = release.plane;
-    plane.kubectl_prints(["delete", "crd/gmsacredentialspecs.windows.k8s.io"]);
+    let cluster = release.cluster;
+    cluster.kubectl_prints(["delete", "crd/gmsacredentialspecs.windows.k8s.io"]);
     let not_installed = "fail  custom resource    gmsacredentialspecs.windows.k8s.io is not installed [crd-missing]";
-    let remedy = first_complaint(plane, tool, not_installed);
+    let remedy = first_complaint(cluster, tool, not_installed);
     follow(release, &remedy);
     let spec = include_str!("credential-spec.yaml");
-    plane.until("the API server has the custom resource", || {
-        plane.kubectl_with(["apply", "-f", "-"], spec).status.success()
+    cluster.until("the API server has the custom resource", || {
+        cluster.kubectl_with(["apply", "-f", "-"], spec).status.success()
     });
-    is_in_order(plane, tool);
+    is_in_order(cluster, tool);
 }
 
 /// The configurations, which the release still has.
 fn configurations(release: &Release<'_>, tool: &Tool<'_>) {
-    let plane = release.plane;
-    plane.kubectl_prints(["delete", "mutatingwebhookconfiguration/gmsa", "mutatingwebhookconfiguration/zz-gmsa"]);
+    let cluster = release.cluster;
+    cluster.kubectl_prints(["delete", "mutatingwebhookconfiguration/gmsa", "mutatingwebhookconfiguration/zz-gmsa"]);
     let missing =
         "fail  configuration      no MutatingWebhookConfiguration sends pods to a GMSA webhook [webhook-missing]";
-    let remedy = first_complaint(plane, tool, missing);
+    let remedy = first_complaint(cluster, tool, missing);
     mended(release, tool, &remedy);
 }
 
 /// A second release, which refuses every pod: it is checked too, and named with the command that removes it.
 fn second_release(release: &Release<'_>, tool: &Tool<'_>) {
-    let plane = release.plane;
+    let cluster = release.cluster;
     release.helm().prints(["install", "other", CHART, "--namespace", "other", "--create-namespace"]);
     let twice = "warn  configuration      2 MutatingWebhookConfigurations of several installations are for GMSA: \
         gmsa/admission-webhook.windows-gmsa.sigs.k8s.io, other/admission-webhook.windows-gmsa.sigs.k8s.io [webhook-duplicate]";
@@ -90,19 +90,19 @@ fn second_release(release: &Release<'_>, tool: &Tool<'_>) {
     let down = "fail  service            other/other has 0 of 0 endpoints ready [endpoints]";
     assert!(found.iter().any(|(line, _)| line == down), "{found:?}");
     follow(release, "`helm uninstall other -n other`");
-    is_in_order(plane, tool);
+    is_in_order(cluster, tool);
 }
 
 /// AKS adds expressions to a selector that the chart does not render.
 fn selectors_role_and_secret(release: &Release<'_>, tool: &Tool<'_>) {
-    let plane = release.plane;
+    let cluster = release.cluster;
     let mut configuration = release.get("validatingwebhookconfiguration/gmsa");
     configuration["webhooks"][0]["namespaceSelector"] =
         json!({"matchExpressions": [{"key": "control-plane", "operator": "DoesNotExist"}]});
     let replace = ["replace", "--field-manager", "admissionsenforcer", "-f", "-"];
-    assert!(plane.kubectl_with(replace, &configuration.to_string()).status.success());
+    assert!(cluster.kubectl_with(replace, &configuration.to_string()).status.success());
     for object in ["role/gmsa", "secret/gmsa-tls"] {
-        plane.kubectl_prints(["delete", object, "--namespace", RELEASE_NAMESPACE]);
+        cluster.kubectl_prints(["delete", object, "--namespace", RELEASE_NAMESPACE]);
     }
     let found = complaints(tool);
     let lines: Vec<_> = found.iter().map(|(line, _)| line.as_str()).collect();
@@ -116,27 +116,27 @@ fn selectors_role_and_secret(release: &Release<'_>, tool: &Tool<'_>) {
 
 /// The service account is deleted: the tokens of the replicas are dead, also after it is there again.
 fn service_account(release: &Release<'_>, tool: &Tool<'_>, replace_the_replica: impl FnOnce()) {
-    let plane = release.plane;
-    plane.kubectl_prints(["delete", "serviceaccount/gmsa", "--namespace", RELEASE_NAMESPACE]);
+    let cluster = release.cluster;
+    cluster.kubectl_prints(["delete", "serviceaccount/gmsa", "--namespace", RELEASE_NAMESPACE]);
     let dead = "fail  call of /mutate    the API server answered 500: admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: \
         unable to retrieve the contents of cred spec gmsa-webhook-test-does-not-exist: the API server answered 401: Unauthorized [webhook-failing]";
-    let remedy = first_complaint(plane, tool, dead);
+    let remedy = first_complaint(cluster, tool, dead);
     follow(release, &remedy);
     // Nothing runs the Deployment's pods here.
     replace_the_replica();
-    is_in_order(plane, tool);
+    is_in_order(cluster, tool);
 }
 
 /// No pod with GMSA can be created then, although the mutating webhook answers.
 #[test]
 fn a_validating_webhook_that_alone_is_broken_is_found_in_a_restricted_namespace() {
-    let plane = Plane::start();
-    let release = in_order(&plane);
-    let tool = Tool::new(&plane);
+    let cluster = Cluster::start();
+    let release = in_order(&cluster);
+    let tool = Tool::new(&cluster);
     let _replica = release.start_replica();
-    is_in_order(&plane, &tool);
+    is_in_order(&cluster, &tool);
     let restricted = ["label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted"];
-    plane.kubectl_prints(restricted);
+    cluster.kubectl_prints(restricted);
     let lines = |report: &str| -> Vec<String> {
         report.lines().filter(|line| line.contains("call of /")).map(str::to_owned).collect()
     };
@@ -149,19 +149,20 @@ fn a_validating_webhook_that_alone_is_broken_is_found_in_a_restricted_namespace(
     let port = |port: &serde_json::Value| {
         let path = "/webhooks/0/clientConfig/service/port";
         let patch = json!([{"op": "replace", "path": path, "value": port}]).to_string();
-        plane.kubectl_prints(["patch", "validatingwebhookconfiguration/gmsa", "--type=json", "--patch", &patch]);
+        cluster.kubectl_prints(["patch", "validatingwebhookconfiguration/gmsa", "--type=json", "--patch", &patch]);
     };
     let right =
         release.get("validatingwebhookconfiguration/gmsa")["webhooks"][0]["clientConfig"]["service"]["port"].clone();
     // Nothing listens there.
     port(&json!(1));
     let broken = || lines(&tool.gmsa(&format!("doctor --namespace {NAMESPACE}")).0);
-    plane.until("the API server calls the wrong port", || broken()[1].starts_with("fail"));
+    cluster.until("the API server calls the wrong port", || broken()[1].starts_with("fail"));
     let found = broken();
     assert_eq!(found[0], reached("/mutate    "));
     assert!(found[1].ends_with("connect: connection refused [webhook-unreachable]"), "{}", found[1]);
     port(&right);
-    plane.until("the API server calls the right port", || broken() == [reached("/mutate    "), reached("/validate  ")]);
+    cluster
+        .until("the API server calls the right port", || broken() == [reached("/mutate    "), reached("/validate  ")]);
 }
 
 /// What `doctor` complains of: each line, and what to do about it.
@@ -179,15 +180,15 @@ fn complaints(tool: &Tool<'_>) -> Vec<(String, String)> {
 fn follow(release: &Release<'_>, remedy: &str) {
     for command in remedy.split('`').skip(1).step_by(2) {
         let command = command.replace("CHART", CHART);
-        let output = release.plane.command("bash").args(["-ec", &command]).output().unwrap();
+        let output = release.cluster.command("bash").args(["-ec", &command]).output().unwrap();
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
 
 /// Waits until this is the first complaint, and returns what to do about it.
-fn first_complaint(plane: &Plane, tool: &Tool<'_>, line: &str) -> String {
+fn first_complaint(cluster: &Cluster, tool: &Tool<'_>, line: &str) -> String {
     let first = || complaints(tool).into_iter().next().filter(|(found, _)| found == line);
-    plane.until(line, || first().is_some());
+    cluster.until(line, || first().is_some());
     first().unwrap().1
 }
 
@@ -195,9 +196,9 @@ fn first_complaint(plane: &Plane, tool: &Tool<'_>, line: &str) -> String {
 fn mended(release: &Release<'_>, tool: &Tool<'_>, remedy: &str) {
     follow(release, remedy);
     release.route_to_loopback();
-    is_in_order(release.plane, tool);
+    is_in_order(release.cluster, tool);
 }
 
-fn is_in_order(plane: &Plane, tool: &Tool<'_>) {
-    plane.until("everything is in order again", || complaints(tool).is_empty());
+fn is_in_order(cluster: &Cluster, tool: &Tool<'_>) {
+    cluster.until("everything is in order again", || complaints(tool).is_empty());
 }

@@ -1,5 +1,6 @@
 //! What several commands need. Nothing here knows a command, and no command imports another.
 
+pub mod args;
 pub mod connection;
 pub mod credspecs;
 pub mod grant;

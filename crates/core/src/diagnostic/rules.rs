@@ -172,8 +172,15 @@ rules! {
             "Use a runtime class with process isolation, and nodes of the build of the image.";
         SERVICE_ACCOUNT_MISSING: "service-account-missing", Error, "The service account of a Pod does not exist.",
             "Create it, or correct `serviceAccountName`.";
-        WINDOWS_BUILD: "windows-build", Note, "A Pod does not select a build of Windows, and its container may not start on a node of another build.",
-            "Select `node.kubernetes.io/windows-build`, or use a runtime class that does.";
+        RUNTIME_CLASS_MISSING: "runtime-class-missing", Error, "The runtime class of a Pod does not exist, so the API server refuses the Pod.",
+            "Create it, or correct `runtimeClassName`.";
+        EPHEMERAL_CONTAINERS: "ephemeral-containers", Error, "A new Pod, or a Pod template, has ephemeral containers, so the API server refuses it.",
+            "Remove them: `kubectl debug` adds them to a Pod that runs.";
+        IGNORED_FIELD: "ignored-field", Error, "A field or an annotation for GMSA is misspelt or in the wrong place, so Kubernetes ignores it.",
+            "Set `gmsaCredentialSpecName` in `securityContext.windowsOptions` of the Pod, or of a container.";
+        WINDOWS_BUILD: "windows-build", Note, "A container may be started on a node whose build of Windows does not run its image.",
+            "Select the builds that run the image (`node.kubernetes.io/windows-build`), or use a runtime class that does. A node runs images of its own release and, \
+             since Windows Server 2022, of the long-term release before it; never a newer one.";
         NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",
             "Set `gmsaCredentialSpecName` in its `windowsOptions`.";
         CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries contents that are not the current ones of a credential spec.",

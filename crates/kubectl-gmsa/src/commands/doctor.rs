@@ -15,13 +15,9 @@ use tokio::time::{Instant, sleep};
 use crate::shared::{
     Outcome,
     connection::{Cluster, Connection, block_on},
-    output::{Style, json, table},
-    print,
+    output::{Filter, Shape, print_checks, table},
 };
-use gmsa_core::diagnostic::{
-    Check, Diagnostic, Severity,
-    rules::{self, Rule},
-};
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules::Rule};
 
 mod call;
 mod certificate;
@@ -50,9 +46,14 @@ pub struct Options {
     /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
-    /// Print JSON
-    #[arg(long)]
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Shape,
+    /// The same as -o json
+    #[arg(long, hide = true)]
     json: bool,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
@@ -67,22 +68,15 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             };
             let fails = checks.iter().any(|check| check.severity() == Some(Severity::Error));
             if !fails || until.is_none_or(|until| Instant::now() >= until) {
-                let text =
-                    if options.json { json::checks(&checks)? } else { table::checks(&checks, Style::of_terminal()) };
-                print(text)?;
-                return Ok(outcome(checks, until.is_some()));
+                let shape = if options.json { Shape::Json } else { options.output };
+                // Who waits until nothing fails is not kept waiting by warnings.
+                let filter = if until.is_some() { options.filter.of_errors() } else { options.filter.clone() };
+                return print_checks(checks, shape, &filter);
             }
             awaited = report_waiting(&checks, &awaited)?;
             sleep(PAUSE).await;
         }
     })
-}
-
-/// How the checks ended. After `--wait` warnings do not count; what could not be checked does.
-fn outcome(mut checks: Vec<Check>, waited: bool) -> Outcome {
-    let counts = |found: &Diagnostic| !waited || found.severity == Severity::Error || *found.rule == rules::NOT_CHECKED;
-    checks.retain(|check| check.result.as_ref().is_err_and(counts));
-    Outcome::of(&checks)
 }
 
 /// Writes to standard error which checks fail, whenever that has changed; returns them.

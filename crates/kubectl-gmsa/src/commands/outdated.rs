@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use crate::shared::{
     Outcome,
     connection::{CALL, Cluster, Connection, DryRun, block_on},
-    output::{Format, Report, first_five},
+    output::{Filter, Format, Report, first_five},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name},
     print,
 };
@@ -44,6 +44,8 @@ pub struct Options {
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Format,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 /// What controls pods: a workload, or nothing but the pod itself.
@@ -67,7 +69,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let mut report = Report { documents: count, ..Report::default() };
     report.findings.extend(workloads.iter().map(|(workload, pods)| finding(workload, pods)));
     report.findings.extend(unmatched.iter().map(|pod| without_credential_spec(pod)));
-    let outcome = report.print(options.output)?;
+    let outcome = report.print(options.output, &options.filter)?;
     let restartable: Vec<(&Workload, &str)> =
         workloads.keys().filter_map(|workload| Some((workload, workload.resource?))).collect();
     if !options.restart || restartable.is_empty() {

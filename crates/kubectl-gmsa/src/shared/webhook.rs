@@ -111,10 +111,22 @@ impl Configured {
     }
 
     pub fn selects(&self, namespace: &Namespace) -> Result<bool, ParseExpressionError> {
-        let Some(selector) = self.webhook.namespace_selector.clone() else { return Ok(true) };
-        let labels = namespace.metadata.labels.as_ref();
-        Ok(Selector::try_from(selector)?.matches(labels.unwrap_or(&BTreeMap::new())))
+        matches(self.webhook.namespace_selector.as_ref(), namespace.metadata.labels.as_ref())
     }
+
+    /// Whether a pod with these labels is selected.
+    pub fn selects_labels(&self, pod: &BTreeMap<String, String>) -> Result<bool, ParseExpressionError> {
+        matches(self.webhook.object_selector.as_ref(), Some(pod))
+    }
+}
+
+/// Whether a selector, if there is one, selects an object with these labels.
+fn matches(
+    selector: Option<&LabelSelector>,
+    labels: Option<&BTreeMap<String, String>>,
+) -> Result<bool, ParseExpressionError> {
+    let Some(selector) = selector.cloned() else { return Ok(true) };
+    Ok(Selector::try_from(selector)?.matches(labels.unwrap_or(&BTreeMap::new())))
 }
 
 /// The Service that the API server calls for new pods; `None` where none is configured.
