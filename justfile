@@ -19,7 +19,7 @@ fmt:
 # Lints, in the library, the binaries, the tests and the benchmarks; those that `cargo test` leaves out are no part of all.
 clippy:
     cargo clippy --locked --workspace --all-targets -- -D warnings
-    cargo clippy --locked --test chart --test e2e --test install --bench floor --bench cluster --bench siege -- -D warnings
+    cargo clippy --locked --test chart --test e2e --test install --bench baseline --bench cluster --bench attacks -- -D warnings
 
 # The documentation builds; private items too, so that the links between them are checked.
 doc:
@@ -67,13 +67,15 @@ windows *WORD:
 bench-decide *ARGS:
     cargo bench --locked --profile dist --package gmsa-bench-decide -- {{ ARGS }}
 
-# What a review costs above the floor, by wrk on loopback; `just bench --write` updates docs/performance.md.
+# What a review costs above the baseline, by wrk on loopback; `just bench --write` updates docs/performance.md.
 bench *ARGS:
-    python3 benches/floor.py {{ ARGS }}
+    python3 benches/baseline.py {{ ARGS }}
 
-# Every attack that the server, built with `--profile dist`, must survive, in a memory cgroup; `just siege WORD` picks, `just siege --write` updates docs/security.md.
-siege *ARGS:
-    cargo bench --locked --profile dist --bench siege -- {{ ARGS }}
+alias siege := attacks
+
+# Every attack that the server, built with `--profile dist`, must survive, in a memory cgroup; `just attacks WORD` picks, `just attacks --write` updates docs/security.md.
+attacks *ARGS:
+    cargo bench --locked --profile dist --bench attacks -- {{ ARGS }}
 
 # Pods created per second on a real control plane; `just bench-cluster --write` updates docs/performance.md.
 bench-cluster *ARGS:

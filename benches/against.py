@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import floor
-from plane import plane
+import baseline
+from control_plane import control_plane
 from report import Failure, machine, record, spread, write
 
 BEGIN, END = "<!-- against: written by `just bench --against BINARY --write` -->", "<!-- against: end -->"
@@ -32,15 +32,15 @@ def running(name: str, command: list, environment: dict, address: str, log: Path
     """Runs a webhook until the block ends; gives it and the seconds until its first answer."""
     begun = time.monotonic()
     with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output, env=environment) as process:
-        server = floor.Server(name, process, address)
+        server = baseline.Server(name, process, address)
         try:
-            ready = floor.compact(floor.INPUTS / "pod-without-gmsa.mutate.json")
+            ready = baseline.compact(baseline.INPUTS / "pod-without-gmsa.mutate.json")
             while True:
                 try:
                     server.post("/mutate", ready)
                     break
                 except OSError as error:
-                    if process.poll() is not None or time.monotonic() > begun + floor.START_LIMIT:
+                    if process.poll() is not None or time.monotonic() > begun + baseline.START_LIMIT:
                         raise Failure(f"{name} does not answer ({error}); it logged:\n{log.read_text()[-2000:]}") from error
                     time.sleep(0.005)
             yield server, time.monotonic() - begun
@@ -48,15 +48,15 @@ def running(name: str, command: list, environment: dict, address: str, log: Path
             process.terminate()
 
 
-def reviews(webhook: floor.Server, folder: Path) -> list[tuple[str, str, Path]]:
+def reviews(webhook: baseline.Server, folder: Path) -> list[tuple[str, str, Path]]:
     """The reviews that are posted, and where."""
-    mutate = floor.compact(floor.INPUTS / "pod-with-gmsa.mutate.json")
+    mutate = baseline.compact(baseline.INPUTS / "pod-with-gmsa.mutate.json")
     patch = json.loads(base64.b64decode(webhook.post("/mutate", mutate)["patch"]))
-    validate = floor.with_contents(floor.compact(floor.INPUTS / "pod-with-gmsa.validate.json"), patch)
+    validate = baseline.with_contents(baseline.compact(baseline.INPUTS / "pod-with-gmsa.validate.json"), patch)
     bodies = [
         ("mutate, GMSA pod", "/mutate", mutate),
         ("validate, GMSA pod", "/validate", validate),
-        ("mutate, pod without GMSA", "/mutate", floor.compact(floor.INPUTS / "pod-without-gmsa.mutate.json")),
+        ("mutate, pod without GMSA", "/mutate", baseline.compact(baseline.INPUTS / "pod-without-gmsa.mutate.json")),
     ]
     cases = []
     for name, path, body in bodies:
@@ -65,7 +65,7 @@ def reviews(webhook: floor.Server, folder: Path) -> list[tuple[str, str, Path]]:
     return cases
 
 
-def check(server: floor.Server, cases: list) -> None:
+def check(server: baseline.Server, cases: list) -> None:
     """Makes sure that what is measured is the right answer."""
     for name, path, body in cases:
         answer = server.post(path, body.read_bytes())
@@ -75,20 +75,20 @@ def check(server: floor.Server, cases: list) -> None:
 
 def run(webhook: Path, binary: str, settings: dict, rounds: int, seconds: float) -> str:
     """The whole comparison; gives back its report."""
-    with tempfile.TemporaryDirectory(prefix="gmsa-bench-") as name, plane(Path(name), floor.free_address) as cluster, \
+    with tempfile.TemporaryDirectory(prefix="gmsa-bench-") as name, control_plane(Path(name), baseline.free_address) as cluster, \
             contextlib.ExitStack() as stack:
         folder = Path(name)
         cluster.specs(["gmsa-webapp1"])
         kubeconfig, pod_files = cluster.credentials()
-        started: dict[str, tuple[floor.Server, float]] = {}
+        started: dict[str, tuple[baseline.Server, float]] = {}
 
         def start(who: str, command: list, port: str, more: dict) -> None:
             environment = cluster.environment(port) | more
             log = folder / f"{len(started)}.log"
             started[who] = stack.enter_context(running(who, command, environment, f"127.0.0.1:{port}", log))
 
-        port = lambda: floor.free_address().rpartition(":")[2]  # noqa: E731
-        start(THIS, [webhook, "--admin-listen", floor.free_address()], port(),
+        port = lambda: baseline.free_address().rpartition(":")[2]  # noqa: E731
+        start(THIS, [webhook, "--admin-listen", baseline.free_address()], port(),
               {"KUBECONFIG": str(kubeconfig), "LOG_FORMAT": "json", "MIMALLOC_PURGE_DELAY": "0"})
         # /run of its own, with a pod's credentials: client libraries look for them in one place only.
         bind = f"mount --bind {shlex.quote(str(pod_files))} /run && exec {shlex.quote(os.path.abspath(binary))}"
@@ -99,12 +99,12 @@ def run(webhook: Path, binary: str, settings: dict, rounds: int, seconds: float)
         for server, _ in started.values():
             check(server, cases)
         idle = {who: server.resident_mib() for who, (server, _) in started.items()}
-        samples: dict[tuple[str, str], list[floor.Sample]] = {}
+        samples: dict[tuple[str, str], list[baseline.Sample]] = {}
         for number in range(rounds + 1):
             for case, path, body in cases:
                 for who, (server, _) in started.items():
                     # A throttle makes an answer take seconds.
-                    sample = floor.measure(floor.Case(case, path, body, 0), server, seconds, timeout="60s")
+                    sample = baseline.measure(baseline.Case(case, path, body, 0), server, seconds, timeout="60s")
                     print(f"round {number}: {case}: {who}: {sample}", file=sys.stderr)
                     # The first round warms everything up.
                     if number:
@@ -122,7 +122,7 @@ def run(webhook: Path, binary: str, settings: dict, rounds: int, seconds: float)
         lines.append(f"| {who} | {begun * 1e3:.0f} | {idle[who]:.1f} | {loaded[who]:.1f} |")
     lines += [
         "",
-        f"Median (smallest–largest) of {rounds} interleaved rounds of {seconds:g} s each, {floor.CONNECTIONS} connections, wrk on the same machine; all",
+        f"Median (smallest–largest) of {rounds} interleaved rounds of {seconds:g} s each, {baseline.CONNECTIONS} connections, wrk on the same machine; all",
         "webhooks ask the same API server, and log to a file.",
         "",
         f"- Machine: {machine()}, kube-apiserver {version}.",
@@ -136,7 +136,7 @@ def run(webhook: Path, binary: str, settings: dict, rounds: int, seconds: float)
 def main(arguments) -> None:
     """Prints the report; with --write it goes to the page."""
     settings = dict(setting.split("=", 1) for setting in arguments.set)
-    report = run(arguments.webhook or floor.build()[0], arguments.against, settings, arguments.rounds, arguments.seconds)
+    report = run(arguments.webhook or baseline.build()[0], arguments.against, settings, arguments.rounds, arguments.seconds)
     print(report)
     if arguments.write:
         write(report, BEGIN, END)

@@ -11,9 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-import floor
+import baseline
 from against import running
-from plane import plane
+from control_plane import control_plane
 from report import machine, record, write
 
 BEGIN, END = "<!-- growth: written by `just bench --growth --write` -->", "<!-- growth: end -->"
@@ -21,7 +21,7 @@ SPECS = (10, 1_000, 10_000, 50_000)
 NAMES = (1, 8, 24)
 SIZES = (0, 64_000, 512_000, 3_000_000, 8_000_000)
 CONNECTIONS = (1, 64, 1_000, 4_000)
-BASE = floor.INPUTS / "pod-with-gmsa.mutate.json"
+BASE = baseline.INPUTS / "pod-with-gmsa.mutate.json"
 
 
 def body(names: int = 1, size: int = 0) -> bytes:
@@ -46,21 +46,21 @@ def run(binary: Path, seconds: float, most: int) -> str:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     rows, figures = [], []
-    with tempfile.TemporaryDirectory(prefix="gmsa-bench-") as name, plane(Path(name), floor.free_address) as cluster:
+    with tempfile.TemporaryDirectory(prefix="gmsa-bench-") as name, control_plane(Path(name), baseline.free_address) as cluster:
         folder = Path(name)
         cluster.specs(["gmsa-webapp1"] + [f"spec-{at}" for at in range(9)])
         made = 10
         kubeconfig, _ = cluster.credentials()
 
-        def measured(what: str, server: floor.Server, content: bytes, connections: int, seconds: float = seconds) -> None:
+        def measured(what: str, server: baseline.Server, content: bytes, connections: int, seconds: float = seconds) -> None:
             (folder / "body").write_bytes(content)
             answer = server.post("/mutate", content)
             if not answer["allowed"] or not answer.get("patch"):
-                raise floor.Failure(f"{what}: not the answer to be measured: {answer}")
-            case = floor.Case(what, "/mutate", folder / "body", 0)
+                raise baseline.Failure(f"{what}: not the answer to be measured: {answer}")
+            case = baseline.Case(what, "/mutate", folder / "body", 0)
             try:
-                sample = floor.measure(case, server, seconds, connections=connections, timeout="60s")
-            except floor.Failure as failure:
+                sample = baseline.measure(case, server, seconds, connections=connections, timeout="60s")
+            except baseline.Failure as failure:
                 # Where the machine cannot open so many connections in time, that is what the row says.
                 rows.append(f"| {what} | {str(failure).rpartition(': ')[2]} | | | | {server.resident_mib():.1f} |")
                 return
@@ -71,15 +71,15 @@ def run(binary: Path, seconds: float, most: int) -> str:
         for specs in (specs for specs in SPECS if specs <= most):
             cluster.specs([f"spec-{at}" for at in range(made - 1, specs - 1)])
             made = specs
-            port = floor.free_address().rpartition(":")[2]
+            port = baseline.free_address().rpartition(":")[2]
             environment = cluster.environment(port) | {
                 "KUBECONFIG": str(kubeconfig), "LOG_FORMAT": "json", "MIMALLOC_PURGE_DELAY": "0"}
             # Without a memory limit it takes as many connections as for the chart's.
             most_open = ["--max-connections", "5000", "--max-reviews", "5000"]
-            command = [binary, "--admin-listen", floor.free_address(), *most_open]
+            command = [binary, "--admin-listen", baseline.free_address(), *most_open]
             log = folder / f"{specs}.log"
             with running("webhook", command, environment, f"127.0.0.1:{port}", log) as (server, begun):
-                floor.until(lambda: "answered from memory" in log.read_text(), "the webhook has no list")
+                baseline.until(lambda: "answered from memory" in log.read_text(), "the webhook has no list")
                 measured(f"{specs:,} credential specs", server, body(), 16)
                 rows[-1] += f" first answer after {begun * 1e3:.0f} ms |"
                 if specs == 1_000:
@@ -100,7 +100,7 @@ def run(binary: Path, seconds: float, most: int) -> str:
 
 def main(arguments) -> None:
     """Prints the report; with --write it goes to the page."""
-    report = run(arguments.webhook or floor.build()[0], arguments.seconds, arguments.specs)
+    report = run(arguments.webhook or baseline.build()[0], arguments.seconds, arguments.specs)
     print(report)
     if arguments.write:
         write(report, BEGIN, END)

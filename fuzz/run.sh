@@ -29,7 +29,7 @@ for target in "${targets[@]}"; do
     # As long as real inputs are.
     longest=8192
     case $target in
-        review) seeds=(../tests/golden ../benches/floor) longest=16384 ;;
+        review) seeds=(../tests/golden ../benches/baseline) longest=16384 ;;
         credspec) longest=2048 ;;
         manifests) features=(--features server) seeds=(../examples) ;;
         certificates) features=(--features server) longest=4096 ;;

@@ -28,8 +28,7 @@ use crate::{metrics, server::Serving};
 /// at once.
 #[must_use]
 pub fn serving() -> Serving {
-    let (moment, idle) = (Duration::from_millis(20), Duration::from_secs(5));
-    Serving { connections: 64, moment, idle, ..Serving::default() }
+    Serving::new(64, Duration::from_millis(20), Duration::from_secs(5))
 }
 
 /// A condition that must hold before the process is ready.

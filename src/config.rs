@@ -10,6 +10,7 @@ use std::{
 };
 
 use crate::{
+    limits::{DEFAULT_MEMORY, Limits},
     telemetry::{Endpoint, Format, Levels},
     tls::{
         ObjectName,
@@ -25,43 +26,6 @@ mod memory;
 
 use args::CertificateArgs;
 pub use args::{Args, CertsCommand, Command, InspectArgs, IssueArgs, ServeArgs, ServiceNames, TestArgs};
-
-/// Reads what Go's `Duration.String` prints: numbers, with or without a fraction, each with a unit. `kube::core::Duration` reads it
-/// too, but panics where the number is too large, and this one comes in a request's query.
-pub(crate) fn go_duration(text: &str) -> Option<Duration> {
-    const UNITS: [(&str, f64); 7] =
-        [("h", 3600.0), ("ms", 1e-3), ("m", 60.0), ("s", 1.0), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9)];
-    let mut total = Duration::ZERO;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, tail) = rest.split_at_checked(end)?;
-        let (unit, seconds) = UNITS.into_iter().find(|(unit, _)| tail.starts_with(unit))?;
-        let part = number.parse::<f64>().ok()? * seconds;
-        total = total.checked_add(Duration::try_from_secs_f64(part).ok()?)?;
-        rest = tail.strip_prefix(unit)?;
-    }
-    (!text.is_empty()).then_some(total)
-}
-
-/// The bounds of what is served at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Open connections. Over it, the one that is idle longest is closed.
-    pub connections: usize,
-    /// Reviews in flight. Over it, a review is answered with 503.
-    pub reviews: usize,
-    /// The memory that large reviews may take together, in bytes: bodies, what parsing them costs, and answers. Over it, a
-    /// review is answered with 503.
-    pub large_review_memory: usize,
-}
-
-impl Default for Limits {
-    /// Those of `memory::DEFAULT`.
-    fn default() -> Self {
-        Self::of_memory(memory::DEFAULT)
-    }
-}
 
 /// How often the webhook configurations and a self-managed Secret are read. While a `caBundle` is overwritten, no pods are
 /// admitted.
@@ -133,7 +97,7 @@ impl ServeArgs {
     pub fn resolve(self) -> Result<Config, ConfigError> {
         let args = self;
         let standalone = args.standalone.is_some();
-        let limits = Limits::of_memory(memory::limit().unwrap_or(memory::DEFAULT));
+        let limits = Limits::of_memory(memory::limit().unwrap_or(DEFAULT_MEMORY));
         let (ip, port) =
             if standalone { (IpAddr::V4(Ipv4Addr::LOCALHOST), 8443) } else { (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 443) };
         let tls = args.certificates;

@@ -7,7 +7,7 @@
 //!  kube-apiserver ──TLS──► server::listener ► server::routes: Review::parse (bounded)
 //!                                               ▼
 //!                          server::reviewer: Review::decide(&Facts)   (synchronous, total, no I/O) ◄─┐
-//!                                               │                └─ Needs ► resolver + authorizer ─ Facts ┘
+//!                                               │                └─ Needs ► cache + approvals ──── Facts ──┘
 //!                                               │  Decision                 (under the review's deadline)
 //!                                               ▼
 //!                          metrics, one log line ► server::routes: Review::answer(&Decision) ► bytes
@@ -18,10 +18,11 @@
 //!
 //! | module | what it decides |
 //! |---|---|
-//! | [`config`] | what flags and environment mean, and how much memory, connections and reviews a replica takes |
+//! | [`config`] | what flags and environment mean |
+//! | [`limits`] | how many connections and reviews, and how much memory, a replica takes, and for how long |
 //! | [`server`] | which connections and requests are served, for how long, and the answer to a review |
-//! | [`resolver`] | whether the contents of a credential spec come from the watch cache or from a live read |
-//! | [`authorizer`] | how long an approval is remembered (10 s by default), and when an access review is made |
+//! | [`cache`] | whether the contents of a credential spec come from memory, which a watch fills, or from a live read |
+//! | [`approvals`] | how long an approval is remembered (10 s by default), and when an access review is made |
 //! | `coalesce` | which equal questions become one call to the API server |
 //! | [`tls`] | which certificate is served, what is appended to a `caBundle`, which clients may connect |
 //! | [`admin`] | what `/livez`, `/readyz` and `/metrics` answer |
@@ -29,16 +30,19 @@
 //! | [`metrics`] | which metrics there are, and which values their labels have |
 //! | [`command`] | what the commands `certs`, `test` and `upgrade-crd` do |
 //!
-//! No module but [`admin`] and [`config`], which name its limits, uses [`server`]; the program alone connects it with the modules that ask a cluster. The decision itself is in
-//! `gmsa_core`; the API client, the live reads and access reviews, and what reads manifests are in `gmsa_cluster`.
+//! No module but [`admin`], which is served by the same listener, uses [`server`]; the program alone connects it with the modules
+//! that ask a cluster. The decision itself is in `gmsa_core`; the API client, the live reads and access reviews, and what reads
+//! manifests are in `gmsa_cluster`.
 
 pub mod admin;
-pub mod authorizer;
+pub mod approvals;
+pub mod cache;
 mod coalesce;
 pub mod command;
 pub mod config;
+mod duration;
+pub mod limits;
 pub mod metrics;
-pub mod resolver;
 pub mod server;
 pub mod telemetry;
 pub mod tls;

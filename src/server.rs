@@ -6,12 +6,11 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::Limits,
+    limits::{IDLE_TIMEOUT, Limits, MOMENT},
     telemetry::{self, LogLimit},
     tls::client_auth::ClientAuth,
 };
@@ -19,10 +18,13 @@ use crate::{
 mod bodies;
 mod connection;
 mod connections;
-pub mod limits;
+mod deadline;
+mod hostname;
 pub mod listener;
+mod refusal;
 pub mod reviewer;
 pub mod routes;
+pub mod threads;
 
 pub use connection::Serving;
 use listener::Listener;
@@ -36,42 +38,29 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Binds the webhook's port.
+    /// Binds the webhook's port. `clients` and `ending` are those of [`Serving`].
     ///
     /// # Errors
     /// Where the address cannot be bound.
-    pub fn bind(address: SocketAddr, tls: Arc<ServerConfig>, limits: Limits, reviewer: Reviewer) -> io::Result<Self> {
-        // Many container runtimes start processes with a soft limit of 1024 open files. Go's programs do the same.
-        let files = getrlimit(Resource::Nofile);
-        if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }) {
-            tracing::warn!(%error, "cannot raise the limit of open files");
-        }
+    pub fn bind(
+        address: SocketAddr,
+        tls: Arc<ServerConfig>,
+        clients: Option<Arc<ClientAuth>>,
+        ending: CancellationToken,
+        limits: Limits,
+        reviewer: Reviewer,
+    ) -> io::Result<Self> {
         let log_limits = ["TLS handshake failed", "request refused"].map(|message| Arc::new(LogLimit::new(message)));
         let [handshakes, requests] = log_limits.clone();
         let serving = Serving {
             tls: Some(tls),
-            connections: limits.connections,
-            moment: limits::MOMENT,
-            idle: limits::IDLE_TIMEOUT,
+            clients,
             observers: Some((reviewer.metrics.clone(), handshakes)),
-            ..Serving::default()
+            ending,
+            ..Serving::new(limits.connections, MOMENT, IDLE_TIMEOUT)
         };
         let listener = Listener::bind(address, serving)?;
         Ok(Self { listener, router: routes::router(reviewer, &limits, requests), log_limits })
-    }
-
-    /// [`Serving::ending`]
-    #[must_use]
-    pub fn leaving(mut self, ending: CancellationToken) -> Self {
-        self.listener.serving.ending = ending;
-        self
-    }
-
-    /// [`Serving::clients`]
-    #[must_use]
-    pub fn of_clients(mut self, clients: Option<Arc<ClientAuth>>) -> Self {
-        self.listener.serving.clients = clients;
-        self
     }
 
     /// The address that is bound.

@@ -1,6 +1,6 @@
-//! How many pods per second a real control plane creates: without a webhook, with the floor as its webhook, with a floor that
+//! How many pods per second a real control plane creates: without a webhook, with the baseline as its webhook, with a baseline that
 //! answers with this webhook's patch, with this webhook, and with `--against` with another one. What an API server itself pays for a
-//! patch is the difference of the two floors.
+//! patch is the difference of the two baselines.
 //!
 //! Each of them has a namespace of its own in one cluster, and they take turns, so that what else the machine does
 //! falls on all of them alike. Prints a Markdown table; with `--write` puts it into docs/performance.md too. Run by
@@ -126,9 +126,9 @@ async fn measure_all(args: &Args, binaries: Binaries, folder: &Path) -> (Option<
     let rates = if args.conditions {
         None
     } else {
-        let floor = build_floor();
+        let baseline = build_baseline();
         fs::create_dir(&of_rates).unwrap();
-        Some(measure(args, binaries.clone(), &floor, &of_rates).await)
+        Some(measure(args, binaries.clone(), &baseline, &of_rates).await)
     };
     fs::create_dir(&of_conditions).unwrap();
     let control_plane = ControlPlane::start(binaries, &of_conditions).await;
@@ -136,11 +136,17 @@ async fn measure_all(args: &Args, binaries: Binaries, folder: &Path) -> (Option<
     (rates, conditions)
 }
 
-/// Builds the floor as it is built for `just bench`, and gives its path.
-fn build_floor() -> PathBuf {
+/// Builds the baseline as it is built for `just bench`, and gives its path.
+fn build_baseline() -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--profile=dist", "--locked", "--bench=floor", "--message-format=json-render-diagnostics"]);
+    command.args([
+        "build",
+        "--profile=dist",
+        "--locked",
+        "--bench=baseline",
+        "--message-format=json-render-diagnostics",
+    ]);
     // The variables that cargo sets for this benchmark would rebuild some dependencies.
     for (name, _) in
         env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
@@ -148,10 +154,10 @@ fn build_floor() -> PathBuf {
         command.env_remove(name);
     }
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).stderr(Stdio::inherit()).output().unwrap();
-    assert!(output.status.success(), "the floor cannot be built");
+    assert!(output.status.success(), "the baseline cannot be built");
     let messages = String::from_utf8(output.stdout).unwrap();
     let messages = messages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let mut built = messages.filter(|message| message["target"]["name"] == "floor");
+    let mut built = messages.filter(|message| message["target"]["name"] == "baseline");
     built.find_map(|message| message["executable"].as_str().map(PathBuf::from)).unwrap()
 }
 
@@ -159,15 +165,15 @@ fn build_floor() -> PathBuf {
 struct Lab {
     // Before the control plane ends.
     webhook: Webhook,
-    /// The floors, and another webhook.
+    /// The baselines, and another webhook.
     _others: Vec<Process>,
     control_plane: ControlPlane,
 }
 
-async fn measure(args: &Args, binaries: Binaries, floor: &Path, folder: &Path) -> Report {
+async fn measure(args: &Args, binaries: Binaries, baseline: &Path, folder: &Path) -> Report {
     let other = args.against.as_deref().map(|binary| Other { binary, settings: &args.set });
     let variants = Variant::all(other.is_some());
-    let lab = Lab::start(binaries, floor, other.as_ref(), folder).await;
+    let lab = Lab::start(binaries, baseline, other.as_ref(), folder).await;
     let mut samples: BTreeMap<(Variant, Kind), Vec<Sample>> = BTreeMap::new();
     // The first round warms everything up.
     let mut order = variants.to_vec();
@@ -189,7 +195,7 @@ async fn measure(args: &Args, binaries: Binaries, floor: &Path, folder: &Path) -
 }
 
 impl Lab {
-    async fn start(binaries: Binaries, floor: &Path, other: Option<&Other<'_>>, folder: &Path) -> Self {
+    async fn start(binaries: Binaries, baseline: &Path, other: Option<&Other<'_>>, folder: &Path) -> Self {
         let control_plane = ControlPlane::start(binaries, folder).await;
         let client = &control_plane.client;
         install(client).await;
@@ -211,8 +217,8 @@ impl Lab {
         fs::write(&patch, patch_of(&spec)).unwrap();
         let mut addresses = vec![(Variant::Webhook, webhook.address)];
         let mut others = Vec::new();
-        for (variant, patch) in [(Variant::Floor, None), (Variant::PatchingFloor, Some(patch.as_path()))] {
-            let (process, address) = start_floor(floor, variant.namespace(), &certificate, folder, patch).await;
+        for (variant, patch) in [(Variant::Baseline, None), (Variant::PatchingBaseline, Some(patch.as_path()))] {
+            let (process, address) = start_baseline(baseline, variant.namespace(), &certificate, folder, patch).await;
             others.push(process);
             addresses.push((variant, address));
         }
@@ -293,7 +299,7 @@ fn patch_of(spec: &Value) -> String {
     json!([{"op": "add", "path": path, "value": contents.text()}]).to_string()
 }
 
-async fn start_floor(
+async fn start_baseline(
     binary: &Path,
     name: &str,
     certificate: &Issued,
@@ -301,13 +307,13 @@ async fn start_floor(
     patch: Option<&Path>,
 ) -> (Process, SocketAddr) {
     let [address] = free_addresses();
-    let (cert, key) = (folder.join("floor.crt"), folder.join("floor.key"));
+    let (cert, key) = (folder.join("baseline.crt"), folder.join("baseline.key"));
     fs::write(&cert, &certificate.cert).unwrap();
     fs::write(&key, &certificate.key).unwrap();
     let mut command = Command::new(binary);
     command.arg(address.to_string()).arg(&cert).arg(&key).args(patch);
     let mut process = Process::start(name, folder, &mut command);
-    until("the floor listens", async || {
+    until("the baseline listens", async || {
         process.must_run();
         TcpStream::connect(address).ok()
     })

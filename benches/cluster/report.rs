@@ -13,9 +13,9 @@ pub enum Variant {
     /// No webhook.
     None,
     /// A server that decides nothing.
-    Floor,
+    Baseline,
     /// The same, but it answers with the patch that this webhook answers with.
-    PatchingFloor,
+    PatchingBaseline,
     /// This webhook.
     Webhook,
     /// Another one, with the settings of its chart.
@@ -27,7 +27,7 @@ pub enum Variant {
 impl Variant {
     /// Every variant, in the order of the table.
     const ALL: [Self; 6] =
-        [Self::None, Self::Floor, Self::PatchingFloor, Self::Webhook, Self::Other, Self::Unthrottled];
+        [Self::None, Self::Baseline, Self::PatchingBaseline, Self::Webhook, Self::Other, Self::Unthrottled];
 
     /// What is measured, `with_other` webhook or without, in the order of the table.
     pub fn all(with_other: bool) -> &'static [Self] {
@@ -38,8 +38,8 @@ impl Variant {
     pub fn namespace(self) -> &'static str {
         match self {
             Self::None => "no-webhook",
-            Self::Floor => "floor",
-            Self::PatchingFloor => "patching-floor",
+            Self::Baseline => "baseline",
+            Self::PatchingBaseline => "patching-baseline",
             Self::Webhook => "webhook",
             Self::Other => "other-webhook",
             Self::Unthrottled => "unthrottled-webhook",
@@ -48,7 +48,7 @@ impl Variant {
 
     /// Whether pods that use GMSA are given their contents.
     pub fn patches(self) -> bool {
-        !matches!(self, Self::None | Self::Floor)
+        !matches!(self, Self::None | Self::Baseline)
     }
 
     /// The path of its pods.
@@ -61,8 +61,8 @@ impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "no webhook",
-            Self::Floor => "floor",
-            Self::PatchingFloor => "floor that patches",
+            Self::Baseline => "baseline",
+            Self::PatchingBaseline => "baseline that patches",
             Self::Webhook => "this webhook",
             Self::Other => "the other webhook",
             Self::Unthrottled => "the other webhook without its throttle",
@@ -121,7 +121,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "| | pods/s | ÷ floor | ÷ floor that patches | ÷ no webhook | CPU of kube-apiserver per pod, ms | reviews by this webhook, per pod |"
+            "| | pods/s | ÷ baseline | ÷ baseline that patches | ÷ no webhook | CPU of kube-apiserver per pod, ms | reviews by this webhook, per pod |"
         )?;
         writeln!(f, "|---|---|---|---|---|---|---|")?;
         for kind in Kind::ALL {
@@ -131,8 +131,8 @@ impl fmt::Display for Report {
                     f,
                     "| {kind}, {variant} | {} | {}{aim} | {} | {} | {} | {} |",
                     self.spread(variant, kind, |sample| sample.rate, 0),
-                    self.ratio(variant, Variant::Floor, kind),
-                    self.ratio(variant, Variant::PatchingFloor, kind),
+                    self.ratio(variant, Variant::Baseline, kind),
+                    self.ratio(variant, Variant::PatchingBaseline, kind),
                     self.ratio(variant, Variant::None, kind),
                     self.spread(variant, kind, |sample| sample.api_server, 2),
                     self.spread(variant, kind, |sample| sample.reviews, 0),

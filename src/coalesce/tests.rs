@@ -41,13 +41,13 @@ fn too_late(cause: &str) -> Known<Fact> {
 }
 
 /// Counts calls and lets them end one by one.
-struct Scene {
+struct Setup {
     coalescer: Arc<Coalescer<&'static str, Fact>>,
     calls: Arc<AtomicUsize>,
     permits: Arc<Semaphore>,
 }
 
-impl Scene {
+impl Setup {
     fn new() -> Self {
         Self { coalescer: Arc::default(), calls: Arc::default(), permits: Arc::new(Semaphore::new(0)) }
     }
@@ -79,79 +79,79 @@ async fn settle() {
 
 #[tokio::test(start_paused = true)]
 async fn two_hundred_at_once_are_one_call() {
-    let scene = Scene::new();
+    let setup = Setup::new();
     let mut asking = JoinSet::new();
     for _ in 0..200 {
-        asking.spawn(scene.ask(SOON));
+        asking.spawn(setup.ask(SOON));
     }
     settle().await;
-    scene.permits.add_permits(1);
+    setup.permits.add_permits(1);
     let answers = asking.join_all().await;
-    assert_eq!(scene.calls(), 1);
+    assert_eq!(setup.calls(), 1);
     assert_eq!(answers.iter().filter(|answer| **answer == joined(1)).count(), 199);
     assert_eq!(answers.iter().filter(|answer| **answer == made(1)).count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_finished_call_is_not_joined() {
-    let scene = Scene::new();
-    scene.permits.add_permits(2);
-    assert_eq!(scene.ask(SOON).await, made(1));
-    assert_eq!(scene.ask(SOON).await, made(2));
+    let setup = Setup::new();
+    setup.permits.add_permits(2);
+    assert_eq!(setup.ask(SOON).await, made(1));
+    assert_eq!(setup.ask(SOON).await, made(2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_joined_gets_the_answer_although_who_began_is_gone() {
-    let scene = Scene::new();
-    let first = tokio::spawn(scene.ask(SOON));
+    let setup = Setup::new();
+    let first = tokio::spawn(setup.ask(SOON));
     settle().await;
-    let second = tokio::spawn(scene.ask(SOON));
+    let second = tokio::spawn(setup.ask(SOON));
     settle().await;
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
-    scene.permits.add_permits(1);
+    setup.permits.add_permits(1);
     assert_eq!(second.await.unwrap(), joined(1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn everybody_waits_until_their_own_deadline() {
-    let scene = Scene::new();
-    let first = tokio::spawn(scene.ask(Duration::from_millis(100)));
+    let setup = Setup::new();
+    let first = tokio::spawn(setup.ask(Duration::from_millis(100)));
     settle().await;
-    let second = tokio::spawn(scene.ask(Duration::from_millis(900)));
+    let second = tokio::spawn(setup.ask(Duration::from_millis(900)));
     settle().await;
     assert_eq!(first.await.unwrap(), too_late("no answer from the API server within 0.1 s"));
-    scene.permits.add_permits(1);
+    setup.permits.add_permits(1);
     assert_eq!(second.await.unwrap(), joined(1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_may_wait_longer_than_the_call_does_not_join_it() {
-    let scene = Scene::new();
-    let first = tokio::spawn(scene.ask(Duration::from_millis(100)));
+    let setup = Setup::new();
+    let first = tokio::spawn(setup.ask(Duration::from_millis(100)));
     settle().await;
-    let second = tokio::spawn(scene.ask(SOON));
+    let second = tokio::spawn(setup.ask(SOON));
     settle().await;
-    assert_eq!(scene.calls(), 2);
-    scene.permits.add_permits(2);
+    assert_eq!(setup.calls(), 2);
+    setup.permits.add_permits(2);
     assert_eq!(second.await.unwrap(), made(2));
     assert_eq!(first.await.unwrap(), made(1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_old_call_is_not_joined() {
-    let scene = Scene::new();
-    let first = tokio::spawn(scene.ask(SOON));
+    let setup = Setup::new();
+    let first = tokio::spawn(setup.ask(SOON));
     settle().await;
     advance(JOIN_WITHIN).await;
-    let second = tokio::spawn(scene.ask(Duration::from_secs(1)));
+    let second = tokio::spawn(setup.ask(Duration::from_secs(1)));
     settle().await;
-    assert_eq!(scene.calls(), 1);
+    assert_eq!(setup.calls(), 1);
     advance(Duration::from_millis(1)).await;
-    let third = tokio::spawn(scene.ask(Duration::from_secs(1)));
+    let third = tokio::spawn(setup.ask(Duration::from_secs(1)));
     settle().await;
-    assert_eq!(scene.calls(), 2);
-    scene.permits.add_permits(2);
+    assert_eq!(setup.calls(), 2);
+    setup.permits.add_permits(2);
     assert_eq!(first.await.unwrap(), made(1));
     assert_eq!(second.await.unwrap(), joined(1));
     assert_eq!(third.await.unwrap(), made(2));
@@ -159,14 +159,14 @@ async fn an_old_call_is_not_joined() {
 
 #[tokio::test(start_paused = true)]
 async fn a_forgotten_call_answers_only_those_who_wait() {
-    let scene = Scene::new();
-    let first = tokio::spawn(scene.ask(SOON));
+    let setup = Setup::new();
+    let first = tokio::spawn(setup.ask(SOON));
     settle().await;
-    scene.coalescer.forget(&"question");
-    let second = tokio::spawn(scene.ask(SOON));
+    setup.coalescer.forget(&"question");
+    let second = tokio::spawn(setup.ask(SOON));
     settle().await;
-    assert_eq!(scene.calls(), 2);
-    scene.permits.add_permits(2);
+    assert_eq!(setup.calls(), 2);
+    setup.permits.add_permits(2);
     assert_eq!(first.await.unwrap(), made(1));
     assert_eq!(second.await.unwrap(), made(2));
 }
@@ -199,14 +199,14 @@ async fn calls_that_have_ended_do_not_add_up() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_others_have_not_fetched_yet_is_not_joined() {
-    let scene = Scene::new();
-    let mut first = Box::pin(scene.ask(SOON));
-    let mut second = Box::pin(scene.ask(SOON));
+    let setup = Setup::new();
+    let mut first = Box::pin(setup.ask(SOON));
+    let mut second = Box::pin(setup.ask(SOON));
     assert!((&mut first).now_or_never().is_none());
     assert!((&mut second).now_or_never().is_none());
-    scene.permits.add_permits(2);
+    setup.permits.add_permits(2);
     assert_eq!(first.await, made(1));
-    assert_eq!(scene.ask(SOON).await, made(2));
+    assert_eq!(setup.ask(SOON).await, made(2));
     assert_eq!(second.await, joined(1));
 }
 

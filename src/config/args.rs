@@ -12,7 +12,7 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Parser, Subcommand, builder::Resettable};
 
-use super::go_duration;
+use crate::duration::go_duration;
 use crate::{
     telemetry::{Endpoint, Format, Levels},
     tls::{ObjectName, self_managed},

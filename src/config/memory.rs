@@ -1,45 +1,6 @@
-//! How much memory the process may take, and the bounds that follow from it.
+//! How much memory the process may take.
 
 use std::{fs, path::Path};
-
-use super::Limits;
-#[expect(unused_imports, reason = "named in the documentation")]
-use crate::server::limits::{MAX_BODY, SMALL};
-use crate::server::limits::{MAX_HEAD, RECEIVE_BUFFER, SEND_BUFFER, TLS_OUTPUT};
-
-/// What is assumed where the system sets no limit: the chart's.
-pub const DEFAULT: usize = 128 * MIB;
-
-const MIB: usize = 1024 * 1024;
-
-/// The memory limits below and above which nothing changes any more.
-const USEFUL: std::ops::RangeInclusive<usize> = 64 * MIB..=1024 * MIB;
-
-/// The most that a connection can hold, in bytes, whoever is behind it. What comes in is either a TLS handshake message in
-/// parts, of which rustls keeps 64 KiB, or it is unread: 16 KiB as it came and 16 KiB decrypted in rustls,
-/// [`MAX_HEAD`] in hyper, and twice [`RECEIVE_BUFFER`] in the kernel. What goes out is the head of an answer in
-/// hyper, [`TLS_OUTPUT`], and twice [`SEND_BUFFER`] in the kernel. The rest is the state of TLS and the task.
-const PER_CONNECTION: usize = (16 + 16 + 10) * 1024 + 2 * MAX_HEAD + TLS_OUTPUT + 2 * RECEIVE_BUFFER + 2 * SEND_BUFFER;
-
-impl Limits {
-    /// The bounds of a process that may use this many bytes, each of which follows from the worst case of what it bounds:
-    ///
-    /// - A third is for connections, with no request or in the middle of one: `PER_CONNECTION`.
-    /// - About an eighth is for their reviews: each connection has at most one body of at most [`SMALL`] bytes, or what was
-    ///   parsed of it, or the answer to it.
-    /// - A quarter is for larger bodies and answers, counted byte by byte as they come. It is enough for one of
-    ///   [`MAX_BODY`], with what parsing it costs, in a process of 96 MiB.
-    /// - The rest, a little more than a quarter, is for the program, the credential specs in memory, what the allocator holds,
-    ///   and the answers that are being made: 10 MiB for each of the [`threads`](crate::server::limits::threads) at most.
-    ///
-    /// An eighth of the connections is never busy with a review, so that a new one finds one that makes room for it.
-    #[must_use]
-    pub fn of_memory(bytes: usize) -> Self {
-        let bytes = bytes.clamp(*USEFUL.start(), *USEFUL.end());
-        let connections = bytes / 3 / PER_CONNECTION;
-        Self { connections, reviews: connections - connections / 8, large_review_memory: bytes / 4 }
-    }
-}
 
 /// The memory limit of the process's control group, in bytes: the smallest one on the way to the root. `None` where there
 /// is none.
@@ -76,16 +37,7 @@ fn limit_below(root: &Path) -> Option<usize> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_bound_follows_from_the_memory_limit() {
-        let limits = |mib: usize| Limits::of_memory(mib * MIB);
-        let expected = Limits { connections: 257, reviews: 225, large_review_memory: 32 * MIB };
-        assert_eq!(limits(128), expected);
-        assert_eq!(Limits::default(), expected);
-        assert_eq!(limits(256).connections, 514);
-        assert_eq!(limits(16), limits(64));
-        assert_eq!(limits(1 << 20), limits(1024));
-    }
+    const MIB: usize = 1024 * 1024;
 
     #[test]
     fn the_smallest_limit_of_a_control_group_and_those_above_it_holds() {

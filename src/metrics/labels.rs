@@ -52,7 +52,7 @@ label! {
         Synced = "synced",
         /// Not to be trusted at the moment: look-ups go to the API server.
         Stale = "stale",
-        /// Not permitted: look-ups go to the API server.
+        /// Not permitted, or no CustomResourceDefinition: look-ups go to the API server.
         Live = "live",
     }
 }

@@ -9,15 +9,10 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use http_body_util::BodyExt as _;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{
-    limits::{LINGER_TIMEOUT, MAX_BODY, SMALL},
-    routes::Refusal,
-};
+use super::refusal::Refusal;
+use crate::limits::{MAX_BODY, SMALL};
 
 /// What each byte of a large body takes: the byte itself, and the most that parsing it takes
 /// ([`most_bytes_to_parse`](gmsa_core::admission::review::most_bytes_to_parse): twice the largest body).
@@ -96,11 +91,4 @@ impl Held {
         drop(permits.split(excess));
         Some(permits)
     }
-}
-
-/// Reads and drops what a client is still sending, for a while.
-pub(super) async fn linger(mut body: Body) {
-    let drained = async { while let Some(Ok(_)) = body.frame().await {} };
-    // The client has disconnected, or the time is over.
-    let _ = timeout(LINGER_TIMEOUT, drained).await;
 }

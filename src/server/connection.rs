@@ -2,8 +2,8 @@
 //!
 //! Invariants: a handshake ends after its time limit; a connection is closed when it brings no whole head within the idle limit,
 //! when it makes room for another one, and when its client's authority is no longer trusted. Only the answer to a review
-//! keeps it open. Any other one may have no body, and hyper holds any number of those for a client that reads none; or the
-//! request has one that no handler read.
+//! keeps it open: requests with any other answer could be sent one after the other without reading an answer, and hyper would
+//! hold all of those.
 //!
 //! HTTP/2 is not offered. API servers speak HTTP/1.1 to webhooks since Kubernetes 1.16, to spread requests over replicas.
 //! Without HTTP/2 there are no control frames to flood a connection with, and one connection is one request at a time.
@@ -33,18 +33,16 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    connections::Open,
-    limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, TLS_OUTPUT},
-};
+use super::connections::Open;
 use crate::{
+    limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, TLS_OUTPUT},
     metrics::Metrics,
     telemetry::{LogLimit, cut},
     tls::client_auth::ClientAuth,
 };
 
-/// How the connections of a listener are served: by default without TLS, and one at a time.
-#[derive(Clone, Default)]
+/// How the connections of a listener are served.
+#[derive(Clone)]
 pub struct Serving {
     pub tls: Option<Arc<ServerConfig>>,
     /// Closes the connections of clients that it no longer trusts.
@@ -62,6 +60,15 @@ pub struct Serving {
     /// is closed only when the process ends may be closed while a review is on its way to it, and the API server does not
     /// send that again.
     pub ending: CancellationToken,
+}
+
+impl Serving {
+    /// Without TLS, and observed by nobody.
+    #[must_use]
+    pub fn new(connections: usize, moment: Duration, idle: Duration) -> Self {
+        let ending = CancellationToken::new();
+        Self { tls: None, clients: None, connections, moment, idle, observers: None, ending }
+    }
 }
 
 /// One connection, and what it needs.

@@ -1,102 +1,75 @@
-//! The open connections of a listener, and which one is closed for a new one.
+//! The idle connections of a listener, and which one is closed for a new one.
 //!
 //! Invariants: over the limit the connection that is idle longest makes room, so clients that connect and stay silent exclude
 //! no others; one whose request is being decided never does. What a client sends or reads does not count as activity:
 //! a connection is idle until its request is decided, and again from its answer on, read or not. A complete request makes it the last
 //! of those to make room.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The open connections of one listener.
+/// The connections of one listener that are idle.
 #[derive(Debug)]
 pub(super) struct Connections {
-    limit: usize,
     /// How long a connection is never closed for another one.
     moment: Duration,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    open: usize,
-    next: u64,
-    /// The idle connections, in the order in which they became idle.
-    idle: BTreeMap<u64, (Instant, CancellationToken)>,
-}
-
-impl State {
-    fn insert_idle(&mut self, close: CancellationToken) -> u64 {
-        self.next += 1;
-        self.idle.insert(self.next, (Instant::now(), close));
-        self.next
-    }
+    /// Since when each is idle, and what closes it: the one that is idle longest first.
+    idle: Mutex<VecDeque<(Instant, CancellationToken)>>,
 }
 
 impl Connections {
-    pub(super) fn new(limit: usize, moment: Duration) -> Arc<Self> {
-        Arc::new(Self { limit, moment, state: Mutex::default() })
+    pub(super) fn new(moment: Duration) -> Arc<Self> {
+        Arc::new(Self { moment, idle: Mutex::default() })
     }
 
-    /// Whether there is room for one more: below the limit, or because the connection that is idle longest is closed for it.
-    pub(super) fn make_room(&self) -> bool {
-        let is_full = self.state.lock().open >= self.limit;
-        !is_full || self.close_longest_idle()
+    /// A new connection, which is idle at first.
+    pub(super) fn open(self: &Arc<Self>) -> Arc<Open> {
+        let open = Open { connections: Arc::clone(self), close: CancellationToken::new() };
+        self.add(&open.close);
+        Arc::new(open)
     }
 
     /// Closes the connection that is idle longest, where one is idle for more than a moment.
     pub(super) fn close_longest_idle(&self) -> bool {
-        let mut state = self.state.lock();
-        let Some(oldest) = state.idle.first_entry().filter(|oldest| oldest.get().0.elapsed() >= self.moment) else {
-            return false;
-        };
-        oldest.remove().1.cancel();
-        true
+        let mut idle = self.idle.lock();
+        let may_close = idle.front().is_some_and(|(since, _)| since.elapsed() >= self.moment);
+        if may_close && let Some((_, close)) = idle.pop_front() {
+            close.cancel();
+        }
+        may_close
     }
 
-    /// Counts a new connection, which is idle at first.
-    pub(super) fn open(self: &Arc<Self>) -> Arc<Open> {
-        let mut state = self.state.lock();
-        state.open += 1;
-        let close = CancellationToken::new();
-        let key = AtomicU64::new(state.insert_idle(close.clone()));
-        Arc::new(Open { connections: Arc::clone(self), close, key })
+    fn add(&self, close: &CancellationToken) {
+        self.idle.lock().push_back((Instant::now(), close.clone()));
+    }
+
+    fn remove(&self, close: &CancellationToken) {
+        self.idle.lock().retain(|(_, idle)| idle != close);
     }
 }
 
-/// An open connection. It is counted until this is dropped.
+/// An open connection, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Open {
     connections: Arc<Connections>,
     /// Cancelled when the connection has to make room.
     pub(super) close: CancellationToken,
-    /// The key among the idle connections, while it is one of them.
-    key: AtomicU64,
 }
 
 impl Open {
     /// The connection is not idle until what is returned is dropped.
     pub(super) fn busy(self: &Arc<Self>) -> Busy {
-        self.connections.state.lock().idle.remove(&self.key.load(Relaxed));
+        self.connections.remove(&self.close);
         Busy(Arc::clone(self))
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let mut state = self.connections.state.lock();
-        state.idle.remove(&self.key.load(Relaxed));
-        state.open -= 1;
+        self.connections.remove(&self.close);
     }
 }
 
@@ -106,8 +79,7 @@ pub(super) struct Busy(Arc<Open>);
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let Open { connections, close, key } = &*self.0;
-        key.store(connections.state.lock().insert_idle(close.clone()), Relaxed);
+        self.0.connections.add(&self.0.close);
     }
 }
 
@@ -124,45 +96,42 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_connection_that_is_idle_longest_makes_room_after_a_moment() {
-        let connections = Connections::new(3, MOMENT);
+    async fn the_connection_that_is_idle_longest_is_closed_after_a_moment() {
+        let connections = Connections::new(MOMENT);
         let [first, second, third] = [(); 3].map(|()| connections.open());
         drop(first.busy());
-        assert!(!connections.make_room());
+        assert!(!connections.close_longest_idle());
         advance(MOMENT).await;
-        assert!(connections.make_room());
+        assert!(connections.close_longest_idle());
         let fourth = connections.open();
         assert_eq!(closed(&[&first, &second, &third, &fourth]), [false, true, false, false]);
-        drop(second);
-        let busy = third.busy();
-        assert!(connections.make_room());
+        let _busy = third.busy();
+        assert!(connections.close_longest_idle());
         assert_eq!(closed(&[&first, &third, &fourth]), [true, false, false]);
-        drop((first, fourth, busy));
-        assert!(connections.make_room());
-        assert_eq!(closed(&[&third]), [false]);
+        // The fourth is idle for less than a moment, and the others are closed or busy.
+        assert!(!connections.close_longest_idle());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_whose_request_is_decided_is_never_closed_for_another() {
-        let connections = Connections::new(1, MOMENT);
+        let connections = Connections::new(MOMENT);
         let open = connections.open();
         let busy = open.busy();
         advance(MOMENT).await;
-        assert!(!connections.make_room());
+        assert!(!connections.close_longest_idle());
         drop(busy);
-        assert!(!connections.make_room());
+        assert!(!connections.close_longest_idle());
         advance(MOMENT).await;
-        assert!(connections.make_room());
+        assert!(connections.close_longest_idle());
         assert_eq!(closed(&[&open]), [true]);
     }
 
     #[test]
     fn a_connection_that_ends_leaves_nothing_behind() {
-        let connections = Connections::new(2, MOMENT);
+        let connections = Connections::new(MOMENT);
         for _ in 0..3 {
             drop(connections.open().busy());
         }
-        let state = connections.state.lock();
-        assert_eq!((state.open, state.idle.len()), (0, 0));
+        assert!(connections.idle.lock().is_empty());
     }
 }

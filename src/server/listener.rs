@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     connection::{Connection, Serving},
     connections::Connections,
-    limits::{RECEIVE_BUFFER, SEND_BUFFER, UNREAD_TIMEOUT},
 };
+use crate::limits::{RECEIVE_BUFFER, SEND_BUFFER, UNREAD_TIMEOUT};
 
 /// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
 /// and the client repeats it only after a second.
@@ -44,7 +44,7 @@ const LAST_CALL: Duration = Duration::from_millis(500);
 pub struct Listener {
     tcp: TcpListener,
     address: SocketAddr,
-    pub(super) serving: Serving,
+    serving: Serving,
 }
 
 impl Listener {
@@ -72,12 +72,11 @@ impl Listener {
     /// most `drain`, and drops what is left. Returns how many connections were dropped.
     pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
         let Self { tcp, serving, .. } = self;
-        let connections = Connections::new(serving.connections, serving.moment);
+        let connections = Connections::new(serving.moment);
         let (graceful, mut tasks) = (GracefulShutdown::new(), JoinSet::new());
-        while let Some((stream, peer)) = closing.run_until_cancelled(accept(&tcp, &connections)).await {
-            while let Some(ended) = tasks.try_join_next() {
-                report(ended);
-            }
+        loop {
+            let accepted = accept(&tcp, &connections, serving.connections, &mut tasks);
+            let Some((stream, peer)) = closing.run_until_cancelled(accepted).await else { break };
             let connection = Connection {
                 serving: serving.clone(),
                 router: router.clone(),
@@ -103,11 +102,22 @@ impl Listener {
 }
 
 /// The next connection, for which there is room.
-async fn accept(tcp: &TcpListener, connections: &Connections) -> (TcpStream, SocketAddr) {
+async fn accept(
+    tcp: &TcpListener,
+    connections: &Connections,
+    limit: usize,
+    tasks: &mut JoinSet<()>,
+) -> (TcpStream, SocketAddr) {
     loop {
         match tcp.accept().await {
             Ok(accepted) => {
-                while !connections.make_room() {
+                loop {
+                    while let Some(ended) = tasks.try_join_next() {
+                        report(ended);
+                    }
+                    if tasks.len() < limit || connections.close_longest_idle() {
+                        break;
+                    }
                     sleep(ROOM_PAUSE).await;
                 }
                 // Those that have a request by now read it before the next one comes.

@@ -1,5 +1,5 @@
-//! The steps of one review: facts, as the decision asks for them, and the decision; then the metrics, the log line and the span of it. It knows neither HTTP
-//! requests nor a cluster.
+//! The steps of one review: facts, as the decision asks for them, and the decision; then its metrics, its log line and its
+//! span. It knows neither HTTP requests nor a cluster.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,15 +9,13 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolved, Resolver},
 };
 use gmsa_core::{
-    admission::{
-        Decision, Enforcement, Facts, Failure, Known, Needs, Review, Settings, Source, Subject, Verdict, Webhook,
-    },
+    admission::{Decision, Enforcement, Facts, Known, Needs, Review, Settings, Source, Subject, Verdict, Webhook},
     credspec::SpecName,
 };
 use tokio::time::Instant;
 use tracing::{Instrument as _, Level, Span};
 
-use super::limits::before;
+use super::{hostname::random_hostname, threads::Thread};
 use crate::{
     metrics::{self, Metrics},
     telemetry::{cut, cut_message, otlp},
@@ -41,18 +39,32 @@ pub struct Reviewer {
 }
 
 impl Reviewer {
-    /// Decides a review whose request began at `started`, before `deadline`. A look-up that is not answered by then ends as a
-    /// denial that says so; for workloads, as a warning.
-    pub async fn decide(&self, webhook: Webhook, review: &Review, started: Instant, deadline: Instant) -> Decision {
+    /// Decides a review whose request began at `started`, before `deadline`, and makes the answer, both on `thread`. A look-up that
+    /// is not answered by then ends as a denial that says so; for workloads, as a warning. `None` where no thread was free.
+    pub async fn decide(
+        &self,
+        webhook: Webhook,
+        review: &Arc<Review>,
+        thread: &Thread,
+        started: Instant,
+        deadline: Instant,
+    ) -> Option<(Decision, Vec<u8>)> {
         let settings =
             Settings { enforcement: self.enforcement, strict_credential_specs: self.strict_credential_specs };
         let hostname = (self.random_hostname && webhook == Webhook::Mutate).then(random_hostname).flatten();
         let mut facts = Facts { hostname, ..Facts::default() };
         // Each round adds a fact about a credential spec that is not known, or replaces a cached one by a live one: there are at most
         // a few for each name of the pod.
-        let decision = loop {
-            match review.decide(webhook, settings, &facts) {
-                Ok(decision) => break decision,
+        let (decision, answer) = loop {
+            let given = Arc::clone(review);
+            let round = move || {
+                let decided = given.decide(webhook, settings, &facts);
+                (decided.map(|decision| (given.answer(&decision), decision)), facts)
+            };
+            let (decided, known) = thread.run(deadline, round).await?;
+            facts = known;
+            match decided {
+                Ok((answer, decision)) => break (decision, answer),
                 Err(needs) => self.gather(&needs, &mut facts, deadline).await,
             }
         };
@@ -60,7 +72,7 @@ impl Reviewer {
         self.metrics.review(webhook, review.operation, outcome(&decision), decision.reason, duration);
         log(webhook, review, &decision, duration);
         record_on_span(review, &decision);
-        decision
+        Some((decision, answer))
     }
 
     /// Makes all look-ups at the same time.
@@ -87,19 +99,15 @@ impl Reviewer {
     }
 
     async fn resolve(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
-        let resolved = before(deadline, self.resolver.resolve(name, freshness, deadline))
-            .instrument(tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name))
-            .await
-            .unwrap_or_else(timed_out);
+        let span = tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name);
+        let resolved = self.resolver.resolve(name, freshness, deadline).instrument(span).await;
         self.metrics.spec_lookup(&resolved);
         resolved
     }
 
     async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> Authorization {
-        let authorization = before(deadline, self.authorizer.may_use(subject, name, deadline))
-            .instrument(tracing::info_span!(target: otlp::TARGET, "access review", spec = %name))
-            .await
-            .unwrap_or_else(timed_out);
+        let span = tracing::info_span!(target: otlp::TARGET, "access review", spec = %name);
+        let authorization = self.authorizer.may_use(subject, name, deadline).instrument(span).await;
         self.metrics.access_review(&authorization);
         authorization
     }
@@ -140,34 +148,6 @@ fn record_on_span(review: &Review, decision: &Decision) {
     }
 }
 
-fn timed_out<F: From<Failure>>() -> Known<F> {
-    let cause = "the API server did not answer within the time limit of the review".to_owned();
-    Known { fact: Failure { timed_out: true, cause }.into(), source: Source::Api }
-}
-
-/// A host name of 15 characters, the limit of NetBIOS: a letter, then letters and digits; 77 random bits. `None`
-/// where the system has no randomness to give: the pod then keeps the host name that Kubernetes gives it.
-fn random_hostname() -> Option<String> {
-    const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
-    let mut bytes = [0u8; 64];
-    if let Err(error) = getrandom::fill(&mut bytes) {
-        tracing::error!(%error, "no randomness for a host name");
-        return None;
-    }
-    let mut name = String::with_capacity(15);
-    for byte in bytes {
-        let choices = if name.is_empty() { 26 } else { 36 };
-        // Bytes from the last whole multiple of `choices` on are skipped: without that `%` favours the first letters.
-        if usize::from(byte) < 256 / choices * choices {
-            name.extend(ALPHABET.get(usize::from(byte) % choices).map(|letter| char::from(*letter)));
-        }
-        if name.len() == 15 {
-            return Some(name);
-        }
-    }
-    None
-}
-
 /// One line per decision: at debug for what is allowed without a change, otherwise at info. Never a body or contents.
 fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duration) {
     let path = webhook.as_str();
@@ -195,24 +175,6 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
         }
         Verdict::Allowed => {
             tracing::debug!(path, operation, uid, namespace, pod, %specs, reason, ?duration, "allowed");
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn host_names_are_random_dns_labels_of_fifteen_characters() {
-        let names: HashSet<String> = (0..1000).filter_map(|_| random_hostname()).collect();
-        assert_eq!(names.len(), 1000);
-        for name in &names {
-            assert_eq!(name.len(), 15, "{name}");
-            assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
-            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()), "{name}");
         }
     }
 }

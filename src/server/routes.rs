@@ -13,17 +13,20 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
+use http_body_util::BodyExt as _;
+use tokio::{sync::Semaphore, time::Instant};
 use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
-    bodies::{Held, LargeMemory, linger},
+    bodies::LargeMemory,
     connections::Open,
-    limits::{BODY_TIMEOUT, INVALID_TIMEOUT, MAX_BODY, PERMIT_TIMEOUT, before, threads, time_allowed},
+    deadline::{INVALID_TIMEOUT, before, time_allowed},
+    refusal::Refusal,
     reviewer::Reviewer,
+    threads::{Thread, threads},
 };
 use crate::{
-    config::Limits,
+    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, PERMIT_TIMEOUT},
     telemetry::{LogLimit, cut_message, otlp},
 };
 use gmsa_core::admission::{Review, Webhook, review::ParseError};
@@ -34,17 +37,17 @@ struct Shared {
     large_memory: LargeMemory,
     /// Reviews in flight.
     reviews: Semaphore,
-    /// Large reviews that are parsed.
-    parsed: Arc<Semaphore>,
+    /// For large reviews.
+    blocking: Thread,
     log_limit: Arc<LogLimit>,
 }
 
 /// The routes of the TLS port.
 pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> Router {
     let shared = Shared {
-        large_memory: LargeMemory::new(limits.large_review_memory),
+        large_memory: LargeMemory::new(limits.large_reviews),
         reviews: Semaphore::new(limits.reviews),
-        parsed: Arc::new(Semaphore::new(threads())),
+        blocking: Thread::Blocking(Arc::new(Semaphore::new(threads()))),
         reviewer,
         log_limit,
     };
@@ -104,30 +107,19 @@ impl Shared {
         // From here on the connection does not make room for another one.
         let _busy = open.map(Open::busy);
         let _in_flight = self.reviewer.metrics.review_in_flight();
-        let (review, body) =
-            if body.is_large() { self.parse_apart(webhook, body, deadline).await? } else { parse(webhook, body)? };
-        // A credential spec is decided about without a wait: it keeps what its body took.
+        let thread = if body.is_large() { &self.blocking } else { &Thread::Serving };
+        let parse = move || Ok::<_, ParseError>((Review::parse(body.as_ref(), webhook)?, body));
+        let (review, body) = thread.run(deadline, parse).await.ok_or(Refusal::Busy)??;
+        // A credential spec is decided about without a look-up: it keeps what its body took.
         let kept = if review.credential_spec.is_some() { usize::MAX } else { review.bytes_kept() };
         let kept = body.parsed(kept);
-        let decision = self.reviewer.decide(webhook, &review, started, deadline).await;
-        let answer = review.answer(&decision);
-        drop((review, decision, kept));
+        let review = Arc::new(review);
+        let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
+        let (_, answer) = decided.ok_or(Refusal::Busy)?;
+        drop((review, kept));
         let mut response = Response::new(Body::from(self.large_memory.answer(answer)?));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         Ok(response)
-    }
-
-    /// Parses a large review on a thread for blocking work, a few at once, so that what it costs delays no handshake. One whose
-    /// client disconnects before its turn is not parsed.
-    async fn parse_apart(&self, webhook: Webhook, body: Held, deadline: Instant) -> Result<(Review, Held), Refusal> {
-        let permit = before(deadline, Arc::clone(&self.parsed).acquire_owned()).await.and_then(Result::ok);
-        let permit = permit.ok_or(Refusal::Busy)?;
-        let parsed = spawn_blocking(move || {
-            let _permit = permit;
-            parse(webhook, body)
-        });
-        // A thread that panics has logged why.
-        parsed.await.map_err(|_| Refusal::Busy)?
     }
 
     fn refuse(&self, refusal: &Refusal) -> Response {
@@ -145,64 +137,14 @@ impl Shared {
     }
 }
 
-fn parse(webhook: Webhook, body: Held) -> Result<(Review, Held), Refusal> {
-    Ok((Review::parse(body.as_ref(), webhook)?, body))
-}
-
 fn expect_json(headers: &HeaderMap) -> Result<(), Refusal> {
     let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = given.split(';').next().unwrap_or_default().trim();
     if media_type.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(Refusal::NotJson) }
 }
 
-/// Why a request is not a review that could be decided.
-#[derive(Debug)]
-pub(super) enum Refusal {
-    NoSuchPath(String),
-    WrongMethod { method: Method, path: String },
-    NotJson,
-    TooLarge,
-    SlowBody,
-    BadRequest(String),
-    Busy,
-}
-
-impl From<ParseError> for Refusal {
-    fn from(error: ParseError) -> Self {
-        Self::BadRequest(error.to_string())
-    }
-}
-
-impl Refusal {
-    /// The code and the line of an answer.
-    fn answer(&self) -> (StatusCode, String) {
-        match self {
-            Self::NoSuchPath(path) => (
-                StatusCode::NOT_FOUND,
-                format!(
-                    "there is no path {:?}: this webhook serves {}, /health and /info",
-                    shorten(path),
-                    Webhook::ALL.map(Webhook::path).join(", ")
-                ),
-            ),
-            Self::WrongMethod { method, path } => {
-                (StatusCode::METHOD_NOT_ALLOWED, format!("{path} does not take {}", shorten(method.as_str())))
-            }
-            Self::NotJson => {
-                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the content type must be application/json".to_owned())
-            }
-            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {MAX_BODY} bytes")),
-            Self::SlowBody => (StatusCode::REQUEST_TIMEOUT, "the body did not arrive within the time limit".to_owned()),
-            Self::BadRequest(message) => (StatusCode::BAD_REQUEST, message.clone()),
-            Self::Busy => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "this replica is reviewing as many requests as it may at once: try again".to_owned(),
-            ),
-        }
-    }
-}
-
-/// A text from a client, cut to what a line can hold.
-fn shorten(text: &str) -> String {
-    gmsa_core::quote::cut(text, gmsa_core::quote::NAME).to_owned()
+/// Reads and drops what a client is still sending, for a while.
+async fn linger(mut body: Body) {
+    // It is over, the client has disconnected, or the time is.
+    before(Instant::now() + LINGER_TIMEOUT, async { while let Some(Ok(_)) = body.frame().await {} }).await;
 }

@@ -19,7 +19,7 @@ use std::{
 };
 
 use futures::TryStreamExt as _;
-use gmsa_cluster::apiserver::{ApiServer, backoff::jittered};
+use gmsa_cluster::apiserver::{ApiServer, jittered};
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::WatchEvent;
 use rustls::pki_types::CertificateDer;

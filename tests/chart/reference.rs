@@ -45,11 +45,15 @@ pub fn families_asked() -> Vec<Family> {
 
 /// What the states of the watch mean: the word alone does not say.
 const WATCH_STATES: [(&str, &str); 4] = [
-    ("starting", "the first list of credential specs is under way. The replica is not ready yet."),
+    (
+        "starting",
+        "the first list of credential specs is under way. The replica is ready when the API server has answered and the list is read, or \
+         takes longer than 10 s; until then each credential spec is read from the API server.",
+    ),
     ("synced", "answers come from memory, which a watch keeps up to date. This is the state to be in."),
     (
         "stale",
-        "the watch has failed for so long that memory is not trusted. Each credential spec is read from the API server until the watch \
+        "the last watch or list failed. Each credential spec is read from the API server until the watch \
          works again. Answers stay right, and become slow.",
     ),
     (

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::{
+    cluster::Cluster,
     helm::{CHART, Helm},
     objects::define_kinds,
-    plane::Plane,
     pods::{KINDS, NAMESPACE, Options, complaint, creation, crowd, debugging, pod},
 };
 
@@ -17,32 +17,32 @@ const LAST: &str = "last.windows-gmsa.sigs.k8s.io";
 
 #[test]
 fn a_webhook_that_is_down_blocks_nothing_but_pods_that_use_gmsa() {
-    let plane = Plane::start();
-    define_kinds(&plane);
-    plane.create_namespace(NAMESPACE);
-    plane.create_namespace("windows");
+    let cluster = Cluster::start();
+    define_kinds(&cluster);
+    cluster.create_namespace(NAMESPACE);
+    cluster.create_namespace("windows");
     // Pods from before the webhook: an update of theirs is what is judged later.
     for (name, options) in [("plain", Options::Other), ("running", Options::Both)] {
-        plane.apply(&pod(name, "container", options, "webapp1").to_string());
+        cluster.apply(&pod(name, "container", options, "webapp1").to_string());
     }
     let configurations = configurations();
 
-    plane.apply(&configurations.mutating);
-    asks(&plane, FIRST, "mutate", |options| matches!(options, Options::Name | Options::Contents | Options::Both));
-    ephemeral_containers(&plane, "mutate");
-    plane.kubectl_prints(["delete", "mutatingwebhookconfiguration", "gmsa"]);
+    cluster.apply(&configurations.mutating);
+    asks(&cluster, FIRST, "mutate", |options| matches!(options, Options::Name | Options::Contents | Options::Both));
+    ephemeral_containers(&cluster, "mutate");
+    cluster.kubectl_prints(["delete", "mutatingwebhookconfiguration", "gmsa"]);
 
-    plane.apply(&configurations.last);
-    asks(&plane, LAST, "mutate", |options| options == Options::Name);
-    plane.kubectl_prints(["delete", "mutatingwebhookconfiguration", "zz-gmsa"]);
+    cluster.apply(&configurations.last);
+    asks(&cluster, LAST, "mutate", |options| options == Options::Name);
+    cluster.kubectl_prints(["delete", "mutatingwebhookconfiguration", "zz-gmsa"]);
 
-    plane.apply(&configurations.validating);
-    asks(&plane, FIRST, "validate", |options| matches!(options, Options::Name | Options::Contents | Options::Both));
-    ephemeral_containers(&plane, "validate");
-    updates(&plane);
-    workloads(&plane);
-    large_pods(&plane);
-    invalid_pods(&plane);
+    cluster.apply(&configurations.validating);
+    asks(&cluster, FIRST, "validate", |options| matches!(options, Options::Name | Options::Contents | Options::Both));
+    ephemeral_containers(&cluster, "validate");
+    updates(&cluster);
+    workloads(&cluster);
+    large_pods(&cluster);
+    invalid_pods(&cluster);
 }
 
 /// The rendered configurations, one by one.
@@ -73,14 +73,15 @@ fn refusal(webhook: &str, path: &str) -> String {
 }
 
 /// Every kind of slot with every kind of options: refused exactly where `expected`, and by this webhook.
-fn asks(plane: &Plane, webhook: &str, path: &str, expected: impl Fn(Options) -> bool) {
+fn asks(cluster: &Cluster, webhook: &str, path: &str, expected: impl Fn(Options) -> bool) {
     let refusal = refusal(webhook, path);
-    plane.until("the configuration is in force", || {
-        creation(plane, &pod("p", "pod", Options::Name, "webapp1")).is_some_and(|complaint| complaint.contains(webhook))
+    cluster.until("the configuration is in force", || {
+        creation(cluster, &pod("p", "pod", Options::Name, "webapp1"))
+            .is_some_and(|complaint| complaint.contains(webhook))
     });
     for kind in KINDS {
         for options in Options::ALL {
-            let said = creation(plane, &pod("p", kind, options, "webapp1"));
+            let said = creation(cluster, &pod("p", kind, options, "webapp1"));
             let case = format!("{webhook}: {kind} with {options:?}: {said:?}");
             match said {
                 Some(complaint) => assert!(expected(options) && complaint.ends_with(&refusal), "{case}"),
@@ -91,9 +92,9 @@ fn asks(plane: &Plane, webhook: &str, path: &str, expected: impl Fn(Options) -> 
 }
 
 /// The fourth kind of slot comes by its own subresource.
-fn ephemeral_containers(plane: &Plane, path: &str) {
+fn ephemeral_containers(cluster: &Cluster, path: &str) {
     for options in Options::ALL {
-        let said = debugging(plane, "plain", "debug", options, "webapp1");
+        let said = debugging(cluster, "plain", "debug", options, "webapp1");
         let case = format!("{path}: ephemeral container with {options:?}: {said:?}");
         match said {
             Some(complaint) => {
@@ -103,14 +104,14 @@ fn ephemeral_containers(plane: &Plane, path: &str) {
             None => assert!(matches!(options, Options::Absent | Options::Other), "{case}"),
         }
     }
-    let said = debugging(plane, "running", "debug", Options::Absent, "");
+    let said = debugging(cluster, "running", "debug", Options::Absent, "");
     assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&refusal(FIRST, path))), "{said:?}");
 }
 
 /// A pod that runs must be able to be labelled and to end, whatever the webhook does; what could change its identity waits.
-fn updates(plane: &Plane) {
+fn updates(cluster: &Cluster) {
     let patch = |pod: &str, patch: &Value| {
-        complaint(plane.kubectl(["patch", "pod", pod, "--namespace", NAMESPACE, "--patch", &patch.to_string()]))
+        complaint(cluster.kubectl(["patch", "pod", pod, "--namespace", NAMESPACE, "--patch", &patch.to_string()]))
     };
     let image = json!({"spec": {"containers": [{"name": "main", "image": "other"}]}});
     assert_eq!(patch("plain", &image), None);
@@ -119,7 +120,7 @@ fn updates(plane: &Plane) {
     let said = patch("running", &image);
     assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&refusal(FIRST, "validate"))), "{said:?}");
     let status = json!({"status": {"message": "still there"}});
-    plane.kubectl_prints([
+    cluster.kubectl_prints([
         "patch",
         "pod",
         "running",
@@ -130,7 +131,7 @@ fn updates(plane: &Plane) {
         &status.to_string(),
     ]);
     // As a controller does it: deletion first, then the finalizer, which is an update of a GMSA pod.
-    plane.kubectl_prints([
+    cluster.kubectl_prints([
         "delete",
         "pod",
         "running",
@@ -141,14 +142,14 @@ fn updates(plane: &Plane) {
         "--force",
     ]);
     assert_eq!(patch("running", &json!({"metadata": {"finalizers": null}})), None);
-    plane.until("the pod is gone", || {
-        plane.kubectl_prints(["get", "pods", "--namespace", NAMESPACE, "-o", "name"]) == "pod/plain\n"
+    cluster.until("the pod is gone", || {
+        cluster.kubectl_prints(["get", "pods", "--namespace", NAMESPACE, "-o", "name"]) == "pod/plain\n"
     });
 }
 
 /// Workloads are never blocked, whatever their kind. The API server counts what it let pass unasked: those that use GMSA.
-fn workloads(plane: &Plane) {
-    let before = passed_unasked(plane);
+fn workloads(cluster: &Cluster) {
+    let before = passed_unasked(cluster);
     for options in [Options::Absent, Options::Name] {
         let mut template = pod("p", "init container", options, "webapp1");
         template["metadata"] = json!({"labels": {"app": "w"}});
@@ -167,7 +168,7 @@ fn workloads(plane: &Plane) {
         ];
         for (version, kind, spec) in workloads {
             let workload = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "w", "namespace": NAMESPACE}, "spec": spec});
-            assert_eq!(creation(plane, &workload), None, "{kind} with {options:?}");
+            assert_eq!(creation(cluster, &workload), None, "{kind} with {options:?}");
         }
     }
     let owned = json!({
@@ -181,31 +182,31 @@ fn workloads(plane: &Plane) {
             "spec": {"securityContext": Options::Name.context("webapp1"), "containers": [{"name": "c", "image": "i"}]}
         }}
     });
-    assert_eq!(creation(plane, &owned), None);
-    assert_eq!(passed_unasked(plane) - before, 7, "one for each workload that uses GMSA and has no controller");
+    assert_eq!(creation(cluster, &owned), None);
+    assert_eq!(passed_unasked(cluster) - before, 7, "one for each workload that uses GMSA and has no controller");
 }
 
 /// How often the API server went on without the webhook for workloads.
-fn passed_unasked(plane: &Plane) -> u64 {
-    let metrics = plane.kubectl_prints(["get", "--raw", "/metrics"]);
+fn passed_unasked(cluster: &Cluster) -> u64 {
+    let metrics = cluster.kubectl_prints(["get", "--raw", "/metrics"]);
     let counter =
         "apiserver_admission_webhook_fail_open_count{name=\"workloads.windows-gmsa.sigs.k8s.io\",type=\"validating\"} ";
     metrics.lines().find_map(|line| line.strip_prefix(counter)).map_or(0, |count| count.parse().unwrap())
 }
 
 /// Far more containers than a node would run: within the cost that match conditions may have.
-fn large_pods(plane: &Plane) {
-    assert_eq!(creation(plane, &crowd("large", &[], 500)), None);
-    let said = creation(plane, &crowd("large", &["webapp1".to_owned()], 500));
+fn large_pods(cluster: &Cluster) {
+    assert_eq!(creation(cluster, &crowd("large", &[], 500)), None);
+    let said = creation(cluster, &crowd("large", &["webapp1".to_owned()], 500));
     assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&refusal(FIRST, "validate"))), "{said:?}");
 }
 
 /// A pod that the API server refuses anyway gets the API server's own words.
-fn invalid_pods(plane: &Plane) {
+fn invalid_pods(cluster: &Cluster) {
     for spec in [json!({}), json!({"containers": null}), json!({"containers": []})] {
         let invalid = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "invalid"}, "spec": spec});
         let path = format!("/api/v1/namespaces/{NAMESPACE}/pods");
-        let said = complaint(plane.kubectl_with(["create", "--raw", &path, "-f", "-"], &invalid.to_string()));
+        let said = complaint(cluster.kubectl_with(["create", "--raw", &path, "-f", "-"], &invalid.to_string()));
         assert_eq!(said.as_deref(), Some("The Pod \"invalid\" is invalid: spec.containers: Required value"));
     }
 }

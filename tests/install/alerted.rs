@@ -1,8 +1,8 @@
 //! What alerts ask the API server for is what it counts.
 
 use crate::{
+    cluster::Cluster,
     helm::Helm,
-    plane::Plane,
     pods::{NAMESPACE, Options, creation, pod},
     release::Release,
 };
@@ -12,20 +12,20 @@ const COUNTED: &str = "apiserver_admission_webhook_rejection_count{error_type=\"
 
 #[test]
 fn the_api_server_counts_the_calls_that_fail() {
-    let plane = Plane::start();
-    let release = Release::install(&plane);
+    let cluster = Cluster::start();
+    let release = Release::install(&cluster);
     release.route_to_loopback();
-    plane.create_namespace(NAMESPACE);
+    cluster.create_namespace(NAMESPACE);
     let calls = ["--set", "prometheusRule.enabled=true", "--show-only", "templates/prometheusrule.yaml"];
     let rules = Helm::new().template(calls);
     assert!(rules.contains(&format!("{COUNTED}name=~\".+[.]windows-gmsa[.]sigs[.]k8s[.]io\"")), "{rules}");
 
     // No replica runs.
-    plane.until("the API server asks", || {
-        let said = creation(&plane, &pod("p", "pod", Options::Name, "webapp1"));
+    cluster.until("the API server asks", || {
+        let said = creation(&cluster, &pod("p", "pod", Options::Name, "webapp1"));
         said.is_some_and(|said| said.contains("failed calling webhook"))
     });
-    let metrics = plane.kubectl_prints(["get", "--raw", "/metrics"]);
+    let metrics = cluster.kubectl_prints(["get", "--raw", "/metrics"]);
     let counted: Vec<_> = metrics.lines().filter(|line| line.starts_with(COUNTED)).collect();
     let webhook = format!("{COUNTED}name=\"admission-webhook.windows-gmsa.sigs.k8s.io\",");
     assert!(!counted.is_empty() && counted.iter().all(|line| line.starts_with(&webhook)), "{counted:?}");

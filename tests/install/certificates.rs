@@ -4,30 +4,30 @@ use std::{collections::HashSet, fs, process::Output, thread};
 
 use serde_json::Value;
 
-use crate::plane::{Plane, printed};
+use crate::cluster::{Cluster, printed};
 
 const SECRET: &str = "secret/gmsa-server-cert";
 
-fn run(plane: &Plane, script: &str, args: &[&str]) -> Output {
+fn run(cluster: &Cluster, script: &str, args: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = plane.command("bash");
+    let mut command = cluster.command("bash");
     let output =
         command.arg(fs::canonicalize(script).unwrap()).args(args).env("TMPDIR", folder.path()).output().unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a key may be left behind");
     output
 }
 
-fn stored(plane: &Plane) -> Value {
-    let printed = plane.kubectl_prints(["get", SECRET, "--namespace", "gmsa-webhook", "-o", "json"]);
+fn stored(cluster: &Cluster) -> Value {
+    let printed = cluster.kubectl_prints(["get", SECRET, "--namespace", "gmsa-webhook", "-o", "json"]);
     serde_json::from_str(&printed).unwrap()
 }
 
 /// What the webhook's own inspection says of the Secret: everything fits.
-fn assert_serves(plane: &Plane) {
-    let secret = stored(plane);
+fn assert_serves(cluster: &Cluster) {
+    let secret = stored(cluster);
     assert_eq!(secret["type"], "kubernetes.io/tls");
     assert_eq!(secret["metadata"].get("annotations"), None, "an annotation may repeat the key");
-    let mut command = plane.command(env!("CARGO_BIN_EXE_gmsa-webhook"));
+    let mut command = cluster.command(env!("CARGO_BIN_EXE_gmsa-webhook"));
     let report =
         printed(command.args(["certs", "inspect", "--secret", "gmsa-webhook/gmsa-server-cert"]).output().unwrap());
     let names = " for gmsa-webhook.gmsa-webhook.svc, gmsa-webhook.gmsa-webhook, gmsa-webhook, subject ";
@@ -43,31 +43,32 @@ fn assert_serves(plane: &Plane) {
 
 #[test]
 fn the_scripts_make_certificates_that_can_be_served() {
-    let plane = Plane::start();
-    plane.create_namespace("gmsa-webhook");
+    let cluster = Cluster::start();
+    cluster.create_namespace("gmsa-webhook");
     let folder = tempfile::tempdir().unwrap();
     let own = ["--folder", folder.path().to_str().unwrap()];
     let ca = || fs::read(folder.path().join("ca.crt")).unwrap();
 
-    printed(run(&plane, "certs/own-ca/issue-certificate.sh", &own));
-    assert_serves(&plane);
-    let (first, authority) = (stored(&plane)["data"].clone(), ca());
-    printed(run(&plane, "certs/own-ca/issue-certificate.sh", &own));
-    assert_serves(&plane);
-    let second = stored(&plane)["data"].clone();
+    printed(run(&cluster, "certs/own-ca/issue-certificate.sh", &own));
+    assert_serves(&cluster);
+    let (first, authority) = (stored(&cluster)["data"].clone(), ca());
+    printed(run(&cluster, "certs/own-ca/issue-certificate.sh", &own));
+    assert_serves(&cluster);
+    let second = stored(&cluster)["data"].clone();
     assert_ne!(second["tls.crt"], first["tls.crt"]);
     assert_eq!((&second["ca.crt"], ca()), (&first["ca.crt"], authority), "the CA stays");
 
-    plane.until("the cluster's CA is known in the namespace", || {
-        plane.kubectl(["get", "configmap/kube-root-ca.crt", "--namespace", "gmsa-webhook"]).status.success()
+    cluster.until("the cluster's CA is known in the namespace", || {
+        cluster.kubectl(["get", "configmap/kube-root-ca.crt", "--namespace", "gmsa-webhook"]).status.success()
     });
     let signer = ["--signer", "kubernetes.io/kubelet-serving"];
-    printed(run(&plane, "certs/csr/request-certificate.sh", &signer));
-    assert_serves(&plane);
-    assert_ne!(stored(&plane)["data"]["ca.crt"], second["ca.crt"], "it is the cluster's");
+    printed(run(&cluster, "certs/csr/request-certificate.sh", &signer));
+    assert_serves(&cluster);
+    assert_ne!(stored(&cluster)["data"]["ca.crt"], second["ca.crt"], "it is the cluster's");
 
     // Nobody signs for these. They are requested in the same second, and are requests of their own.
-    let nobody = || run(&plane, "certs/csr/request-certificate.sh", &["--signer", "example.com/nobody", "--wait", "1"]);
+    let nobody =
+        || run(&cluster, "certs/csr/request-certificate.sh", &["--signer", "example.com/nobody", "--wait", "1"]);
     let outputs = thread::scope(|scope| [(); 3].map(|()| scope.spawn(nobody)).map(|run| run.join().unwrap()));
     let requests = outputs.map(|output| {
         let complaint = String::from_utf8(output.stderr).unwrap();
@@ -81,5 +82,5 @@ fn the_scripts_make_certificates_that_can_be_served() {
         name
     });
     assert_eq!(HashSet::from(requests).len(), 3);
-    assert_serves(&plane);
+    assert_serves(&cluster);
 }

@@ -3,14 +3,14 @@
 use std::fs;
 
 use crate::{
+    cluster::Cluster,
     desk::{Desk, SCRIPT, line_of_giving_up},
-    plane::Plane,
 };
 
 #[test]
 fn what_is_missing_is_said_in_one_line() {
-    let plane = Plane::start();
-    let desk = Desk::new(&plane);
+    let cluster = Cluster::start();
+    let desk = Desk::new(&cluster);
     let long = "n".repeat(51);
     for (args, line) in [
         (&["--file", "m", "--bogus"][..], "unknown option --bogus (--help lists them)"),
@@ -49,13 +49,13 @@ fn what_is_missing_is_said_in_one_line() {
     }
 
     let script = fs::canonicalize(SCRIPT).unwrap();
-    let mut without_kubectl = plane.command("bash");
+    let mut without_kubectl = cluster.command("bash");
     without_kubectl.arg(&script).args(["--file", "/dev/null"]).env("KUBECTL", "/nowhere/kubectl");
     assert_eq!(
         line_of_giving_up(&without_kubectl.output().unwrap()),
         "kubectl is missing: install it, or set KUBECTL to its path"
     );
-    let mut without_cluster = plane.command("bash");
+    let mut without_cluster = cluster.command("bash");
     without_cluster.arg(&script).args(["--file", "/dev/null"]).env("KUBECONFIG", "/dev/null");
     assert_eq!(
         line_of_giving_up(&without_cluster.output().unwrap()),
@@ -66,14 +66,14 @@ fn what_is_missing_is_said_in_one_line() {
 }
 
 fn missing_rights_are_named(desk: &Desk<'_>) {
-    let plane = desk.plane;
-    plane.kubectl_prints(["create", "serviceaccount", "installer", "--namespace", "default"]);
-    let (control_plane, runtime) = plane.control_plane();
+    let cluster = desk.cluster;
+    cluster.kubectl_prints(["create", "serviceaccount", "installer", "--namespace", "default"]);
+    let (control_plane, runtime) = cluster.control_plane();
     let credentials = runtime.block_on(control_plane.kubeconfig_of("default", "installer"));
     fs::write(desk.path("tmp/kubeconfig"), credentials.to_string()).unwrap();
     let run = || {
         let script = fs::canonicalize(SCRIPT).unwrap();
-        let mut command = plane.command("bash");
+        let mut command = cluster.command("bash");
         command.arg(script).args(["--file", "/dev/null"]).env("KUBECONFIG", desk.path("tmp/kubeconfig"));
         line_of_giving_up(&command.output().unwrap())
     };
@@ -82,7 +82,7 @@ fn missing_rights_are_named(desk: &Desk<'_>) {
         "no rights: namespaces \"gmsa-webhook\" is forbidden: User \"system:serviceaccount:default:installer\" cannot get \
          resource \"namespaces\" in API group \"\" in the namespace \"gmsa-webhook\""
     );
-    plane.apply(
+    cluster.apply(
         r"apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: installer}
@@ -91,16 +91,16 @@ rules:
   - {apiGroups: ['', apps, policy, apiextensions.k8s.io, admissionregistration.k8s.io], resources: ['*'], verbs: [create, patch]}
 ",
     );
-    plane.kubectl_prints([
+    cluster.kubectl_prints([
         "create",
         "clusterrolebinding",
         "installer",
         "--clusterrole=installer",
         "--serviceaccount=default:installer",
     ]);
-    plane.until("the role is in force", || {
+    cluster.until("the role is in force", || {
         let asked = ["auth", "can-i", "get", "namespaces", "--as=system:serviceaccount:default:installer"];
-        plane.kubectl(asked).status.success()
+        cluster.kubectl(asked).status.success()
     });
     assert_eq!(
         run(),

@@ -5,8 +5,8 @@ use std::{fs, process::Stdio, thread};
 use serde_json::json;
 
 use crate::{
+    cluster::Cluster,
     helm::{CHART, Helm},
-    plane::Plane,
     pods::complaint,
     release::{Container, RELEASE_NAMESPACE},
 };
@@ -79,24 +79,24 @@ const MISTAKES: [(&str, &str, &str); 12] = [
 
 #[test]
 fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
-    let plane = Plane::start();
-    plane.apply(&fs::read_to_string(BEFORE).unwrap());
-    plane.kubectl_prints(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]);
+    let cluster = Cluster::start();
+    cluster.apply(&fs::read_to_string(BEFORE).unwrap());
+    cluster.kubectl_prints(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]);
     // From before there were rules: every field is wrong at once.
     let wrong = MISTAKES.iter().fold(SPEC.to_owned(), |text, (right, wrong, _)| text.replacen(right, wrong, 1));
-    plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
-    plane.apply(&wrong);
+    cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    cluster.apply(&wrong);
 
-    plane.apply(&fs::read_to_string(OURS).unwrap());
-    plane.until("the rules are in force", || {
+    cluster.apply(&fs::read_to_string(OURS).unwrap());
+    cluster.until("the rules are in force", || {
         let mistake = SPEC.replace("name: webapp1", "name: probe").replace("S-1-5-21-", "S-1-5-32-");
-        let output = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &mistake);
+        let output = cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &mistake);
         String::from_utf8_lossy(&output.stderr).contains("must be the domain's SID")
     });
     for (right, wrong, refusal) in MISTAKES {
         let text = SPEC.replace("name: webapp1", "name: other").replacen(right, wrong, 1);
         assert!(text.contains(wrong), "{right} is not in the credential spec");
-        let said = complaint(plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &text)).unwrap();
+        let said = complaint(cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &text)).unwrap();
         // The value is between the two.
         let (field, message) = refusal.split_once(": Invalid value: ").unwrap_or((refusal, refusal));
         assert!(said.contains(field) && said.contains(message), "{wrong}: {said}");
@@ -110,12 +110,12 @@ fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
         "apiVersion: windows.k8s.io/v1\nkind: GMSACredentialSpec\nmetadata: {name: other}\ncredspec: {}\n".to_owned(),
     ] {
         let fine = fine.replace("name: webapp1", "name: other");
-        assert_eq!(complaint(plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &fine)), None);
+        assert_eq!(complaint(cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &fine)), None);
     }
 
     // What was stored before stays editable where it is wrong already, and may not become wrong in another way.
     let patch = |patch: &serde_json::Value| {
-        complaint(plane.kubectl([
+        complaint(cluster.kubectl([
             "patch",
             "gmsacredentialspec",
             "webapp1",
@@ -132,43 +132,44 @@ fn the_schema_refuses_what_can_never_work_and_keeps_stored_objects_editable() {
     );
     let said = patch(&json!({"credspec": {"DomainJoinConfig": {"Sid": "S-1-5"}}})).unwrap();
     assert!(said.contains("must be the domain's SID"), "{said}");
-    plane.kubectl_prints(["delete", "gmsacredentialspec", "webapp1"]);
+    cluster.kubectl_prints(["delete", "gmsacredentialspec", "webapp1"]);
 }
 
 /// `crds.upgrade`, with this test for a kubelet and a Job controller: the Job's container runs, and its end is reported.
 #[test]
 fn a_release_brings_the_crd_up_to_date_whatever_owns_it() {
-    let plane = Plane::start();
+    let cluster = Cluster::start();
     let before = fs::read_to_string(BEFORE).unwrap();
     // Another release of Helm's owns it, as its annotations say.
-    plane.apply(&before);
+    cluster.apply(&before);
     let owner = ["annotate", "crd", CRD, "meta.helm.sh/release-name=other", "meta.helm.sh/release-namespace=elsewhere"];
-    plane.kubectl_prints(owner);
-    plane.kubectl_prints(["label", "crd", CRD, "app.kubernetes.io/managed-by=Helm"]);
-    plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
-    plane.apply(SPEC);
-    let spec =
-        || plane.kubectl_prints(["get", "gmsacredentialspec", "webapp1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
-    let uid = || plane.kubectl_prints(["get", "crd", CRD, "-o", "jsonpath={.metadata.uid}"]);
+    cluster.kubectl_prints(owner);
+    cluster.kubectl_prints(["label", "crd", CRD, "app.kubernetes.io/managed-by=Helm"]);
+    cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    cluster.apply(SPEC);
+    let spec = || {
+        cluster.kubectl_prints(["get", "gmsacredentialspec", "webapp1", "-o", "jsonpath={.metadata.uid}{.credspec}"])
+    };
+    let uid = || cluster.kubectl_prints(["get", "crd", CRD, "-o", "jsonpath={.metadata.uid}"]);
     let (spec_before, uid_before) = (spec(), uid());
-    plane.create_namespace(RELEASE_NAMESPACE);
+    cluster.create_namespace(RELEASE_NAMESPACE);
 
     // Helm 4 applies crds/ at an install, and names a conflict where another manager has other text in it: the Job does not.
-    let said = with_jobs(&plane, &["install", "gmsa", CHART, "--skip-crds"]);
+    let said = with_jobs(&cluster, &["install", "gmsa", CHART, "--skip-crds"]);
     assert_eq!(said, "the CRD is at revision 2 now; it was at revision 0\n");
-    plane.until("the short name is known", || plane.kubectl(["get", "gmsa"]).status.success());
+    cluster.until("the short name is known", || cluster.kubectl(["get", "gmsa"]).status.success());
     assert_eq!((spec(), uid()), (spec_before.clone(), uid_before.clone()));
 
-    let said = with_jobs(&plane, &["upgrade", "gmsa", CHART]);
+    let said = with_jobs(&cluster, &["upgrade", "gmsa", CHART]);
     assert_eq!(said, "the CRD is at revision 2 now; it was at revision 2\n");
-    plane.kubectl_prints(["annotate", "--overwrite", "crd", CRD, "gmsa-webhook/crd-revision=7"]);
-    let said = with_jobs(&plane, &["upgrade", "gmsa", CHART]);
+    cluster.kubectl_prints(["annotate", "--overwrite", "crd", CRD, "gmsa-webhook/crd-revision=7"]);
+    let said = with_jobs(&cluster, &["upgrade", "gmsa", CHART]);
     assert_eq!(said, "the CRD is newer (revision 7) than this release's (revision 2): left as it is\n");
 
-    Helm::of_cluster(&plane.kubeconfig()).prints(["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE]);
+    Helm::of_cluster(&cluster.kubeconfig()).prints(["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE]);
     assert_eq!((spec(), uid()), (spec_before, uid_before));
     for kind in ["clusterrole/gmsa-crd", "clusterrolebinding/gmsa-crd", "job/gmsa-crd", "serviceaccount/gmsa-crd"] {
-        let left = plane.kubectl(["get", kind, "--namespace", RELEASE_NAMESPACE]);
+        let left = cluster.kubectl(["get", kind, "--namespace", RELEASE_NAMESPACE]);
         assert!(!left.status.success(), "{kind} is left");
     }
 }
@@ -176,17 +177,17 @@ fn a_release_brings_the_crd_up_to_date_whatever_owns_it() {
 const CRD: &str = "gmsacredentialspecs.windows.k8s.io";
 
 /// Runs helm, and the Job that it creates; gives back what the Job printed.
-fn with_jobs(plane: &Plane, args: &[&str]) -> String {
-    let helm = Helm::of_cluster(&plane.kubeconfig());
+fn with_jobs(cluster: &Cluster, args: &[&str]) -> String {
+    let helm = Helm::of_cluster(&cluster.kubeconfig());
     let job = ["get", "job", "gmsa-crd", "--namespace", RELEASE_NAMESPACE, "-o", "json"];
     let more = ["--namespace", RELEASE_NAMESPACE, "--set", "crds.upgrade=true", "--timeout", "60s"];
     thread::scope(|scope| {
         let ran = scope.spawn(|| helm.prints(args.iter().copied().chain(more)));
-        plane.until("helm has created the Job", || plane.kubectl(job).status.success());
-        let created: serde_json::Value = serde_json::from_str(&plane.kubectl_prints(job)).unwrap();
+        cluster.until("helm has created the Job", || cluster.kubectl(job).status.success());
+        let created: serde_json::Value = serde_json::from_str(&cluster.kubectl_prints(job)).unwrap();
         let spec = &created["spec"]["template"]["spec"];
         let account = spec["serviceAccountName"].as_str().unwrap();
-        let mut command = Container::of(spec).command(plane, account);
+        let mut command = Container::of(spec).command(cluster, account);
         let output = command.stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let now = "2026-01-01T00:00:00Z";
@@ -196,7 +197,7 @@ fn with_jobs(plane: &Plane, args: &[&str]) -> String {
             "conditions": [condition("SuccessCriteriaMet"), condition("Complete")],
         }});
         let patch = ["patch", "job", "gmsa-crd", "--namespace", RELEASE_NAMESPACE, "--subresource=status", "--patch"];
-        plane.kubectl_prints(patch.into_iter().chain([status.to_string().as_str()]));
+        cluster.kubectl_prints(patch.into_iter().chain([status.to_string().as_str()]));
         ran.join().unwrap();
         String::from_utf8(output.stdout).unwrap()
     })

@@ -6,10 +6,10 @@ use std::{collections::BTreeSet, fs, process::Command};
 use serde_json::Value;
 
 use crate::{
+    cluster::Cluster,
     helm::{CHART, Helm},
     nodes::{join, run_pods},
     objects::define_foreign_kinds,
-    plane::Plane,
 };
 
 const NAMESPACE: &str = "shop";
@@ -44,36 +44,36 @@ spec:
 }
 
 /// The names of the pods that the Service sends calls to.
-fn endpoints(plane: &Plane, service: &str) -> BTreeSet<String> {
+fn endpoints(cluster: &Cluster, service: &str) -> BTreeSet<String> {
     let selector = format!("kubernetes.io/service-name={service}");
     let names = "jsonpath={.items[*].endpoints[*].targetRef.name}";
     let slices = ["get", "endpointslices", "--namespace", NAMESPACE, "--selector", &selector, "-o", names];
-    plane.kubectl_prints(slices).split_whitespace().map(str::to_owned).collect()
+    cluster.kubectl_prints(slices).split_whitespace().map(str::to_owned).collect()
 }
 
 /// Everything of these releases, in the cluster and in the namespace, what hooks leave included; but not what the garbage collector removes, which does not run
 /// here: the pods of a Deployment that is gone.
-fn left(plane: &Plane, release: &str) -> String {
+fn left(cluster: &Cluster, release: &str) -> String {
     let kinds = "deployments,services,secrets,configmaps,serviceaccounts,roles,rolebindings,jobs,poddisruptionbudgets,clusterroles,\
                  clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,validatingadmissionpolicies,\
                  validatingadmissionpolicybindings";
     let selector = format!("app.kubernetes.io/instance={release}");
-    plane.kubectl_prints(["get", kinds, "--all-namespaces", "--selector", &selector, "-o", "name"])
+    cluster.kubectl_prints(["get", kinds, "--all-namespaces", "--selector", &selector, "-o", "name"])
 }
 
 #[test]
 fn a_dependency_gets_the_calls_and_its_sibling_does_not() {
-    let plane = Plane::start();
+    let cluster = Cluster::start();
     let parent = parent();
     let chart = parent.path().to_str().unwrap();
-    let helm = Helm::of_cluster(&plane.kubeconfig());
+    let helm = Helm::of_cluster(&cluster.kubeconfig());
     let run = |args: &[&str]| helm.prints(args.iter().copied().chain(["--namespace", NAMESPACE]));
     run(&["install", "shop", chart, "--create-namespace"]);
-    join(&plane, "linux-1", "linux");
-    run_pods(&plane, NAMESPACE, "linux-1", 5);
-    plane.until("the Service has its endpoints", || endpoints(&plane, "shop-gmsa-webhook").len() == 3);
-    assert!(endpoints(&plane, "shop-gmsa-webhook").iter().all(|pod| pod.starts_with("shop-gmsa-webhook-")));
-    let configuration: Value = serde_json::from_str(&plane.kubectl_prints([
+    join(&cluster, "linux-1", "linux");
+    run_pods(&cluster, NAMESPACE, "linux-1", 5);
+    cluster.until("the Service has its endpoints", || endpoints(&cluster, "shop-gmsa-webhook").len() == 3);
+    assert!(endpoints(&cluster, "shop-gmsa-webhook").iter().all(|pod| pod.starts_with("shop-gmsa-webhook-")));
+    let configuration: Value = serde_json::from_str(&cluster.kubectl_prints([
         "get",
         "validatingwebhookconfiguration/shop-gmsa-webhook",
         "-o",
@@ -84,7 +84,7 @@ fn a_dependency_gets_the_calls_and_its_sibling_does_not() {
 
     let replicas = || {
         let get = ["get", "deployment/shop-gmsa-webhook", "--namespace", NAMESPACE, "-o", "jsonpath={.spec.replicas}"];
-        plane.kubectl_prints(get)
+        cluster.kubectl_prints(get)
     };
     // Blank means this chart's default, not the parent's nor none at all.
     let blank = parent.path().join("blank.yaml");
@@ -107,14 +107,14 @@ fn a_dependency_gets_the_calls_and_its_sibling_does_not() {
         helm.refuses(["upgrade", "shop", chart, "--namespace", NAMESPACE, "--set", "gmsa-webhook.replicaCuont=1"]);
     assert!(refused.contains("additional properties 'replicaCuont' not allowed"), "{refused}");
     run(&["uninstall", "shop", "--wait"]);
-    assert_eq!(left(&plane, "shop"), "");
+    assert_eq!(left(&cluster, "shop"), "");
 }
 
 #[test]
 fn two_releases_in_one_namespace_live_side_by_side() {
-    let plane = Plane::start();
-    define_foreign_kinds(&plane);
-    let helm = Helm::of_cluster(&plane.kubeconfig());
+    let cluster = Cluster::start();
+    define_foreign_kinds(&cluster);
+    let helm = Helm::of_cluster(&cluster.kubeconfig());
     let run = |args: &[&str]| helm.prints(args.iter().copied().chain(["--namespace", NAMESPACE]));
     let longest = "n".repeat(53);
     let all = "guard.enabled=true,viewerRole=true,dashboard.enabled=true,prometheusRule.enabled=true,serviceMonitor.enabled=true,certificates.mode=cert-manager";
@@ -128,16 +128,16 @@ fn two_releases_in_one_namespace_live_side_by_side() {
     assert!(refused.contains("exists and cannot be imported into the current release"), "{refused}");
     helm.prints(twin.into_iter().chain(["--set", "fullnameOverride=another"]));
     assert_eq!(
-        left(&plane, "one").lines().filter(|line| line.ends_with("/another")).count(),
+        left(&cluster, "one").lines().filter(|line| line.ends_with("/another")).count(),
         10,
         "{}",
-        left(&plane, "one")
+        left(&cluster, "one")
     );
     helm.prints(["uninstall", "one", "--namespace", "elsewhere", "--wait"]);
     run(&["uninstall", "one", "--wait"]);
-    assert_eq!(left(&plane, "one"), "");
-    let others = left(&plane, &longest);
+    assert_eq!(left(&cluster, "one"), "");
+    let others = left(&cluster, &longest);
     assert_eq!(others.lines().count(), 14, "{others}");
     run(&["uninstall", &longest, "--wait"]);
-    assert_eq!(left(&plane, &longest), "");
+    assert_eq!(left(&cluster, &longest), "");
 }

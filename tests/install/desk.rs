@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::plane::{Plane, printed};
+use crate::cluster::{Cluster, printed};
 
 /// The script, from the root of the package, where tests run.
 pub const SCRIPT: &str = "deploy/deploy-gmsa-webhook.sh";
@@ -21,16 +21,16 @@ pub const CA: &str = include_str!("ca.pem.base64").trim_ascii_end();
 /// The script, in a folder of its own.
 pub struct Desk<'a> {
     /// The cluster that it is for.
-    pub plane: &'a Plane,
+    pub cluster: &'a Cluster,
     folder: tempfile::TempDir,
 }
 
 impl<'a> Desk<'a> {
     /// An empty one.
-    pub fn new(plane: &'a Plane) -> Self {
+    pub fn new(cluster: &'a Cluster) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("tmp")).unwrap();
-        Self { plane, folder }
+        Self { cluster, folder }
     }
 
     /// Where a file of this name is.
@@ -41,7 +41,7 @@ impl<'a> Desk<'a> {
     /// Runs the script there.
     pub fn run(&self, args: &[&str]) -> Output {
         let script = fs::canonicalize(SCRIPT).unwrap();
-        let mut command = self.plane.command("bash");
+        let mut command = self.cluster.command("bash");
         command.arg(script).args(args).current_dir(self.folder.path()).env("TMPDIR", self.path("tmp"));
         command.output().unwrap()
     }
@@ -69,13 +69,13 @@ impl<'a> Desk<'a> {
 
     /// An object of the cluster, or of the script's own namespace.
     pub fn get(&self, object: &str) -> Value {
-        serde_json::from_str(&self.plane.kubectl_prints(["get", object, "--namespace", "gmsa-webhook", "-o", "json"]))
+        serde_json::from_str(&self.cluster.kubectl_prints(["get", object, "--namespace", "gmsa-webhook", "-o", "json"]))
             .unwrap()
     }
 
     /// Whether there is such an object.
     pub fn exists(&self, object: &str) -> bool {
-        self.plane.kubectl(["get", object, "--namespace", "gmsa-webhook"]).status.success()
+        self.cluster.kubectl(["get", object, "--namespace", "gmsa-webhook"]).status.success()
     }
 }
 
@@ -88,7 +88,7 @@ pub fn line_of_giving_up(output: &Output) -> String {
 }
 
 /// While `work` goes on, every pod of the namespace becomes ready, as a node would make it.
-pub fn with_a_node<T>(plane: &Plane, namespace: &str, work: impl FnOnce() -> T) -> T {
+pub fn with_a_node<T>(cluster: &Cluster, namespace: &str, work: impl FnOnce() -> T) -> T {
     struct Done<'a>(&'a AtomicBool);
     impl Drop for Done<'_> {
         fn drop(&mut self) {
@@ -104,9 +104,17 @@ pub fn with_a_node<T>(plane: &Plane, namespace: &str, work: impl FnOnce() -> T) 
             .to_string();
             while !done.load(Ordering::Acquire) {
                 // Pods come and go meanwhile: what fails now is made up for in the next round.
-                let pods = plane.kubectl(["get", "pods", "--namespace", namespace, "-o", "name"]);
+                let pods = cluster.kubectl(["get", "pods", "--namespace", namespace, "-o", "name"]);
                 for pod in String::from_utf8(pods.stdout).unwrap().lines() {
-                    plane.kubectl(["patch", pod, "--namespace", namespace, "--subresource=status", "--patch", &ready]);
+                    cluster.kubectl([
+                        "patch",
+                        pod,
+                        "--namespace",
+                        namespace,
+                        "--subresource=status",
+                        "--patch",
+                        &ready,
+                    ]);
                 }
                 thread::sleep(Duration::from_millis(300));
             }

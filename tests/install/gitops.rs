@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, fs};
 use serde_json::Value;
 
 use crate::{
+    cluster::Cluster,
     helm::Helm,
-    plane::Plane,
     pods::{NAMESPACE, Options, creation, pod},
     release::{RELEASE_NAMESPACE, Release},
 };
@@ -21,8 +21,8 @@ const WRITTEN_BY_THE_WEBHOOK: [&str; 4] = [
 
 #[test]
 fn a_sync_leaves_what_the_webhook_writes_and_nothing_else_differs() {
-    let plane = Plane::start();
-    let release = Release::install(&plane);
+    let cluster = Cluster::start();
+    let release = Release::install(&cluster);
     let service = release.get("service/gmsa");
     let port = service["spec"]["ports"][0]["port"].to_string();
     // From here on a controller of another name applies it, and Helm does no more.
@@ -37,7 +37,7 @@ fn a_sync_leaves_what_the_webhook_writes_and_nothing_else_differs() {
     ]);
     let sync = |dry_run: &str| {
         let apply = ["apply", "--server-side", "--field-manager=argocd-controller", dry_run, "-o", "json", "-f", "-"];
-        let output = plane.kubectl_with(apply, &rendered);
+        let output = cluster.kubectl_with(apply, &rendered);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let list: Value = serde_json::from_slice(&output.stdout).unwrap();
         list["items"].as_array().unwrap().clone()
@@ -45,7 +45,7 @@ fn a_sync_leaves_what_the_webhook_writes_and_nothing_else_differs() {
     let before = sync("--dry-run=none");
     release.route_to_loopback();
     let _replica = release.start_replica();
-    plane.until("the webhook has written", || {
+    cluster.until("the webhook has written", || {
         let configuration = release.get("mutatingwebhookconfiguration/zz-gmsa");
         configuration["webhooks"][0]["clientConfig"]["caBundle"].is_string()
     });
@@ -97,22 +97,22 @@ fn differ(before: &Value, after: &Value, path: &str, found: &mut BTreeSet<String
 /// The sample audit policy: what is recorded of pods that use GMSA is the webhook's annotations; no body, and nothing of other requests.
 #[test]
 fn the_audit_policy_records_the_annotations_and_no_body() {
-    let mut plane = Plane::start();
-    let log = plane.audit(&fs::read_to_string("examples/audit-policy.yaml").unwrap());
-    let release = Release::install(&plane);
+    let mut cluster = Cluster::start();
+    let log = cluster.audit(&fs::read_to_string("examples/audit-policy.yaml").unwrap());
+    let release = Release::install(&cluster);
     release.route_to_loopback();
-    plane.create_namespace(NAMESPACE);
-    plane.apply(include_str!("credential-spec.yaml"));
+    cluster.create_namespace(NAMESPACE);
+    cluster.apply(include_str!("credential-spec.yaml"));
     let _replica = release.start_replica();
-    plane.until("the API server asks", || {
-        let said = creation(&plane, &pod("p", "pod", Options::Name, "webapp1"));
+    cluster.until("the API server asks", || {
+        let said = creation(&cluster, &pod("p", "pod", Options::Name, "webapp1"));
         said.is_some_and(|said| said.contains("is not authorized to `use`"))
     });
     let events = || -> Vec<Value> {
         fs::read_to_string(&log).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
     let refused = |event: &Value| event["responseStatus"]["code"] == 403;
-    plane.until("the refusal is recorded", || events().iter().any(refused));
+    cluster.until("the refusal is recorded", || events().iter().any(refused));
     for event in events() {
         assert_eq!((&event["level"], &event["stage"]), (&Value::from("Metadata"), &Value::from("ResponseComplete")));
         assert_eq!(event["objectRef"]["resource"], "pods", "{event}");

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::{
+    cluster::Cluster,
     helm::Helm,
-    plane::Plane,
     pods::{KINDS, NAMESPACE, Options, complaint, creation, crowd, debugging, grant, pod},
 };
 
@@ -13,13 +13,13 @@ const LIMIT: usize = gmsa_core::admission::MAX_SPECS_PER_POD;
 
 #[test]
 fn the_guard_enforces_the_outcome_without_the_webhook() {
-    let plane = Plane::start();
-    plane.create_namespace(NAMESPACE);
+    let cluster = Cluster::start();
+    cluster.create_namespace(NAMESPACE);
     // Pods from before the guard.
-    plane.apply(&pod("plain", "pod", Options::Absent, "").to_string());
-    plane.apply(&pod("revoked", "pod", Options::Both, "forbidden").to_string());
-    plane.apply(&crowd("full", &allowed(LIMIT), 0).to_string());
-    grant(&plane, "default", &allowed(LIMIT + 1));
+    cluster.apply(&pod("plain", "pod", Options::Absent, "").to_string());
+    cluster.apply(&pod("revoked", "pod", Options::Both, "forbidden").to_string());
+    cluster.apply(&crowd("full", &allowed(LIMIT), 0).to_string());
+    grant(&cluster, "default", &allowed(LIMIT + 1));
     let guard = Helm::new().template([
         "--namespace",
         "windows",
@@ -28,23 +28,23 @@ fn the_guard_enforces_the_outcome_without_the_webhook() {
         "-s",
         "templates/guard.yaml",
     ]);
-    plane.apply(&guard);
-    plane.until("the guard is in force", || creation(&plane, &pod("p", "pod", Options::Name, "spec-0")).is_some());
-    plane.until("the expressions have been checked against the types", || {
+    cluster.apply(&guard);
+    cluster.until("the guard is in force", || creation(&cluster, &pod("p", "pod", Options::Name, "spec-0")).is_some());
+    cluster.until("the expressions have been checked against the types", || {
         let status = [
             "get",
             "validatingadmissionpolicies",
             "-o",
             "jsonpath={range .items[*]}{.status.typeChecking}{'\\n'}{end}",
         ];
-        plane.kubectl_prints(status) == "{}\n{}\n"
+        cluster.kubectl_prints(status) == "{}\n{}\n"
     });
 
-    every_slot(&plane);
-    service_accounts(&plane);
-    ephemeral_containers(&plane);
-    many_names(&plane);
-    opt_out_label(&plane);
+    every_slot(&cluster);
+    service_accounts(&cluster);
+    ephemeral_containers(&cluster);
+    many_names(&cluster);
+    opt_out_label(&cluster);
 }
 
 fn allowed(count: usize) -> Vec<String> {
@@ -69,7 +69,7 @@ const NO_NAME: &str = "GMSA cred spec contents are set without the name of their
 const NO_CONTENTS: &str = "a GMSA cred spec name has no contents, so the container would start without its identity; \
                            the mutating webhook did not run, or another one added the name after it";
 
-fn every_slot(plane: &Plane) {
+fn every_slot(cluster: &Cluster) {
     for kind in KINDS {
         for options in Options::ALL {
             let expected = match options {
@@ -77,13 +77,13 @@ fn every_slot(plane: &Plane) {
                 Options::Name => Some(invalid("p", NO_CONTENTS)),
                 Options::Contents => Some(invalid("p", NO_NAME)),
             };
-            assert_eq!(creation(plane, &pod("p", kind, options, "spec-0")), expected, "{kind} with {options:?}");
+            assert_eq!(creation(cluster, &pod("p", kind, options, "spec-0")), expected, "{kind} with {options:?}");
         }
-        let said = creation(plane, &pod("p", kind, Options::Both, "forbidden"));
+        let said = creation(cluster, &pod("p", kind, Options::Both, "forbidden"));
         let expected = forbidden("p", "default", "forbidden");
         assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&expected)), "{kind}: {said:?}");
     }
-    let hostile = creation(plane, &pod("p", "pod", Options::Both, "../spec-0?x=y"));
+    let hostile = creation(cluster, &pod("p", "pod", Options::Both, "../spec-0?x=y"));
     assert!(
         hostile
             .as_deref()
@@ -93,11 +93,11 @@ fn every_slot(plane: &Plane) {
 }
 
 /// The right is that of the pod's own service account, in the pod's own namespace.
-fn service_accounts(plane: &Plane) {
-    plane.kubectl_prints(["create", "serviceaccount", "other", "--namespace", NAMESPACE]);
+fn service_accounts(cluster: &Cluster) {
+    cluster.kubectl_prints(["create", "serviceaccount", "other", "--namespace", NAMESPACE]);
     let mut other = pod("p", "pod", Options::Both, "spec-0");
     other["spec"]["serviceAccountName"] = json!("other");
-    let said = creation(plane, &other);
+    let said = creation(cluster, &other);
     assert!(
         said.as_deref().is_some_and(|complaint| complaint.ends_with(&forbidden("p", "other", "spec-0"))),
         "{said:?}"
@@ -105,7 +105,7 @@ fn service_accounts(plane: &Plane) {
 
     let mut elsewhere = pod("p", "pod", Options::Both, "spec-0");
     elsewhere["metadata"]["namespace"] = json!("default");
-    let said = creation(plane, &elsewhere);
+    let said = creation(cluster, &elsewhere);
     assert!(
         said.as_deref().is_some_and(|complaint| complaint.ends_with(&forbidden("p", "default", "spec-0"))),
         "{said:?}"
@@ -113,57 +113,57 @@ fn service_accounts(plane: &Plane) {
 }
 
 /// A new ephemeral container is judged; the rest of its pod was judged when it came.
-fn ephemeral_containers(plane: &Plane) {
+fn ephemeral_containers(cluster: &Cluster) {
     for options in Options::ALL {
         let expected = match options {
             Options::Absent | Options::Other | Options::Both => None,
             Options::Name => Some(invalid("plain", NO_CONTENTS)),
             Options::Contents => Some(invalid("plain", NO_NAME)),
         };
-        assert_eq!(debugging(plane, "plain", "debug", options, "spec-0"), expected, "{options:?}");
+        assert_eq!(debugging(cluster, "plain", "debug", options, "spec-0"), expected, "{options:?}");
     }
-    let said = debugging(plane, "plain", "debug", Options::Both, "forbidden");
+    let said = debugging(cluster, "plain", "debug", Options::Both, "forbidden");
     assert!(
         said.as_deref().is_some_and(|complaint| complaint.ends_with(&forbidden("plain", "default", "forbidden"))),
         "{said:?}"
     );
-    assert_eq!(debugging(plane, "revoked", "debug", Options::Absent, ""), None);
-    assert_eq!(debugging(plane, "revoked", "debug", Options::Both, "spec-0"), None);
+    assert_eq!(debugging(cluster, "revoked", "debug", Options::Absent, ""), None);
+    assert_eq!(debugging(cluster, "revoked", "debug", Options::Both, "spec-0"), None);
 }
 
 /// Each name is an access check of its own, and a policy may cost only so much: it must do for as many as a pod may have.
-fn many_names(plane: &Plane) {
-    assert_eq!(creation(plane, &crowd("crowd", &allowed(LIMIT), 0)), None);
-    assert_eq!(creation(plane, &crowd("crowd", &allowed(LIMIT), 200)), None);
+fn many_names(cluster: &Cluster) {
+    assert_eq!(creation(cluster, &crowd("crowd", &allowed(LIMIT), 0)), None);
+    assert_eq!(creation(cluster, &crowd("crowd", &allowed(LIMIT), 200)), None);
     let thrice = [allowed(LIMIT), allowed(LIMIT), allowed(LIMIT)].concat();
-    assert_eq!(creation(plane, &crowd("crowd", &thrice, 0)), None);
+    assert_eq!(creation(cluster, &crowd("crowd", &thrice, 0)), None);
 
     let message = format!("more than {LIMIT} different GMSA cred specs in one pod");
-    assert_eq!(creation(plane, &crowd("crowd", &allowed(LIMIT + 1), 0)), Some(invalid("crowd", &message)));
+    assert_eq!(creation(cluster, &crowd("crowd", &allowed(LIMIT + 1), 0)), Some(invalid("crowd", &message)));
     // An ephemeral container counts together with what its pod names already, as in the webhook.
-    assert_eq!(debugging(plane, "full", "debug", Options::Both, "spec-0"), None);
+    assert_eq!(debugging(cluster, "full", "debug", Options::Both, "spec-0"), None);
     let one_more = format!("spec-{LIMIT}");
-    assert_eq!(debugging(plane, "full", "debug", Options::Both, &one_more), Some(invalid("full", &message)));
+    assert_eq!(debugging(cluster, "full", "debug", Options::Both, &one_more), Some(invalid("full", &message)));
 
     for index in [0, LIMIT / 2, LIMIT - 1] {
         let mut specs = allowed(LIMIT);
         "forbidden".clone_into(&mut specs[index]);
-        let said = creation(plane, &crowd("crowd", &specs, 0));
+        let said = creation(cluster, &crowd("crowd", &specs, 0));
         let expected = forbidden("crowd", "default", "forbidden");
         assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(&expected)), "name {index}: {said:?}");
     }
 }
 
 /// The label that frees a namespace takes the right to change the webhooks; other labels take nothing more than before.
-fn opt_out_label(plane: &Plane) {
-    plane.kubectl_prints([
+fn opt_out_label(cluster: &Cluster) {
+    cluster.kubectl_prints([
         "create",
         "clusterrole",
         "namespaces",
         "--verb=*",
         "--resource=namespaces,namespaces/status",
     ]);
-    plane.kubectl_prints([
+    cluster.kubectl_prints([
         "create",
         "clusterrolebinding",
         "namespaces",
@@ -173,18 +173,18 @@ fn opt_out_label(plane: &Plane) {
     let label = |user: &str, label: &str, more: &[&str]| {
         let user = format!("--as={user}");
         let label = ["label", "namespace", NAMESPACE, "--overwrite", label, &user];
-        complaint(plane.kubectl(label.iter().chain(more).copied()))
+        complaint(cluster.kubectl(label.iter().chain(more).copied()))
     };
     let refused = "is forbidden: ValidatingAdmissionPolicy 'gmsa-guard-opt-out' with binding 'gmsa-guard-opt-out' denied request: \
                    the label windows.k8s.io/disabled takes pods out of the GMSA webhook, so only those who may update the \
                    ValidatingWebhookConfiguration gmsa may change it";
-    plane.until("the developer may update namespaces", || label("developer", "a=b", &[]).is_none());
+    cluster.until("the developer may update namespaces", || label("developer", "a=b", &[]).is_none());
     for change in ["windows.k8s.io/disabled=true", "windows.k8s.io/disabled=false"] {
         let said = label("developer", change, &[]);
         assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(refused)), "{change}: {said:?}");
     }
     let status = json!({"metadata": {"labels": {"windows.k8s.io/disabled": "true"}}}).to_string();
-    let said = complaint(plane.kubectl([
+    let said = complaint(cluster.kubectl([
         "patch",
         "namespace",
         NAMESPACE,

@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::json;
 
 use crate::{
+    cluster::Cluster,
     desk::{CA, Desk, with_a_node},
     helm::{CHART, Helm},
-    plane::Plane,
 };
 
 /// What the Go webhook's script made, as far as the new script meets it: in a namespace of its own, with a `caBundle` that was applied.
@@ -70,11 +70,11 @@ webhooks:
 
 #[test]
 fn an_installation_of_the_go_script_is_upgraded_in_place() {
-    let plane = Plane::start();
-    plane.apply(&go_installation());
-    let desk = Desk::new(&plane);
+    let cluster = Cluster::start();
+    cluster.apply(&go_installation());
+    let desk = Desk::new(&cluster);
     let uid = desk.get("deployment/gmsa-webhook")["metadata"]["uid"].clone();
-    let printed = with_a_node(&plane, "gmsa-webhook", || desk.prints(&["--file", "manifests.yml"]));
+    let printed = with_a_node(&cluster, "gmsa-webhook", || desk.prints(&["--file", "manifests.yml"]));
 
     let deployment = desk.get("deployment/gmsa-webhook");
     assert_eq!(deployment["metadata"]["uid"], uid);
@@ -100,9 +100,17 @@ fn an_installation_of_the_go_script_is_upgraded_in_place() {
 /// As the documentation says it, with what the webhook has written since.
 fn helm_takes_over(desk: &Desk<'_>) {
     let data = json!({"data": {"ca.key": "a2V5"}}).to_string();
-    desk.plane.kubectl_prints(["patch", "secret", "gmsa-webhook-tls", "--namespace", "gmsa-webhook", "--patch", &data]);
+    desk.cluster.kubectl_prints([
+        "patch",
+        "secret",
+        "gmsa-webhook-tls",
+        "--namespace",
+        "gmsa-webhook",
+        "--patch",
+        &data,
+    ]);
     let uid = desk.get("deployment/gmsa-webhook")["metadata"]["uid"].clone();
-    let helm = Helm::of_cluster(&desk.plane.kubeconfig());
+    let helm = Helm::of_cluster(&desk.cluster.kubeconfig());
     let release =
         ["gmsa-webhook", CHART, "--namespace", "gmsa-webhook", "--set", "image.repository=registry.example.com/gmsa"];
     helm.prints(["install", "--take-ownership", "--server-side=false"].into_iter().chain(release));

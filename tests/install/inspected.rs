@@ -3,14 +3,14 @@
 use std::{fs, process::Command};
 
 use crate::{
-    plane::{Plane, printed},
+    cluster::{Cluster, printed},
     release::{RELEASE_NAMESPACE, Release},
 };
 
 #[test]
 fn a_pod_may_inspect_its_own_certificate() {
-    let plane = Plane::start();
-    let release = Release::install(&plane);
+    let cluster = Cluster::start();
+    let release = Release::install(&cluster);
     release.route_to_loopback();
     let _replica = release.start_replica();
     let page = fs::read_to_string("docs/certificates.md").unwrap();
@@ -22,7 +22,7 @@ fn a_pod_may_inspect_its_own_certificate() {
         .replace("gmsa-webhook", "gmsa");
     let mut inspect = Command::new(env!("CARGO_BIN_EXE_gmsa-webhook"));
     // With the credentials of the release's service account, which the replica has.
-    inspect.args(command.split_whitespace()).env_clear().env("KUBECONFIG", plane.folder().join("gmsa.kubeconfig"));
+    inspect.args(command.split_whitespace()).env_clear().env("KUBECONFIG", cluster.folder().join("gmsa.kubeconfig"));
     let report = printed(inspect.output().unwrap());
     assert!(report.lines().skip(1).all(|line| line.starts_with("ok ")), "{report}");
     for configuration in ["mutating/gmsa", "mutating/zz-gmsa", "validating/gmsa"] {

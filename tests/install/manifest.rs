@@ -3,7 +3,7 @@
 
 use std::{fs, process::Command};
 
-use crate::plane::{Plane, printed};
+use crate::cluster::{Cluster, printed};
 
 /// The block of a page that holds this line, without the lines that need a node.
 fn block(page: &str, line: &str) -> Vec<String> {
@@ -15,7 +15,7 @@ fn block(page: &str, line: &str) -> Vec<String> {
 
 #[test]
 fn the_manifest_comes_and_goes_and_every_credential_spec_stays() {
-    let plane = Plane::start();
+    let cluster = Cluster::start();
     let folder = tempfile::tempdir().unwrap();
     let mut stamp = Command::new("python3");
     let address = ["deploy/stamp.py", "registry.example.com/gmsa-webhook", "https://git.example.com/gmsa"];
@@ -28,21 +28,21 @@ fn the_manifest_comes_and_goes_and_every_credential_spec_stays() {
         assert!(!lines.is_empty());
         for line in lines {
             let line = line.replace("VERSION", version);
-            printed(plane.command("bash").args(["-ec", &line]).current_dir(folder.path()).output().unwrap());
+            printed(cluster.command("bash").args(["-ec", &line]).current_dir(folder.path()).output().unwrap());
         }
     };
 
     run(block("docs/install.md", "-f gmsa-webhook-VERSION.yaml"));
     let image = ["get", "deployment/gmsa-webhook", "--namespace", "gmsa-webhook", "-o", "jsonpath={..image}"];
-    assert_eq!(plane.kubectl_prints(image), format!("registry.example.com/gmsa-webhook:{version}"));
-    plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
-    plane.apply(include_str!("credential-spec.yaml"));
-    let uid = || plane.kubectl_prints(["get", "gmsacredentialspec", "webapp1", "-o", "jsonpath={.metadata.uid}"]);
+    assert_eq!(cluster.kubectl_prints(image), format!("registry.example.com/gmsa-webhook:{version}"));
+    cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    cluster.apply(include_str!("credential-spec.yaml"));
+    let uid = || cluster.kubectl_prints(["get", "gmsacredentialspec", "webapp1", "-o", "jsonpath={.metadata.uid}"]);
     let before = uid();
 
     run(block("docs/uninstall.md", "-f gmsa-webhook-VERSION.yaml"));
     for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
-        assert_eq!(plane.kubectl_prints(["get", kind, "-o", "name"]), "");
+        assert_eq!(cluster.kubectl_prints(["get", kind, "-o", "name"]), "");
     }
     assert_eq!(uid(), before);
 }

@@ -2,29 +2,29 @@
 
 use serde_json::{Value, json};
 
-use crate::plane::Plane;
+use crate::cluster::Cluster;
 
 /// A build of Windows Server 2022.
 pub const BUILD: &str = "10.0.20348";
 
 /// Adds a node of this operating system to the cluster.
-pub fn join(plane: &Plane, name: &str, os: &str) {
+pub fn join(cluster: &Cluster, name: &str, os: &str) {
     let mut labels = json!({"kubernetes.io/os": os});
     if os == "windows" {
         labels["node.kubernetes.io/windows-build"] = json!(BUILD);
     }
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
-    plane.apply(&node.to_string());
+    cluster.apply(&node.to_string());
 }
 
 /// Puts the pods of a namespace that have no node on this one, and has them run there, `wanted` of them.
-pub fn run_pods(plane: &Plane, namespace: &str, node: &str, wanted: usize) {
+pub fn run_pods(cluster: &Cluster, namespace: &str, node: &str, wanted: usize) {
     let pods = || {
-        let json = plane.kubectl_prints(["get", "pods", "--namespace", namespace, "-o", "json"]);
+        let json = cluster.kubectl_prints(["get", "pods", "--namespace", namespace, "-o", "json"]);
         let list: Value = serde_json::from_str(&json).unwrap();
         list["items"].as_array().cloned().unwrap()
     };
-    plane.until("the pods are there", || pods().len() == wanted);
+    cluster.until("the pods are there", || pods().len() == wanted);
     for (index, pod) in pods().iter().filter(|pod| pod["spec"]["nodeName"].is_null()).enumerate() {
         let name = pod["metadata"]["name"].as_str().unwrap();
         let binding = json!({
@@ -34,7 +34,7 @@ pub fn run_pods(plane: &Plane, namespace: &str, node: &str, wanted: usize) {
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         });
         let bindings = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
-        let bound = plane.kubectl_with(["create", "--raw", &bindings, "-f", "-"], &binding.to_string());
+        let bound = cluster.kubectl_with(["create", "--raw", &bindings, "-f", "-"], &binding.to_string());
         assert!(bound.status.success(), "{}", String::from_utf8_lossy(&bound.stderr));
         // Of a network for documentation (RFC 5737).
         let address = format!("192.0.2.{}", index + 1);
@@ -45,6 +45,6 @@ pub fn run_pods(plane: &Plane, namespace: &str, node: &str, wanted: usize) {
             "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
         }});
         let patch = ["patch", "pod", name, "--namespace", namespace, "--subresource=status", "--patch"];
-        plane.kubectl_prints(patch.into_iter().chain([status.to_string().as_str()]));
+        cluster.kubectl_prints(patch.into_iter().chain([status.to_string().as_str()]));
     }
 }

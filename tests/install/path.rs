@@ -5,9 +5,9 @@ use gmsa_core::admission::pod::fields::{self, LinuxField};
 use serde_json::{Value, json};
 
 use crate::{
+    cluster::{Cluster, printed},
     doctor::put_in_service,
     nodes::{join, run_pods},
-    plane::{Plane, printed},
     release::Release,
     tool::Tool,
 };
@@ -123,10 +123,10 @@ const CLEAN: &str = "no problems found in 1 object\n";
 
 #[test]
 fn from_the_account_to_the_new_contents_of_running_pods() {
-    let plane = Plane::start();
-    let tool = Tool::new(&plane);
+    let cluster = Cluster::start();
+    let tool = Tool::new(&cluster);
     at_the_desk(&tool);
-    in_the_cluster(&plane, &tool);
+    in_the_cluster(&cluster, &tool);
 }
 
 fn at_the_desk(tool: &Tool<'_>) {
@@ -160,19 +160,19 @@ fn at_the_desk(tool: &Tool<'_>) {
 }
 
 /// Installs the release with a replica, a Windows node and a namespace for the pods; it runs until it is dropped.
-fn install<'p>(plane: &'p Plane, tool: &Tool<'_>) -> impl Sized + use<'p> {
-    let release = Release::install(plane);
+fn install<'p>(cluster: &'p Cluster, tool: &Tool<'_>) -> impl Sized + use<'p> {
+    let release = Release::install(cluster);
     put_in_service(&release);
     let replica = release.start_replica();
-    join(plane, "windows-1", "windows");
-    plane.create_namespace("shop");
+    join(cluster, "windows-1", "windows");
+    cluster.create_namespace("shop");
     printed(tool.kubectl("create serviceaccount web --namespace shop"));
     assert_eq!(tool.gmsa("doctor --wait 60").1, 0);
     (replica, release)
 }
 
-fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
-    let _running = install(plane, tool);
+fn in_the_cluster(cluster: &Cluster, tool: &Tool<'_>) {
+    let _running = install(cluster, tool);
     what_linux_has_alone(tool);
     let (dry_run, code) = tool.gmsa("grant --credspec webapp1 --serviceaccount shop:web --dry-run=server");
     assert_eq!(
@@ -185,10 +185,10 @@ fn in_the_cluster(plane: &Plane, tool: &Tool<'_>) {
         )
     );
     printed(tool.kubectl("apply -f webapp1.yaml -f grant.yaml"));
-    plane.until("the cluster grants it", || tool.gmsa("check --live -f web.yaml").1 == 0);
+    cluster.until("the cluster grants it", || tool.gmsa("check --live -f web.yaml").1 == 0);
     printed(tool.kubectl("apply -f web.yaml"));
-    run_pods(plane, "shop", "windows-1", 1);
-    let [old] = pods(plane).try_into().unwrap();
+    run_pods(cluster, "shop", "windows-1", 1);
+    let [old] = pods(cluster).try_into().unwrap();
     assert_eq!(carried(&old), contents(tool));
     assert_eq!(tool.gmsa("outdated -A"), (CLEAN.to_owned(), 0));
 
@@ -212,12 +212,12 @@ warning[contents-outdated] Deployment shop/web
     assert_eq!(tool.gmsa("outdated -n shop --restart --dry-run=server"), (report.clone() + dry, 1));
     assert_eq!(tool.gmsa("outdated -n shop --restart --yes"), (report + "deployment/web restarted in shop\n", 0));
     // The old pod leaves when the new one is ready; there is no kubelet that ends it.
-    run_pods(plane, "shop", "windows-1", 2);
-    plane.until("the old pod is being deleted", || {
-        pods(plane).iter().any(|pod| !pod["metadata"]["deletionTimestamp"].is_null())
+    run_pods(cluster, "shop", "windows-1", 2);
+    cluster.until("the old pod is being deleted", || {
+        pods(cluster).iter().any(|pod| !pod["metadata"]["deletionTimestamp"].is_null())
     });
     let new: Vec<Value> =
-        pods(plane).into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
+        pods(cluster).into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect();
     assert_eq!(new.iter().map(carried).collect::<Vec<_>>(), [contents(tool)]);
     assert!(contents(tool).contains("Reports"));
     assert_eq!(tool.gmsa("outdated -A"), (CLEAN.to_owned(), 0));
@@ -244,8 +244,8 @@ fn what_linux_has_alone(tool: &Tool<'_>) {
 }
 
 /// The pods of the Deployment.
-pub fn pods(plane: &Plane) -> Vec<Value> {
-    let pods = plane.kubectl_prints(["get", "pods", "--namespace", "shop", "-o", "json"]);
+pub fn pods(cluster: &Cluster) -> Vec<Value> {
+    let pods = cluster.kubectl_prints(["get", "pods", "--namespace", "shop", "-o", "json"]);
     serde_json::from_str::<Value>(&pods).unwrap()["items"].as_array().cloned().unwrap()
 }
 
@@ -281,7 +281,7 @@ fn value(name: &str) -> Value {
 
 #[test]
 fn the_api_server_refuses_in_windows_pods_what_the_list_says() {
-    let plane = Plane::start();
+    let cluster = Cluster::start();
     let of_container =
         ["allowPrivilegeEscalation", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem"];
     let mut otherwise = Vec::new();
@@ -298,7 +298,7 @@ fn the_api_server_refuses_in_windows_pods_what_the_list_says() {
             }
             Some(_) => pod["spec"]["securityContext"] = json!({name: value(name)}),
         }
-        let output = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string());
+        let output = cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string());
         let said = String::from_utf8_lossy(&output.stderr);
         let is_so = said.contains("windows") && said.to_lowercase().contains(&name.to_lowercase());
         if output.status.success() == *is_refused || !is_so {

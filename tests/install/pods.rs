@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::plane::Plane;
+use crate::cluster::Cluster;
 
 /// The namespace that the pods are in.
 pub const NAMESPACE: &str = "apps";
@@ -83,7 +83,7 @@ fn slot<'a>(spec: &'a mut Value, kind: &str) -> &'a mut Value {
 }
 
 /// Lets a service account use these credential specs, in [`NAMESPACE`] only.
-pub fn grant(plane: &Plane, service_account: &str, specs: &[String]) {
+pub fn grant(cluster: &Cluster, service_account: &str, specs: &[String]) {
     let group = "rbac.authorization.k8s.io";
     let name = format!("use-specs-{service_account}");
     let role = json!({
@@ -99,20 +99,20 @@ pub fn grant(plane: &Plane, service_account: &str, specs: &[String]) {
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": service_account, "namespace": NAMESPACE}],
     });
-    plane.apply(&format!("{role}\n---\n{binding}"));
+    cluster.apply(&format!("{role}\n---\n{binding}"));
 }
 
 /// What the API server says to the creation of a pod, as a dry run: `None` where it would be created.
-pub fn creation(plane: &Plane, pod: &Value) -> Option<String> {
-    complaint(plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string()))
+pub fn creation(cluster: &Cluster, pod: &Value) -> Option<String> {
+    complaint(cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string()))
 }
 
 /// What the API server says to an ephemeral container with these options in this pod, as a dry run.
-pub fn debugging(plane: &Plane, pod: &str, container: &str, options: Options, spec: &str) -> Option<String> {
+pub fn debugging(cluster: &Cluster, pod: &str, container: &str, options: Options, spec: &str) -> Option<String> {
     let patch = json!({"spec": {"ephemeralContainers": [
         {"name": container, "image": "i", "securityContext": options.context(spec)}
     ]}});
-    complaint(plane.kubectl([
+    complaint(cluster.kubectl([
         "patch",
         "pod",
         pod,

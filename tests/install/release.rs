@@ -5,9 +5,9 @@ use std::{cell::RefCell, fs, process::Command};
 use serde_json::{Value, json};
 
 use crate::{
+    cluster::Cluster,
     control_plane::{Client, Process, free_addresses},
     helm::{CHART, Helm},
-    plane::Plane,
 };
 
 /// The namespace that the release is in.
@@ -17,7 +17,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_gmsa-webhook");
 /// The release `gmsa` of the chart.
 pub struct Release<'p> {
     /// The cluster that it is in.
-    pub plane: &'p Plane,
+    pub cluster: &'p Cluster,
     helm: Helm,
     ports: String,
     replicas: RefCell<usize>,
@@ -25,16 +25,16 @@ pub struct Release<'p> {
 
 impl<'p> Release<'p> {
     /// Installs it, on a port of loopback that is free. Nothing listens there yet.
-    pub fn install(plane: &'p Plane) -> Self {
-        Self::install_with(plane, &[])
+    pub fn install(cluster: &'p Cluster) -> Self {
+        Self::install_with(cluster, &[])
     }
 
     /// The same, with these values.
-    pub fn install_with(plane: &'p Plane, values: &[&str]) -> Self {
-        let helm = Helm::of_cluster(&plane.kubeconfig());
+    pub fn install_with(cluster: &'p Cluster, values: &[&str]) -> Self {
+        let helm = Helm::of_cluster(&cluster.kubeconfig());
         let [address] = free_addresses();
         let ports = format!("service.port={0},containerPort={0}", address.port());
-        let release = Self { plane, helm, ports, replicas: RefCell::new(0) };
+        let release = Self { cluster, helm, ports, replicas: RefCell::new(0) };
         let values = values.iter().flat_map(|value| ["--set", value]);
         let args = ["install", "gmsa", CHART, "--create-namespace", "--set", &release.ports];
         release.run(&args.into_iter().chain(values).collect::<Vec<_>>());
@@ -47,7 +47,7 @@ impl<'p> Release<'p> {
             {"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": null, "clusterIPs": null}}
         );
         let patch = ["patch", "service", "gmsa", "--namespace", RELEASE_NAMESPACE, "--patch", &outside.to_string()];
-        self.plane.kubectl_prints(patch);
+        self.cluster.kubectl_prints(patch);
     }
 
     /// Upgrades it to the same chart, with these values.
@@ -66,7 +66,7 @@ impl<'p> Release<'p> {
 
     /// An object of the cluster, or of its namespace.
     pub fn get(&self, object: &str) -> Value {
-        let json = self.plane.kubectl_prints(["get", object, "--namespace", RELEASE_NAMESPACE, "-o", "json"]);
+        let json = self.cluster.kubectl_prints(["get", object, "--namespace", RELEASE_NAMESPACE, "-o", "json"]);
         serde_json::from_str(&json).unwrap()
     }
 
@@ -75,14 +75,15 @@ impl<'p> Release<'p> {
         let container = Container::of(&self.get("deployment/gmsa")["spec"]["template"]["spec"]);
         let port = self.get("service/gmsa")["spec"]["ports"][0]["port"].clone();
         let [admin] = free_addresses();
-        let mut command = container.command(self.plane, "gmsa");
+        let mut command = container.command(self.cluster, "gmsa");
         command.arg("--listen").arg(format!("127.0.0.1:{port}")).env("ADMIN_LISTEN", admin.to_string());
         *self.replicas.borrow_mut() += 1;
-        let replica = Process::start(&format!("replica-{}", self.replicas.borrow()), self.plane.folder(), &mut command);
-        let (_, runtime) = self.plane.control_plane();
+        let replica =
+            Process::start(&format!("replica-{}", self.replicas.borrow()), self.cluster.folder(), &mut command);
+        let (_, runtime) = self.cluster.control_plane();
         let _in_runtime = runtime.enter();
         let client = Client::with(kube::Config::new(format!("http://{admin}").parse().unwrap()));
-        self.plane.until("the replica is ready", || runtime.block_on(client.text("/readyz")).is_ok());
+        self.cluster.until("the replica is ready", || runtime.block_on(client.text("/readyz")).is_ok());
         replica
     }
 }
@@ -106,10 +107,10 @@ impl Container {
     }
 
     /// The built binary with these arguments and this environment, and the credentials of a service account of the release.
-    pub fn command(&self, plane: &Plane, service_account: &str) -> Command {
-        let (control_plane, runtime) = plane.control_plane();
+    pub fn command(&self, cluster: &Cluster, service_account: &str) -> Command {
+        let (control_plane, runtime) = cluster.control_plane();
         let credentials = runtime.block_on(control_plane.kubeconfig_of(RELEASE_NAMESPACE, service_account));
-        let kubeconfig = plane.folder().join(format!("{service_account}.kubeconfig"));
+        let kubeconfig = cluster.folder().join(format!("{service_account}.kubeconfig"));
         fs::write(&kubeconfig, credentials.to_string()).unwrap();
         let mut command = Command::new(BINARY);
         command.args(&self.args).env_clear().envs(self.env.iter().cloned()).env("KUBECONFIG", kubeconfig);

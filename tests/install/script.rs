@@ -5,30 +5,30 @@ use std::fs;
 use serde_json::json;
 
 use crate::{
+    cluster::Cluster,
     desk::{CA, Desk, with_a_node},
-    plane::Plane,
 };
 
 /// Everything that the script could leave in a cluster.
-fn contents(plane: &Plane) -> String {
+fn contents(cluster: &Cluster) -> String {
     let kinds = "crd,namespace,clusterrole,clusterrolebinding,mutatingwebhookconfiguration,validatingwebhookconfiguration,\
                  serviceaccount,secret,service,deployment,role,rolebinding,poddisruptionbudget";
-    plane.kubectl_prints(["get", kinds, "--all-namespaces", "-o", "name"])
+    cluster.kubectl_prints(["get", kinds, "--all-namespaces", "-o", "name"])
 }
 
 #[test]
 fn the_script_installs_and_upgrades_and_never_loses_a_credential_spec() {
-    let plane = Plane::start();
-    let desk = Desk::new(&plane);
+    let cluster = Cluster::start();
+    let desk = Desk::new(&cluster);
     dry_runs_leave_nothing(&desk);
     // As the Go webhook's script left it: an older CRD, and a spec.
-    plane.kubectl_prints(["create", "-f", "tests/install/go-release/crds/crd.yaml"]);
-    plane.kubectl_prints(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]);
-    plane.until("the kind is served", || plane.kubectl(["get", "gmsacredentialspecs"]).status.success());
-    plane.apply(include_str!("credential-spec.yaml"));
+    cluster.kubectl_prints(["create", "-f", "tests/install/go-release/crds/crd.yaml"]);
+    cluster.kubectl_prints(["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"]);
+    cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    cluster.apply(include_str!("credential-spec.yaml"));
     let before = [desk.get("crd/gmsacredentialspecs.windows.k8s.io"), desk.get("gmsacredentialspec/webapp1")];
 
-    with_a_node(&plane, "gmsa-webhook", || {
+    with_a_node(&cluster, "gmsa-webhook", || {
         installs(&desk);
         installs_again(&desk);
         upgrades(&desk);
@@ -40,13 +40,13 @@ fn the_script_installs_and_upgrades_and_never_loses_a_credential_spec() {
     }
     assert_eq!(after[1]["credspec"], before[1]["credspec"]);
 
-    plane.kubectl_prints(["delete", "-f", desk.path("manifests.yml").to_str().unwrap()]);
+    cluster.kubectl_prints(["delete", "-f", desk.path("manifests.yml").to_str().unwrap()]);
     assert!(!desk.exists("namespace/gmsa-webhook") && !desk.exists("mutatingwebhookconfiguration/zz-gmsa-webhook"));
     assert!(desk.exists("gmsacredentialspec/webapp1"));
 }
 
 fn dry_runs_leave_nothing(desk: &Desk<'_>) {
-    let before = contents(desk.plane);
+    let before = contents(desk.cluster);
     for (option, kind, mark) in
         [("-dry-run=server", "server", "(server dry run)"), ("--dry-run=client", "client", "(dry run)")]
     {
@@ -64,7 +64,7 @@ fn dry_runs_leave_nothing(desk: &Desk<'_>) {
             printed.contains("the namespace gmsa-webhook does not exist yet, so the API server checks the objects in it as if they were in default:"),
             kind == "server"
         );
-        assert_eq!(contents(desk.plane), before);
+        assert_eq!(contents(desk.cluster), before);
         assert_eq!(desk.files(), ["manifests.yml"]);
     }
     let printed = desk.prints(&["--file", "manifests.yml", "--dry-run=server", "--certs-dir", "certs"]);
@@ -83,15 +83,23 @@ fn installs(desk: &Desk<'_>) {
     let deployment = desk.get("deployment/gmsa-webhook");
     assert_eq!(deployment["status"]["readyReplicas"], 2);
     assert_eq!(deployment["spec"]["template"]["spec"].get("tolerations"), None);
-    desk.plane.until("the short name is known", || desk.plane.kubectl(["get", "gmsa"]).status.success());
+    desk.cluster.until("the short name is known", || desk.cluster.kubectl(["get", "gmsa"]).status.success());
 }
 
 /// What the webhook itself has written meanwhile stays.
 fn installs_again(desk: &Desk<'_>) {
     let data = json!({"data": {"ca.key": "a2V5"}}).to_string();
-    desk.plane.kubectl_prints(["patch", "secret", "gmsa-webhook-tls", "--namespace", "gmsa-webhook", "--patch", &data]);
+    desk.cluster.kubectl_prints([
+        "patch",
+        "secret",
+        "gmsa-webhook-tls",
+        "--namespace",
+        "gmsa-webhook",
+        "--patch",
+        &data,
+    ]);
     let bundle = json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": CA}]).to_string();
-    desk.plane.kubectl_prints([
+    desk.cluster.kubectl_prints([
         "patch",
         "mutatingwebhookconfiguration/gmsa-webhook",
         "--type=json",

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::{
+    cluster::Cluster,
     helm::{CHART, Helm},
     objects::define_foreign_kinds,
-    plane::Plane,
 };
 
 const CA: &str = include_str!("ca.pem.base64");
@@ -32,7 +32,7 @@ const SOURCES: [(&str, &str); 5] = [
 ];
 
 struct Release<'p> {
-    plane: &'p Plane,
+    cluster: &'p Cluster,
     helm: Helm,
 }
 
@@ -63,7 +63,7 @@ impl Release<'_> {
     }
 
     fn get(&self, object: &str) -> Value {
-        let json = self.plane.kubectl_prints(["get", object, "--namespace", NAMESPACE, "-o", "json"]);
+        let json = self.cluster.kubectl_prints(["get", object, "--namespace", NAMESPACE, "-o", "json"]);
         serde_json::from_str(&json).unwrap()
     }
 
@@ -92,7 +92,7 @@ impl Release<'_> {
             let patch: Vec<_> =
                 (0..webhooks).map(|index| json!({"op": "add", "path": field(index), "value": bundle})).collect();
             let patch = Value::Array(patch).to_string();
-            self.plane.kubectl_prints([
+            self.cluster.kubectl_prints([
                 "patch",
                 name,
                 "--type=json",
@@ -105,7 +105,7 @@ impl Release<'_> {
 
     /// Waits until the Deployment controller has seen the Deployment.
     fn until_observed(&self) {
-        self.plane.until("the Deployment is observed", || {
+        self.cluster.until("the Deployment is observed", || {
             let deployment = self.get("deployment/gmsa");
             deployment["status"]["observedGeneration"] == deployment["metadata"]["generation"]
                 && deployment["status"]["replicas"].is_number()
@@ -127,9 +127,9 @@ fn refusal(from: &str, to: &str) -> Option<&'static str> {
 
 #[test]
 fn changes_that_would_leave_pods_refused_are_not_rendered() {
-    let plane = Plane::start();
-    define_foreign_kinds(&plane);
-    let release = Release { plane: &plane, helm: Helm::of_cluster(&plane.kubeconfig()) };
+    let cluster = Cluster::start();
+    define_foreign_kinds(&cluster);
+    let release = Release { cluster: &cluster, helm: Helm::of_cluster(&cluster.kubeconfig()) };
     for (from, values) in SOURCES {
         assert_eq!(release.run(&["install"], values), None, "{from}");
         if from == "cert-manager" {
@@ -156,9 +156,9 @@ fn both() -> String {
 
 #[test]
 fn the_steps_keep_what_old_pods_are_trusted_by() {
-    let plane = Plane::start();
-    define_foreign_kinds(&plane);
-    let release = Release { plane: &plane, helm: Helm::of_cluster(&plane.kubeconfig()) };
+    let cluster = Cluster::start();
+    define_foreign_kinds(&cluster);
+    let release = Release { cluster: &cluster, helm: Helm::of_cluster(&cluster.kubeconfig()) };
     let [of_before, both] = [CA.trim().to_owned(), both()];
     let every = |bundle: &str| assert_eq!(release.bundles(), vec![json!(bundle); 5]);
 

@@ -5,28 +5,28 @@
 use std::fs;
 
 use crate::{
+    cluster::Cluster,
     helm::Helm,
-    plane::Plane,
     pods::{Options, creation, pod},
     release::{RELEASE_NAMESPACE, Release},
 };
 
 #[test]
 fn pods_of_system_namespaces_are_validated_while_the_webhook_answers() {
-    let plane = Plane::start();
-    let release = Release::install(&plane);
+    let cluster = Cluster::start();
+    let release = Release::install(&cluster);
     release.route_to_loopback();
     let service = release.get("service/gmsa");
     let port = format!("service.port={}", service["spec"]["ports"][0]["port"]);
     let mut replica = release.start_replica();
-    plane.until("there is a CA", || {
+    cluster.until("there is a CA", || {
         let configuration = release.get("validatingwebhookconfiguration/gmsa");
         configuration["webhooks"][0]["clientConfig"]["caBundle"].is_string()
     });
     let bundle = release.get("validatingwebhookconfiguration/gmsa")["webhooks"][0]["clientConfig"]["caBundle"].take();
 
     // As the chart renders it for 1.29, with the CA that the webhook has published already.
-    let ca = plane.folder().join("ca.txt");
+    let ca = cluster.folder().join("ca.txt");
     fs::write(&ca, bundle.as_str().unwrap()).unwrap();
     let configuration = Helm::new().template([
         "--namespace",
@@ -42,17 +42,17 @@ fn pods_of_system_namespaces_are_validated_while_the_webhook_answers() {
         "--show-only",
         "templates/validatingwebhook.yaml",
     ]);
-    plane.kubectl_prints(["delete", "mutatingwebhookconfigurations", "--all"]);
-    plane.kubectl_prints(["delete", "validatingwebhookconfigurations", "--all"]);
-    plane.apply(&configuration);
+    cluster.kubectl_prints(["delete", "mutatingwebhookconfigurations", "--all"]);
+    cluster.kubectl_prints(["delete", "validatingwebhookconfigurations", "--all"]);
+    cluster.apply(&configuration);
 
     let asked = |namespace: &str, options: Options| {
         let mut pod = pod("p", "container", options, "webapp1");
         pod["metadata"]["namespace"] = namespace.into();
-        creation(&plane, &pod)
+        creation(&cluster, &pod)
     };
     for namespace in ["kube-system", RELEASE_NAMESPACE] {
-        plane.until("the API server asks", || asked(namespace, Options::Contents).is_some());
+        cluster.until("the API server asks", || asked(namespace, Options::Contents).is_some());
         let said = asked(namespace, Options::Contents).unwrap();
         let denial = "admission webhook \"system-namespaces.windows-gmsa.sigs.k8s.io\" denied the request: container \"main\" has a GMSA cred spec set";
         assert!(said.contains(denial), "{said}");
@@ -67,7 +67,7 @@ fn pods_of_system_namespaces_are_validated_while_the_webhook_answers() {
     );
 
     replica.end();
-    plane.until("the webhook is missed", || {
+    cluster.until("the webhook is missed", || {
         asked("default", Options::Absent).is_some_and(|said| said.contains("failed calling"))
     });
     for namespace in ["kube-system", RELEASE_NAMESPACE] {

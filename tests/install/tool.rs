@@ -6,18 +6,18 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use crate::plane::Plane;
+use crate::cluster::Cluster;
 
 /// The tool in a folder of its own, for a cluster.
 pub struct Tool<'p> {
-    plane: &'p Plane,
+    cluster: &'p Cluster,
     folder: tempfile::TempDir,
 }
 
 impl<'p> Tool<'p> {
     /// In an empty folder.
-    pub fn new(plane: &'p Plane) -> Self {
-        Self { plane, folder: tempfile::tempdir().unwrap() }
+    pub fn new(cluster: &'p Cluster) -> Self {
+        Self { cluster, folder: tempfile::tempdir().unwrap() }
     }
 
     /// Where a file of this name is.
@@ -47,7 +47,7 @@ impl<'p> Tool<'p> {
         assert!(plugins.join("kubectl-gmsa").is_file(), "cargo build -p kubectl-gmsa must come first");
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([plugins].into_iter().chain(env::split_paths(&path))).unwrap();
-        let mut command = self.plane.command("kubectl");
+        let mut command = self.cluster.command("kubectl");
         command.current_dir(self.folder.path()).env("PATH", path);
         command
     }

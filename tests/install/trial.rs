@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
+    cluster::Cluster,
     installed::test_the_release,
-    plane::Plane,
     pods::{NAMESPACE, Options, creation, grant, pod},
     release::Release,
     tool::Tool,
@@ -14,14 +14,14 @@ const WARNING: &str =
     "Warning: GMSA, not enforced: service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
 
 /// What `kubectl` shows beside a pod that is created as a dry run.
-fn warnings(plane: &Plane, pod: &Value) -> String {
-    let output = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string());
+fn warnings(cluster: &Cluster, pod: &Value) -> String {
+    let output = cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &pod.to_string());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn contents(plane: &Plane, pod: &Value) -> Value {
-    let output = plane.kubectl_with(["create", "--dry-run=server", "-o", "json", "-f", "-"], &pod.to_string());
+fn contents(cluster: &Cluster, pod: &Value) -> Value {
+    let output = cluster.kubectl_with(["create", "--dry-run=server", "-o", "json", "-f", "-"], &pod.to_string());
     let pod: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let contents = pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"].as_str();
     contents.map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
@@ -29,51 +29,55 @@ fn contents(plane: &Plane, pod: &Value) -> Value {
 
 #[test]
 fn a_trial_admits_with_a_warning_what_would_be_refused_and_ends_by_an_upgrade() {
-    let plane = Plane::start();
-    let release = Release::install_with(&plane, &["webhooks.enforcement=Warn"]);
+    let cluster = Cluster::start();
+    let release = Release::install_with(&cluster, &["webhooks.enforcement=Warn"]);
     release.route_to_loopback();
-    plane.create_namespace(NAMESPACE);
-    plane.apply(include_str!("credential-spec.yaml"));
+    cluster.create_namespace(NAMESPACE);
+    cluster.apply(include_str!("credential-spec.yaml"));
     let replica = release.start_replica();
     let asked = pod("p", "pod", Options::Name, "webapp1");
-    plane.until("the API server trusts the webhook", || {
-        let output = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &asked.to_string());
+    cluster.until("the API server trusts the webhook", || {
+        let output = cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &asked.to_string());
         output.status.success()
     });
-    let said = warnings(&plane, &asked);
+    let said = warnings(&cluster, &asked);
     assert!(said.lines().any(|line| line.starts_with(WARNING)), "{said}");
-    assert_eq!(contents(&plane, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
-    let missing = warnings(&plane, &pod("p", "pod", Options::Name, "no-such-spec"));
+    assert_eq!(contents(&cluster, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
+    let missing = warnings(&cluster, &pod("p", "pod", Options::Name, "no-such-spec"));
     assert!(missing.contains("Warning: GMSA, not enforced: cred spec no-such-spec does not exist"), "{missing}");
     let (report, tested) = test_the_release(&release);
     assert!(tested.status.success() && report.lines().all(|line| line.starts_with("pass  ")), "{report}");
-    let (report, _) = Tool::new(&plane).gmsa("doctor");
-    let line = "warn  call of the webhook  the API server reaches it, but denials are not enforced (dry run in default) [not-enforced]\n";
-    assert!(report.contains(line), "{report}");
+    let (report, _) = Tool::new(&cluster).gmsa("doctor");
+    for about in ["call of /mutate    ", "call of /validate  "] {
+        let line = format!(
+            "warn  {about}the API server reaches it, but denials are not enforced (dry run in default) [not-enforced]\n"
+        );
+        assert!(report.contains(&line), "{report}");
+    }
 
     drop(replica);
     release.upgrade("webhooks.enforcement=Enforce");
     let _replica = release.start_replica();
-    plane.until("denials are enforced", || {
-        creation(&plane, &asked).is_some_and(|said| said.contains("is not authorized to `use`"))
+    cluster.until("denials are enforced", || {
+        creation(&cluster, &asked).is_some_and(|said| said.contains("is not authorized to `use`"))
     });
 }
 
 /// `webhooks.first.enabled=false`: the configuration that sorts last does the work of both, also for names that the pod did not come with.
 #[test]
 fn one_mutating_configuration_does_the_work_of_two() {
-    let plane = Plane::start();
-    let release = Release::install_with(&plane, &["webhooks.first.enabled=false"]);
+    let cluster = Cluster::start();
+    let release = Release::install_with(&cluster, &["webhooks.first.enabled=false"]);
     release.route_to_loopback();
-    plane.create_namespace(NAMESPACE);
-    plane.apply(include_str!("credential-spec.yaml"));
-    let names = || plane.kubectl_prints(["get", "mutatingwebhookconfigurations", "-o", "name"]);
+    cluster.create_namespace(NAMESPACE);
+    cluster.apply(include_str!("credential-spec.yaml"));
+    let names = || cluster.kubectl_prints(["get", "mutatingwebhookconfigurations", "-o", "name"]);
     assert_eq!(names(), "mutatingwebhookconfiguration.admissionregistration.k8s.io/zz-gmsa\n");
-    grant(&plane, "default", &["webapp1".to_owned()]);
+    grant(&cluster, "default", &["webapp1".to_owned()]);
     let _replica = release.start_replica();
     let asked = pod("p", "pod", Options::Name, "webapp1");
-    plane.until("the API server trusts the webhook", || creation(&plane, &asked).is_none());
-    assert_eq!(contents(&plane, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
+    cluster.until("the API server trusts the webhook", || creation(&cluster, &asked).is_none());
+    assert_eq!(contents(&cluster, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
     let (report, tested) = test_the_release(&release);
     assert!(tested.status.success() && report.lines().all(|line| line.starts_with("pass  ")), "{report}");
 
@@ -100,12 +104,12 @@ fn one_mutating_configuration_does_the_work_of_two() {
         "metadata": {"name": "names"},
         "spec": {"policyName": "names"},
     });
-    plane.apply(&policy.to_string());
-    plane.apply(&binding.to_string());
+    cluster.apply(&policy.to_string());
+    cluster.apply(&binding.to_string());
     let mut labelled = pod("p", "pod", Options::Absent, "");
     labelled["metadata"]["labels"] = json!({"gmsa": "webapp1"});
-    plane.until("the name is added, and filled in", || {
-        contents(&plane, &labelled)["DomainJoinConfig"]["MachineAccountName"] == "WebApp1"
+    cluster.until("the name is added, and filled in", || {
+        contents(&cluster, &labelled)["DomainJoinConfig"]["MachineAccountName"] == "WebApp1"
     });
 
     // And back to two, and to one again, while it serves: once the API server has heard of it, no pod is refused that was admitted before.
@@ -113,7 +117,7 @@ fn one_mutating_configuration_does_the_work_of_two() {
         release.upgrade(&format!("webhooks.first.enabled={first}"));
         assert_eq!(names().lines().count(), if first == "true" { 2 } else { 1 });
         if first == "false" {
-            plane.until("the pod is admitted", || creation(&plane, &asked).is_none());
+            cluster.until("the pod is admitted", || creation(&cluster, &asked).is_none());
         }
     }
 }

@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::{
+    cluster::Cluster,
     helm::{CHART, Helm},
     objects::define_foreign_kinds,
-    plane::Plane,
 };
 
 /// A chart of our own that makes what the Go webhook's chart makes.
@@ -28,14 +28,14 @@ const CREDENTIAL: [&str; 4] = [
 ];
 
 struct Release<'a> {
-    plane: &'a Plane,
+    cluster: &'a Cluster,
     helm: Helm,
     name: &'static str,
 }
 
 impl<'a> Release<'a> {
-    fn install(plane: &'a Plane, name: &'static str, args: &[&str]) -> Self {
-        let release = Self { plane, helm: Helm::of_cluster(&plane.kubeconfig()), name };
+    fn install(cluster: &'a Cluster, name: &'static str, args: &[&str]) -> Self {
+        let release = Self { cluster, helm: Helm::of_cluster(&cluster.kubeconfig()), name };
         release.run(&["install", name, GO_RELEASE, "--create-namespace"], args);
         release
     }
@@ -49,18 +49,19 @@ impl<'a> Release<'a> {
     }
 
     fn get(&self, object: &str) -> Value {
-        let json = self.plane.kubectl_prints(["get", object, "--namespace", NAMESPACE, "-o", "json"]);
+        let json = self.cluster.kubectl_prints(["get", object, "--namespace", NAMESPACE, "-o", "json"]);
         serde_json::from_str(&json).unwrap()
     }
 
     fn exists(&self, object: &str) -> bool {
-        self.plane.kubectl(["get", object, "--namespace", NAMESPACE]).status.success()
+        self.cluster.kubectl(["get", object, "--namespace", NAMESPACE]).status.success()
     }
 
     /// What must still be the same objects after an upgrade.
     fn identities(&self, objects: &[String]) -> String {
         let uids = ["--namespace", NAMESPACE, "-o", "jsonpath={range .items[*]}{.metadata.uid} {end}"];
-        let uids = self.plane.kubectl_prints(["get"].into_iter().chain(objects.iter().map(String::as_str)).chain(uids));
+        let uids =
+            self.cluster.kubectl_prints(["get"].into_iter().chain(objects.iter().map(String::as_str)).chain(uids));
         assert_eq!(uids.split_whitespace().count(), objects.len(), "{objects:?}: {uids}");
         uids
     }
@@ -74,7 +75,7 @@ impl<'a> Release<'a> {
     fn inject_ca(&self, kind: &str) {
         let patch = json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": CA.trim()}]);
         let configuration = format!("{kind}webhookconfiguration/{}", self.name);
-        self.plane.kubectl_prints(["patch", &configuration, "--type=json", "--patch", &patch.to_string()]);
+        self.cluster.kubectl_prints(["patch", &configuration, "--type=json", "--patch", &patch.to_string()]);
     }
 }
 
@@ -88,16 +89,16 @@ fn kept(name: &str) -> Vec<String> {
 
 #[test]
 fn a_release_of_the_go_chart_is_upgraded_in_place() {
-    let plane = Plane::start();
-    define_foreign_kinds(&plane);
-    with_cert_manager_and_reused_values(&plane);
-    without_cert_manager_and_reset_values(&plane);
-    with_blank_values(&plane);
-    the_crd_is_brought_up_to_date(&plane);
+    let cluster = Cluster::start();
+    define_foreign_kinds(&cluster);
+    with_cert_manager_and_reused_values(&cluster);
+    without_cert_manager_and_reset_values(&cluster);
+    with_blank_values(&cluster);
+    the_crd_is_brought_up_to_date(&cluster);
 }
 
-fn with_cert_manager_and_reused_values(plane: &Plane) {
-    let release = Release::install(plane, "gmsa", &CREDENTIAL);
+fn with_cert_manager_and_reused_values(cluster: &Cluster) {
+    let release = Release::install(cluster, "gmsa", &CREDENTIAL);
     let mut objects = kept("gmsa");
     objects.extend(
         ["issuers.cert-manager.io/gmsa", "certificates.cert-manager.io/gmsa", "certificates.cert-manager.io/gmsa-ca"]
@@ -188,9 +189,9 @@ fn with_cert_manager_and_reused_values(plane: &Plane) {
 /// The Secret's data and the bundles are the webhook's: an upgrade leaves them alone.
 fn what_the_webhook_writes_stays(release: &Release<'_>) {
     let data = json!({"data": {"ca.key": "a2V5"}}).to_string();
-    release.plane.kubectl_prints(["patch", "secret", "gmsa-tls", "--namespace", NAMESPACE, "--patch", &data]);
+    release.cluster.kubectl_prints(["patch", "secret", "gmsa-tls", "--namespace", NAMESPACE, "--patch", &data]);
     let patch = json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": CA.trim()}]).to_string();
-    release.plane.kubectl_prints(["patch", "mutatingwebhookconfiguration/zz-gmsa", "--type=json", "--patch", &patch]);
+    release.cluster.kubectl_prints(["patch", "mutatingwebhookconfiguration/zz-gmsa", "--type=json", "--patch", &patch]);
     release.upgrade(&[IMAGE[0], IMAGE[1], "--set", "replicaCount=3"]);
     assert_eq!(release.get("secret/gmsa-tls")["data"], json!({"ca.key": "a2V5"}));
     let last = release.get("mutatingwebhookconfiguration/zz-gmsa");
@@ -198,9 +199,9 @@ fn what_the_webhook_writes_stays(release: &Release<'_>) {
     assert_eq!(release.ca_bundle("validating"), json!(CA.trim()));
 }
 
-fn without_cert_manager_and_reset_values(plane: &Plane) {
+fn without_cert_manager_and_reset_values(cluster: &Cluster) {
     let bundle = format!("certificates.certManager.enabled=false,certificates.caBundle={}", CA.trim());
-    let release = Release::install(plane, "own", &["--set", &bundle, "--set", "containerPort=8443"]);
+    let release = Release::install(cluster, "own", &["--set", &bundle, "--set", "containerPort=8443"]);
     let before = release.identities(&kept("own"));
 
     release.upgrade(&["--reset-values", "--set", &bundle, "--set-string", "containerPort=8443", IMAGE[0], IMAGE[1]]);
@@ -220,12 +221,12 @@ fn without_cert_manager_and_reset_values(plane: &Plane) {
 }
 
 /// Values that the Go webhook's chart took with nothing behind them: they mean the defaults, whether they are reset or reused.
-fn with_blank_values(plane: &Plane) {
-    let file = plane.folder().join("blank.yaml");
+fn with_blank_values(cluster: &Cluster) {
+    let file = cluster.folder().join("blank.yaml");
     let values = "replicaCount:\npodDisruptionBudget:\ntolerations:\nqps:\ncredential:\ncertificates: {certManager: {enabled: true}, secretName: }\n";
     fs::write(&file, values).unwrap();
     let blank = ["--values", file.to_str().unwrap()];
-    let release = Release::install(plane, "blank", &["--set", "replicaCount=1"]);
+    let release = Release::install(cluster, "blank", &["--set", "replicaCount=1"]);
     let before = release.identities(&kept("blank"));
     let spec = || release.get("deployment/blank")["spec"].clone();
     release.upgrade(&[&["--reset-values", "--set", "containerPort=443"], &blank[..], &IMAGE[..]].concat());
@@ -245,18 +246,18 @@ fn with_blank_values(plane: &Plane) {
 }
 
 /// Helm leaves a CRD as it found it; one command, from the documentation, brings the new one, and loses nothing.
-fn the_crd_is_brought_up_to_date(plane: &Plane) {
+fn the_crd_is_brought_up_to_date(cluster: &Cluster) {
     let spec =
-        plane.kubectl_prints(["get", "gmsacredentialspec", "web-app1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
-    assert!(!plane.kubectl(["get", "gmsa"]).status.success(), "the old CRD has no short name");
-    plane.kubectl_prints([
+        cluster.kubectl_prints(["get", "gmsacredentialspec", "web-app1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
+    assert!(!cluster.kubectl(["get", "gmsa"]).status.success(), "the old CRD has no short name");
+    cluster.kubectl_prints([
         "apply",
         "--server-side",
         "--force-conflicts",
         "-f",
         "charts/gmsa-webhook/crds/gmsacredentialspecs.yaml",
     ]);
-    plane.until("the short name is known", || plane.kubectl(["get", "gmsa"]).status.success());
-    let after = plane.kubectl_prints(["get", "gmsa", "web-app1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
+    cluster.until("the short name is known", || cluster.kubectl(["get", "gmsa"]).status.success());
+    let after = cluster.kubectl_prints(["get", "gmsa", "web-app1", "-o", "jsonpath={.metadata.uid}{.credspec}"]);
     assert_eq!(after, spec);
 }

@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::{
-    plane::Plane,
+    cluster::Cluster,
     pods::{NAMESPACE, grant},
     release::Release,
 };
@@ -77,8 +77,8 @@ Warning: DomainJoinConfig.DnsName: \"corp\" has no dot: it looks like the NetBIO
 Warning: DomainJoinConfig.DnsTreeName: \"exa mple.com\" is not a DNS name [dns-tree-name]
 ";
 
-fn apply(plane: &Plane, objects: &str) -> Output {
-    plane.kubectl_with(["apply", "--output=name", "-f", "-"], objects)
+fn apply(cluster: &Cluster, objects: &str) -> Output {
+    cluster.kubectl_with(["apply", "--output=name", "-f", "-"], objects)
 }
 
 fn seen(output: &Output) -> (&str, &str, bool) {
@@ -88,27 +88,27 @@ fn seen(output: &Output) -> (&str, &str, bool) {
 
 #[test]
 fn kubectl_apply_shows_what_will_go_wrong() {
-    let plane = Plane::start();
-    let release = Release::install(&plane);
+    let cluster = Cluster::start();
+    let release = Release::install(&cluster);
     release.route_to_loopback();
-    plane.create_namespace(NAMESPACE);
-    plane.kubectl_prints(["create", "serviceaccount", "web", "--namespace", NAMESPACE]);
-    plane.apply(include_str!("credential-spec.yaml"));
+    cluster.create_namespace(NAMESPACE);
+    cluster.kubectl_prints(["create", "serviceaccount", "web", "--namespace", NAMESPACE]);
+    cluster.apply(include_str!("credential-spec.yaml"));
     wiring(&release, &json!([["workloads", "Ignore", 2], ["credentialspecs", "Ignore", 2]]));
 
     let replica = release.start_replica();
-    plane.until("the API server trusts the webhook", || {
-        let probe = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &mistaken());
+    cluster.until("the API server trusts the webhook", || {
+        let probe = cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &mistaken());
         probe.stderr.starts_with(b"Warning: ")
     });
-    let output = apply(&plane, WORKLOADS);
+    let output = apply(&cluster, WORKLOADS);
     assert_eq!(seen(&output), (WORKLOADS_MADE, WORKLOAD_WARNINGS, true));
     // An update that leaves the pods as they are says nothing new, so the API server does not ask.
-    let again = plane.kubectl(["label", "deployment", "web", "--namespace", NAMESPACE, "a=b"]);
+    let again = cluster.kubectl(["label", "deployment", "web", "--namespace", NAMESPACE, "a=b"]);
     assert_eq!(seen(&again), ("deployment.apps/web labeled\n", "", true));
-    let output = apply(&plane, &mistaken());
+    let output = apply(&cluster, &mistaken());
     assert_eq!(seen(&output), ("gmsacredentialspec.windows.k8s.io/mistaken\n", SPEC_WARNINGS, true));
-    pods(&plane);
+    pods(&cluster);
     drop(replica);
 
     strict(&release);
@@ -127,8 +127,8 @@ fn wiring(release: &Release<'_>, expected: &Value) {
 }
 
 /// The advice comes along with a pod that is admitted.
-fn pods(plane: &Plane) {
-    grant(plane, "web", &["webapp1".to_owned()]);
+fn pods(cluster: &Cluster) {
+    grant(cluster, "web", &["webapp1".to_owned()]);
     let pod = r"apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: apps}
@@ -138,11 +138,11 @@ spec:
   containers:
   - {name: iis, image: i, securityContext: {windowsOptions: {runAsUserName: ContainerAdministrator}}}
 ";
-    plane.until("the grant is in force", || {
-        let said = plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], pod).stderr;
+    cluster.until("the grant is in force", || {
+        let said = cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], pod).stderr;
         !String::from_utf8(said).unwrap().contains("is not authorized to")
     });
-    let output = apply(plane, pod);
+    let output = apply(cluster, pod);
     let advice = "\
 Warning: the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]
 Warning: container \"iis\" runs as \"ContainerAdministrator\": only SYSTEM and NETWORK SERVICE act as the gMSA [run-as-user]
@@ -152,15 +152,15 @@ Warning: container \"iis\" runs as \"ContainerAdministrator\": only SYSTEM and N
 
 /// A credential spec with mistakes is refused; one with mere warnings is not, and a deletion never is.
 fn strict(release: &Release<'_>) {
-    let plane = release.plane;
+    let cluster = release.cluster;
     release.upgrade("webhooks.credentialSpecs.strict=true");
     wiring(release, &json!([["workloads", "Ignore", 2], ["credentialspecs", "Fail", 2]]));
     let _replica = release.start_replica();
     let refused = mistaken().replace("name: mistaken", "name: refused");
-    plane.until("the API server asks the new replica", || {
-        !plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &refused).status.success()
+    cluster.until("the API server asks the new replica", || {
+        !cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &refused).status.success()
     });
-    let output = apply(plane, &refused);
+    let output = apply(cluster, &refused);
     // A single-label domain is possible.
     let refusal = "Warning: DomainJoinConfig.DnsName: \"corp\" has no dot: it looks like the NetBIOS name [dns-name]\n\
                    The request is invalid: error when creating \"STDIN\": admission webhook \
@@ -169,11 +169,11 @@ fn strict(release: &Release<'_>) {
                    \"exa mple.com\" is not a DNS name (the container starts, but has no trust with the domain: every logon fails; right: \
                    (Get-ADDomain).Forest)\n";
     assert_eq!(seen(&output), ("", refusal, false));
-    plane.kubectl_prints(["delete", "gmsacredentialspec", "mistaken"]);
+    cluster.kubectl_prints(["delete", "gmsacredentialspec", "mistaken"]);
     let one_scope = include_str!("credential-spec.yaml")
         .replace("name: webapp1", "name: one-scope")
         .replace("      - {Name: WebApp1, Scope: CORP}\n", "");
-    let output = apply(plane, &one_scope);
+    let output = apply(cluster, &one_scope);
     let warning = "Warning: ActiveDirectoryConfig.GroupManagedServiceAccounts: has no entry whose Scope is the NetBIOS name \
                    \"CORP\" [accounts]\n";
     assert_eq!(seen(&output), ("gmsacredentialspec.windows.k8s.io/one-scope\n", warning, true));
@@ -181,21 +181,21 @@ fn strict(release: &Release<'_>) {
 
 /// Each of them can be turned off by a value.
 fn off(release: &Release<'_>) {
-    let plane = release.plane;
+    let cluster = release.cluster;
     release.upgrade("webhooks.workloads.enabled=false");
     wiring(release, &json!([["credentialspecs", "Ignore", 2]]));
     let _replica = release.start_replica();
     let deployment = WORKLOADS.split("---").next().unwrap().replace("name: web,", "name: other,");
-    plane.until("workloads are not asked about", || {
-        seen(&plane.kubectl_with(["create", "--dry-run=server", "-f", "-"], &deployment)).1.is_empty()
+    cluster.until("workloads are not asked about", || {
+        seen(&cluster.kubectl_with(["create", "--dry-run=server", "-f", "-"], &deployment)).1.is_empty()
     });
-    let unasked = apply(plane, &deployment);
+    let unasked = apply(cluster, &deployment);
     assert_eq!(seen(&unasked), ("deployment.apps/other\n", "", true));
 
     release.upgrade("webhooks.credentialSpecs.enabled=false");
     wiring(release, &json!([["workloads", "Ignore", 2]]));
-    plane.until("credential specs are not asked about", || {
-        let output = plane.kubectl_with(["create", "--dry-run=server", "--validate=false", "-f", "-"], &mistaken());
+    cluster.until("credential specs are not asked about", || {
+        let output = cluster.kubectl_with(["create", "--dry-run=server", "--validate=false", "-f", "-"], &mistaken());
         seen(&output).1.is_empty()
     });
 }

@@ -20,7 +20,7 @@ mod live;
 mod memory;
 mod pods;
 mod replica;
-mod scene;
+mod setup;
 mod silence;
 mod watch;
 
@@ -30,6 +30,8 @@ const SPECS: &str = "/apis/windows.k8s.io/v1/gmsacredentialspecs";
 const REVIEWS: &str = "/localsubjectaccessreviews";
 /// A deadline that is far away.
 const SOON: Duration = Duration::from_secs(10);
+/// What the credential specs in memory may take, in bytes.
+const BUDGET: usize = 24 << 20;
 
 fn connect(api: &SimulatedApi) -> Arc<ApiServer> {
     Arc::new(ApiServer::new(api.config()).unwrap())

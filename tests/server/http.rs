@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use gmsa_cluster::resolver::{Freshness, Resolved, Resolver};
 use gmsa_core::{
-    admission::{Source, SpecFact},
+    admission::{Failure, Source, SpecFact},
     credspec::{Contents, SpecName},
 };
 use http::StatusCode;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     sync::Semaphore,
-    time::Instant,
+    time::{Instant, timeout_at},
 };
 
 use crate::https::{Answer, Setup};
@@ -113,11 +113,17 @@ impl Gated {
 }
 
 impl Resolver for Gated {
-    fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, _: Instant) -> BoxFuture<'a, Resolved> {
-        Box::pin(async {
+    fn resolve<'a>(&'a self, _: &'a SpecName, _: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
+        Box::pin(async move {
             self.entered.add_permits(1);
-            self.gate.acquire().await.unwrap().forget();
-            Resolved { fact: SpecFact::Missing, source: Source::Api }
+            let fact = match timeout_at(deadline, self.gate.acquire()).await {
+                Ok(permit) => {
+                    permit.unwrap().forget();
+                    SpecFact::Missing
+                }
+                Err(_) => SpecFact::Failed(Failure { timed_out: true, cause: "too late".to_owned() }),
+            };
+            Resolved { fact, source: Source::Api }
         })
     }
 }

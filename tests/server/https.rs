@@ -11,7 +11,7 @@ use bytes::Bytes;
 use gmsa_cluster::{authorizer::Authorizer, resolver::Resolver, standalone::Standalone};
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
-    config::Limits,
+    limits::Limits,
     metrics::Metrics,
     server::{Bound, Reviewer},
     tls::{self, KeyPair, Served, client_auth::ClientAuth, issue::Ca},
@@ -86,11 +86,11 @@ impl Setup {
             enforcement: self.enforcement,
             metrics: Metrics::new("test").0,
         };
-        let bound = Bound::bind("127.0.0.1:0".parse().unwrap(), tls, self.limits, reviewer).unwrap();
-        let address = bound.address();
         let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
-        let task =
-            tokio::spawn(bound.of_clients(self.clients).leaving(ending.clone()).serve(closing.clone(), self.drain));
+        let local = "127.0.0.1:0".parse().unwrap();
+        let bound = Bound::bind(local, tls, self.clients, ending.clone(), self.limits, reviewer).unwrap();
+        let address = bound.address();
+        let task = tokio::spawn(bound.serve(closing.clone(), self.drain));
         Server { address, ca, ending, closing, task }
     }
 }

@@ -18,8 +18,8 @@ const WITHOUT: &[(&str, &[&str])] = &[
     ("src/server", &["kube::", "k8s_openapi::"]),
     ("src/admin", &["kube::", "k8s_openapi::"]),
     ("src/metrics", &["kube::", "axum::"]),
-    ("src/resolver", &["axum::", "hyper::"]),
-    ("src/authorizer", &["axum::", "hyper::"]),
+    ("src/cache", &["axum::", "hyper::"]),
+    ("src/approvals", &["axum::", "hyper::"]),
     ("src/tls", &["axum::", "hyper::"]),
 ];
 

@@ -8,5 +8,6 @@ pub mod apiserver;
 pub mod authorizer;
 pub mod crd;
 pub mod manifests;
+pub mod probe;
 pub mod resolver;
 pub mod standalone;

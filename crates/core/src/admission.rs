@@ -12,8 +12,8 @@
 //! | `webhook` | the table of webhooks, and the operator's settings |
 //! | `review` | an AdmissionReview, parsed within bounds |
 //! | `subject`, `facts` | who the pod runs as; what must be known, and what is known |
-//! | `inquiry` | a pass over a review: what it lacks, what is denied |
 //! | `patch` | what the answer changes |
+//! | `inquiry` | a pass over a review: what it lacks, what is denied |
 //! | `warning`, `advice` | lines that `kubectl` shows; those about a pod that uses GMSA |
 //! | `preconditions` | what must hold before the slots of a pod are checked: their number, the bound of 24 names |
 //! | `mutate` | `/mutate`: names become contents |
@@ -45,9 +45,9 @@ mod webhook;
 pub mod workload;
 
 pub use allow_reason::AllowReason;
-pub use decision::{Decision, SlotDenial, Verdict};
-pub use denial::Denial;
-pub use facts::{Facts, Failure, Known, Needs, Source, SpecFact, UseFact};
+pub use decision::{Decision, Examined, Verdict};
+pub use denial::{Denial, Failure, SlotDenial};
+pub use facts::{Facts, Known, Needs, Source, SpecFact, UseFact};
 pub use patch::Patch;
 pub use review::Review;
 pub use subject::Subject;

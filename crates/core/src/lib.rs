@@ -11,6 +11,7 @@
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
 //! | [`account`] | an account of the directory, and what is wrong with it |
+//! | [`windows_build`] | builds of Windows: which nodes run which images |
 //! | [`admission`] | a review: parsed, decided, answered |
 
 /// An enum with a word for each variant, on the wire or in output, from one table.
@@ -44,3 +45,4 @@ pub mod credspec;
 pub mod diagnostic;
 mod json;
 pub mod quote;
+pub mod windows_build;

@@ -10,14 +10,17 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 mod commands;
 mod shared;
 
 use commands::{account, can, check, complete, credspec, doctor, grant, outdated, reference, verify, version, who_can};
 use gmsa_core::{causes, diagnostic::rules, quote::one_line};
-use shared::{Outcome, connection::Connection, print};
+use shared::{Outcome, connection::Connection, output::json, print};
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 no problems found, 1 problems found, 2 something could not be read, asked or done";
 
 /// YAML is parsed on several threads, which wait for each other in musl's own allocator: that takes twice as long.
 #[cfg(target_env = "musl")]
@@ -52,7 +55,7 @@ enum Command {
     Can(can::Options),
     /// List workloads whose pods carry contents that their credential spec no longer has, and restart them
     Outdated(outdated::Options),
-    /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
+    /// Diagnose an installation and the workloads that use it: each line is pass, warn, fail or skip, with what to do
     Doctor(doctor::Options),
     /// Verify in a running container that it has its identity in the domain, or find the first cause why not
     Verify(verify::Options),
@@ -80,20 +83,40 @@ const COMPLETE: &str = "__complete";
 
 fn main() -> ExitCode {
     let mut words = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    let done = if words.next().as_deref() == Some(COMPLETE) {
-        print(complete::complete(&Cli::command(), &words.collect::<Vec<_>>()))
-    } else {
-        dispatch(Cli::parse())
-    };
-    match done {
+    if words.next().as_deref() == Some(COMPLETE) {
+        let answer = complete::complete(&Cli::command(), &words.collect::<Vec<_>>());
+        return print(answer).map_or(ExitCode::FAILURE, ExitCode::from);
+    }
+    let matches = with_exit_codes(Cli::command()).get_matches();
+    let as_json = asks_for_json(&matches);
+    match dispatch(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())) {
         Ok(outcome) => outcome.into(),
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {}", one_line(&causes::chain(error.as_ref())));
+            let error = causes::chain(error.as_ref());
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
+            if as_json {
+                // Where that cannot be written either, the exit code says it.
+                let _ = json::error(&error).and_then(print);
+            }
             Outcome::Incomplete.into()
         }
     }
+}
+
+/// Every command's help ends with them.
+fn with_exit_codes(command: clap::Command) -> clap::Command {
+    command.after_help(EXIT_CODES).mut_subcommands(with_exit_codes)
+}
+
+/// Whether the command is asked for JSON.
+fn asks_for_json(mut matches: &ArgMatches) -> bool {
+    while let Some((_, below)) = matches.subcommand() {
+        matches = below;
+    }
+    let forms = matches.try_get_raw("output").ok().flatten();
+    forms.is_some_and(|mut forms| forms.any(|form| form == "json"))
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -125,7 +148,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             print(page)
         }
         Command::Rules => print(rules::page()),
-        Command::Reference => print(reference::reference(&Cli::command())),
+        Command::Reference => print(reference::reference(&Cli::command().after_help(EXIT_CODES))),
     }
 }
 

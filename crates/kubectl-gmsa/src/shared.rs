@@ -1,9 +1,11 @@
 //! What several commands need. Nothing here knows a command, and no command imports another.
 
+pub mod args;
 pub mod connection;
 pub mod credspecs;
 pub mod grant;
 pub mod input;
+pub mod installer;
 pub mod output;
 pub mod pods;
 pub mod progress;

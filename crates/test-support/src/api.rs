@@ -324,7 +324,13 @@ impl SimulatedApi {
     /// Does `fault` to the next `times` requests with this verb whose path and query contain `path`, and to no others.
     /// Faults that match the same request are used up in the order in which they were scripted.
     pub fn fault(&self, verb: Verb, path: &str, times: usize, fault: Fault) {
-        self.world.script.lock().unwrap().add(verb, path, times, fault);
+        self.world.script.lock().unwrap().add(verb, path, "", times, fault);
+    }
+
+    /// Does `fault` to every request with this verb whose path and query contain `path`, and whose body contains `body` as JSON without
+    /// white space.
+    pub fn fault_of_body(&self, verb: Verb, path: &str, body: &str, fault: Fault) {
+        self.world.script.lock().unwrap().add(verb, path, body, usize::MAX, fault);
     }
 
     /// Drops all faults that were not used up.

@@ -46,44 +46,28 @@ pub fn slots(pod: &Value) -> Vec<Slot> {
     all
 }
 
-/// The code of a denial and how its message begins, or nothing where the pod is allowed.
-pub type Outcome = Result<(), (u16, String)>;
+/// The code and the reason of a denial, or nothing where the pod is allowed.
+pub type Outcome = Result<(), (u16, &'static str)>;
 
 /// Section 3, the creation of a slot.
 pub fn created(slot: &Slot, world: &World) -> Outcome {
-    let place = format!("{} {:?}", slot.kind, slot.owner);
-    let deny = |code: u16, message: String| Err((code, message));
     let Some(name) = &slot.name else {
-        return match slot.contents {
-            None => Ok(()),
-            Some(_) => deny(422, format!("{place} has a GMSA cred spec set, but does not define the name")),
-        };
+        return if slot.contents.is_none() { Ok(()) } else { Err((422, "contents-without-name")) };
     };
     if !is_valid_name(name) {
-        return deny(422, format!("GMSA cred spec name {name:?} of {place} is not a lower-case DNS subdomain"));
+        return Err((422, "invalid-spec-name"));
     }
     if world.unknown.contains(name) {
-        return deny(500, "unable to check whether service account \"default\" is authorized".to_owned());
+        return Err((500, "authorization-failed"));
     }
     if !world.allowed.contains(name) {
-        return deny(403, format!("service account \"default\" is not authorized to `use` GMSA cred spec {name:?}"));
+        return Err((403, "not-authorized"));
     }
-    let Some(contents) = &slot.contents else {
-        return deny(422, format!("{place} names GMSA cred spec {name:?} but does not carry its contents"));
-    };
-    let Some(spec) = world.specs.get(name) else { return deny(404, format!("cred spec {name} does not exist")) };
-    if has_duplicate_key(contents) {
-        return deny(422, differ(&place, name, "a key stands twice in them"));
-    }
-    match serde_json::from_str::<Value>(contents) {
-        Err(_) => deny(422, differ(&place, name, "they are not valid JSON")),
-        Ok(value) if value != *spec => deny(422, differ(&place, name, "they hold other values")),
-        Ok(_) => Ok(()),
-    }
-}
-
-fn differ(place: &str, name: &str, why: &str) -> String {
-    format!("the GMSA cred spec contents for {place} does not match the contents of GMSA resource {name:?}: {why}")
+    let Some(contents) = &slot.contents else { return Err((422, "name-without-contents")) };
+    let Some(spec) = world.specs.get(name) else { return Err((404, "spec-missing")) };
+    // The parser takes the last of two equal keys.
+    let value = serde_json::from_str::<Value>(contents).ok().filter(|_| !has_duplicate_key(contents));
+    if value.as_ref() == Some(spec) { Ok(()) } else { Err((422, "contents-differ")) }
 }
 
 /// Section 3, an update: what may not change, and what is new.
@@ -96,14 +80,9 @@ pub fn updated(old: &Value, new: &Value, world: &World) -> Outcome {
     let gone = before.iter().filter(|was| find(&after, was).is_none()).map(|was| (was.clone(), None));
     for (was, now) in kept.chain(gone) {
         let (name, contents) = now.map_or((None, None), |now| (now.name, now.contents));
-        let what = match (name == was.name, contents == was.contents) {
-            (true, true) => continue,
-            (false, true) => "name",
-            (true, false) => "contents",
-            (false, false) => "name and contents",
-        };
-        let place = format!("{} {:?}", was.kind, was.owner);
-        return Err((403, format!("cannot update an existing pod's GMSA settings (GMSA {what} modified on {place})")));
+        if (name, contents) != (was.name, was.contents) {
+            return Err((403, "modified"));
+        }
     }
     after.iter().filter(|now| !before.iter().any(|was| same_place(now, was))).try_for_each(|slot| created(slot, world))
 }

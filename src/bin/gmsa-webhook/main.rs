@@ -18,10 +18,11 @@ use gmsa_webhook::{
     command::{certs, crd, dry_run},
     config::{Args, CertsCommand, Command, Config, ServeArgs, TestArgs},
     metrics::Metrics,
-    server::{Bound, Reviewer, limits::threads, listener::Listener},
+    server::{Bound, Reviewer, listener::Listener, threads::threads},
     telemetry::{self, Traces},
     tls::{self, Served},
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::{runtime::Runtime, task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -144,9 +145,9 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
             "denials are not enforced: pods that would be denied are admitted with a warning (--enforcement)"
         );
     }
-    let webhook = Bound::bind(config.listen, tls, config.limits, reviewer)
-        .with_context(|| format!("cannot listen on {}", config.listen))?
-        .of_clients(clients);
+    raise_limit_of_open_files();
+    let webhook = Bound::bind(config.listen, tls, clients, ending.clone(), config.limits, reviewer)
+        .with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, admin::serving())
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;
     tracing::info!(address = %webhook.address(), admin = %probes.address(), version = env!("CARGO_PKG_VERSION"), "serving");
@@ -161,7 +162,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     tasks.spawn(async move {
         probes.await;
     });
-    let mut webhook = tokio::spawn(webhook.leaving(ending.clone()).serve(closing.clone(), drain));
+    let mut webhook = tokio::spawn(webhook.serve(closing.clone(), drain));
     tokio::select! {
         signal = signals.next() => tracing::info!(signal, "ending"),
         _ = tasks.join_next() => anyhow::bail!("a part of the server ended unexpectedly"),
@@ -183,4 +184,12 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         signal = signals.next() => tracing::warn!(signal, "ended at once by a second signal"),
     }
     Ok(())
+}
+
+/// Many container runtimes start processes with a soft limit of 1024 open files. Go's programs do the same.
+fn raise_limit_of_open_files() {
+    let files = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }) {
+        tracing::warn!(%error, "cannot raise the limit of open files");
+    }
 }

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use gmsa_cluster::{apiserver::ApiServer, authorizer::Authorizer, resolver::Resolver, standalone::Standalone};
-use gmsa_webhook::{admin::Fact, authorizer::Remembered, config::Config, metrics::Metrics, resolver::cache::Cache};
+use gmsa_webhook::{admin::Fact, approvals::Remembered, cache::Cache, config::Config, metrics::Metrics};
 
 use crate::Tasks;
 
@@ -20,7 +20,8 @@ pub fn offline(folder: &Path) -> anyhow::Result<Sources> {
 
 /// Answers from the cluster; sets `answers` once it can.
 pub fn cluster(api: Arc<ApiServer>, config: &Config, metrics: &Metrics, answers: Fact, tasks: &mut Tasks) -> Sources {
-    let (cache, watch) = Cache::new(Arc::clone(&api), metrics.clone(), move || answers.set());
+    let (cache, watch) =
+        Cache::new(Arc::clone(&api), metrics.clone(), config.limits.credential_specs, move || answers.set());
     tasks.spawn(async move { match watch.await {} });
     (Arc::new(cache), Arc::new(Remembered::new(api, config.authorization_cache_ttl)))
 }

@@ -30,7 +30,7 @@ pub(super) async fn watch(api: &ApiServer, name: &ObjectName) -> kube::Result<Ev
     let only = WatchParams::default().fields(&format!("metadata.name={}", name.name)).disable_bookmarks();
     // "0" begins with the Secret as it is: no list is needed, and no version can be too old.
     let request = Request::new(&name.collection).watch_metadata(&only, "0").map_err(kube::Error::BuildRequest)?;
-    Ok(api.client().request_events(request).await?.boxed())
+    Ok(api.watch_client().request_events(request).await?.boxed())
 }
 
 pub(super) type Events = BoxStream<'static, kube::Result<WatchEvent<PartialObjectMeta<Secret>>>>;

@@ -12,20 +12,20 @@ use tokio::task::JoinSet;
 
 use super::{
     Duration, SOON, SPECS,
-    scene::{Scene, describe, is},
+    setup::{Setup, describe, is},
     spec_name, timed_out, within,
 };
 use crate::support::{Fault, Gate, Recorded, SimulatedApi, Verb, credential_spec};
 
 #[tokio::test]
 async fn what_is_known_is_answered_from_memory_without_a_call() {
-    let scene = Scene::synced(&["web", "other"]).await;
+    let setup = Setup::synced(&["web", "other"]).await;
     for _ in 0..100 {
-        assert_eq!(scene.look_up("web").await, is("first", Source::Cache));
-        assert_eq!(scene.look_up("other").await, is("first", Source::Cache));
+        assert_eq!(setup.look_up("web").await, is("first", Source::Cache));
+        assert_eq!(setup.look_up("other").await, is("first", Source::Cache));
     }
-    assert_eq!(scene.reads(), 0);
-    assert!(scene.shows("gmsa_webhook_specs_known 2"));
+    assert_eq!(setup.reads(), 0);
+    assert!(setup.shows("gmsa_webhook_specs_known 2"));
 }
 
 #[tokio::test]
@@ -34,13 +34,13 @@ async fn many_pages_are_one_list() {
     for n in 0..601 {
         api.apply(credential_spec(&format!("spec-{n}"), json!({"is": "first"})));
     }
-    let scene = Scene::start(api);
-    scene.knows(601).await;
-    scene.becomes("synced").await;
-    let pages: Vec<String> = scene.api.requests(Verb::List, SPECS).into_iter().map(|page| page.path).collect();
+    let setup = Setup::start(api);
+    setup.knows(601).await;
+    setup.becomes("synced").await;
+    let pages: Vec<String> = setup.api.requests(Verb::List, SPECS).into_iter().map(|page| page.path).collect();
     assert_eq!(pages.len(), 3, "{pages:?}");
     assert!(pages.iter().all(|page| page.contains("limit=250")), "{pages:?}");
-    assert_eq!(scene.look_up("spec-600").await, is("first", Source::Cache));
+    assert_eq!(setup.look_up("spec-600").await, is("first", Source::Cache));
 }
 
 #[tokio::test]
@@ -50,14 +50,14 @@ async fn pages_shrink_where_objects_are_large_and_large_contents_are_not_kept() 
         api.apply(credential_spec(&format!("huge-{n}"), json!({"is": "x".repeat(1 << 20)})));
     }
     api.apply(credential_spec("web", json!({"is": "first"})));
-    let scene = Scene::start(api);
-    scene.becomes("synced").await;
-    scene.knows(1).await;
+    let setup = Setup::start(api);
+    setup.becomes("synced").await;
+    setup.knows(1).await;
     let limit = |page: &Recorded| page.path.split("limit=").nth(1).unwrap().split('&').next().unwrap().to_owned();
-    let limits: Vec<String> = scene.api.requests(Verb::List, SPECS).iter().map(limit).collect();
+    let limits: Vec<String> = setup.api.requests(Verb::List, SPECS).iter().map(limit).collect();
     assert_eq!(limits, ["250", "62", "15", "3", "3"]);
-    assert_eq!(scene.look_up("web").await, is("first", Source::Cache));
-    let Resolved { fact: SpecFact::Contents(contents), source } = scene.ask("huge-4", Freshness::Any).await else {
+    assert_eq!(setup.look_up("web").await, is("first", Source::Cache));
+    let Resolved { fact: SpecFact::Contents(contents), source } = setup.ask("huge-4", Freshness::Any).await else {
         panic!("no contents")
     };
     assert_eq!(source, Source::Api);
@@ -67,102 +67,102 @@ async fn pages_shrink_where_objects_are_large_and_large_contents_are_not_kept() 
 
 #[tokio::test]
 async fn contents_that_no_pod_can_carry_are_read_each_time() {
-    let scene = Scene::synced(&["web"]).await;
+    let setup = Setup::synced(&["web"]).await;
     let fits = "x".repeat(MAX_CONTENTS_BYTES - r#"{"is":""}"#.len());
-    scene.api.apply(credential_spec("web", json!({"is": fits})));
-    scene.says("web", &fits).await;
+    setup.api.apply(credential_spec("web", json!({"is": fits})));
+    setup.says("web", &fits).await;
     let large = format!("{fits}x");
-    scene.api.apply(credential_spec("web", json!({"is": large})));
-    scene.knows(0).await;
+    setup.api.apply(credential_spec("web", json!({"is": large})));
+    setup.knows(0).await;
     for times in 1..=2 {
-        assert_eq!(scene.look_up("web").await, is(&large, Source::Api));
-        assert_eq!(scene.reads(), times);
+        assert_eq!(setup.look_up("web").await, is(&large, Source::Api));
+        assert_eq!(setup.reads(), times);
     }
 }
 
 #[tokio::test]
 async fn events_are_seen_at_once() {
-    let scene = Scene::synced(&["web"]).await;
-    scene.api.apply(credential_spec("web", json!({"is": "second"})));
-    scene.says("web", "second").await;
-    scene.api.apply(credential_spec("new", json!({"is": "first"})));
-    scene.knows(2).await;
-    assert_eq!(scene.look_up("new").await, is("first", Source::Cache));
-    scene.api.delete("gmsacredentialspecs", "", "web");
-    scene.knows(1).await;
-    assert_eq!(scene.reads(), 0);
-    assert_eq!(scene.look_up("web").await, is("missing", Source::Api));
-    assert_eq!(scene.reads(), 1);
+    let setup = Setup::synced(&["web"]).await;
+    setup.api.apply(credential_spec("web", json!({"is": "second"})));
+    setup.says("web", "second").await;
+    setup.api.apply(credential_spec("new", json!({"is": "first"})));
+    setup.knows(2).await;
+    assert_eq!(setup.look_up("new").await, is("first", Source::Cache));
+    setup.api.delete("gmsacredentialspecs", "", "web");
+    setup.knows(1).await;
+    assert_eq!(setup.reads(), 0);
+    assert_eq!(setup.look_up("web").await, is("missing", Source::Api));
+    assert_eq!(setup.reads(), 1);
 }
 
 #[tokio::test]
 async fn a_credspec_that_is_no_object_is_known_to_be_unusable() {
-    let scene = Scene::synced(&["web"]).await;
-    scene.api.apply(credential_spec("web", json!("text")));
-    scene.says("web", "unusable").await;
-    assert_eq!(scene.reads(), 0);
+    let setup = Setup::synced(&["web"]).await;
+    setup.api.apply(credential_spec("web", json!("text")));
+    setup.says("web", "unusable").await;
+    assert_eq!(setup.reads(), 0);
 }
 
 #[tokio::test]
 async fn not_found_is_never_said_from_memory() {
-    let scene = Scene::synced(&["web"]).await;
+    let setup = Setup::synced(&["web"]).await;
     for times in 1..=3 {
-        assert_eq!(scene.look_up("unknown").await, is("missing", Source::Api));
-        assert_eq!(scene.reads(), times);
+        assert_eq!(setup.look_up("unknown").await, is("missing", Source::Api));
+        assert_eq!(setup.reads(), times);
     }
 }
 
 #[tokio::test]
 async fn a_spec_is_found_in_the_moment_in_which_it_is_created_and_then_remembered() {
-    let scene = Scene::synced(&["web"]).await;
-    scene.hang_watch().await;
-    scene.api.apply(credential_spec("new", json!({"is": "first"})));
-    assert_eq!(scene.look_up("new").await, is("first", Source::Api));
-    assert_eq!(scene.look_up("new").await, is("first", Source::Cache));
-    assert_eq!(scene.reads(), 1);
+    let setup = Setup::synced(&["web"]).await;
+    setup.hang_watch().await;
+    setup.api.apply(credential_spec("new", json!({"is": "first"})));
+    assert_eq!(setup.look_up("new").await, is("first", Source::Api));
+    assert_eq!(setup.look_up("new").await, is("first", Source::Cache));
+    assert_eq!(setup.reads(), 1);
 }
 
 #[tokio::test]
 async fn truth_is_read_where_it_is_asked_for_and_memory_learns_it() {
-    let scene = Scene::synced(&["web"]).await;
-    scene.hang_watch().await;
-    scene.api.apply(credential_spec("web", json!({"is": "second"})));
-    assert_eq!(scene.look_up("web").await, is("first", Source::Cache));
-    let truth = scene.ask("web", Freshness::Live).await;
+    let setup = Setup::synced(&["web"]).await;
+    setup.hang_watch().await;
+    setup.api.apply(credential_spec("web", json!({"is": "second"})));
+    assert_eq!(setup.look_up("web").await, is("first", Source::Cache));
+    let truth = setup.ask("web", Freshness::Live).await;
     assert_eq!((describe(&truth.fact), truth.source), is("second", Source::Api));
-    assert_eq!(scene.look_up("web").await, is("second", Source::Cache));
-    scene.api.delete("gmsacredentialspecs", "", "web");
-    assert_eq!(scene.ask("web", Freshness::Live).await.fact, SpecFact::Missing);
-    assert_eq!(scene.look_up("web").await, is("missing", Source::Api));
-    assert_eq!(scene.reads(), 3);
+    assert_eq!(setup.look_up("web").await, is("second", Source::Cache));
+    setup.api.delete("gmsacredentialspecs", "", "web");
+    assert_eq!(setup.ask("web", Freshness::Live).await.fact, SpecFact::Missing);
+    assert_eq!(setup.look_up("web").await, is("missing", Source::Api));
+    assert_eq!(setup.reads(), 3);
 }
 
 #[tokio::test]
 async fn who_asks_at_the_same_time_shares_one_read() {
-    let scene = Scene::synced(&["web"]).await;
+    let setup = Setup::synced(&["web"]).await;
     let gate = Gate::new();
-    scene.api.fault(Verb::Get, SPECS, usize::MAX, Fault::Hold(gate.clone()));
+    setup.api.fault(Verb::Get, SPECS, usize::MAX, Fault::Hold(gate.clone()));
     let mut asking = JoinSet::new();
     for _ in 0..200 {
-        let cache = Arc::clone(&scene.cache);
+        let cache = Arc::clone(&setup.cache);
         asking.spawn(async move { cache.resolve(&spec_name("unknown"), Freshness::Any, within(SOON)).await });
     }
-    scene.api.wait_for(Verb::Get, SPECS, 1).await;
+    setup.api.wait_for(Verb::Get, SPECS, 1).await;
     gate.open();
     let answers = asking.join_all().await;
-    assert_eq!(scene.reads(), 1);
+    assert_eq!(setup.reads(), 1);
     assert!(answers.iter().all(|answer| answer.fact == SpecFact::Missing), "{answers:?}");
     assert_eq!(answers.iter().filter(|answer| answer.source == Source::Joined).count(), 199);
 }
 
 #[tokio::test]
 async fn a_reader_that_is_out_of_time_says_so_and_does_not_fail_the_others() {
-    let scene = Scene::synced(&["web"]).await;
+    let setup = Setup::synced(&["web"]).await;
     let gate = Gate::new();
-    scene.api.fault(Verb::Get, SPECS, 1, Fault::Hold(gate.clone()));
+    setup.api.fault(Verb::Get, SPECS, 1, Fault::Hold(gate.clone()));
     let unknown = spec_name("unknown");
-    let hasty = scene.cache.resolve(&unknown, Freshness::Any, within(Duration::from_millis(200)));
-    let patient = scene.cache.resolve(&unknown, Freshness::Any, within(Duration::from_secs(1)));
+    let hasty = setup.cache.resolve(&unknown, Freshness::Any, within(Duration::from_millis(200)));
+    let patient = setup.cache.resolve(&unknown, Freshness::Any, within(Duration::from_secs(1)));
     // The answer comes when the hasty one has given up.
     let hasty = async {
         let answer = hasty.await;
@@ -173,25 +173,25 @@ async fn a_reader_that_is_out_of_time_says_so_and_does_not_fail_the_others() {
     let cause = "no answer from the API server within 0.2 s";
     assert_eq!(hasty, Resolved { fact: SpecFact::Failed(timed_out(cause)), source: Source::Api });
     assert_eq!(patient, Resolved { fact: SpecFact::Missing, source: Source::Joined });
-    assert_eq!(scene.reads(), 1);
+    assert_eq!(setup.reads(), 1);
 }
 
 #[tokio::test]
 async fn a_read_that_began_before_a_deletion_does_not_bring_the_object_back() {
-    let scene = Scene::synced(&["web"]).await;
+    let setup = Setup::synced(&["web"]).await;
     let gate = Gate::new();
-    scene.api.fault(Verb::Get, SPECS, 1, Fault::Hold(gate.clone()));
+    setup.api.fault(Verb::Get, SPECS, 1, Fault::Hold(gate.clone()));
     let early = {
-        let cache = Arc::clone(&scene.cache);
+        let cache = Arc::clone(&setup.cache);
         tokio::spawn(async move { cache.resolve(&spec_name("web"), Freshness::Live, within(SOON)).await })
     };
     // The answer is made, and held.
-    scene.api.wait_for(Verb::Get, SPECS, 1).await;
-    scene.api.delete("gmsacredentialspecs", "", "web");
-    scene.knows(0).await;
-    assert_eq!(scene.look_up("web").await, is("missing", Source::Api), "the read from before is not shared");
+    setup.api.wait_for(Verb::Get, SPECS, 1).await;
+    setup.api.delete("gmsacredentialspecs", "", "web");
+    setup.knows(0).await;
+    assert_eq!(setup.look_up("web").await, is("missing", Source::Api), "the read from before is not shared");
     gate.open();
     assert_eq!(describe(&early.await.unwrap().fact), "first");
-    assert_eq!(scene.look_up("web").await, is("missing", Source::Api));
-    assert!(scene.shows("gmsa_webhook_specs_known 0"));
+    assert_eq!(setup.look_up("web").await, is("missing", Source::Api));
+    assert!(setup.shows("gmsa_webhook_specs_known 0"));
 }

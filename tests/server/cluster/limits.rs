@@ -9,15 +9,16 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolver as _},
 };
 use gmsa_core::admission::{Review, Source, SpecFact, UseFact, Webhook};
+use gmsa_webhook::server::threads::Thread;
 use http::Request;
 use serde_json::{Value, json};
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 
 use super::{
     Duration, REVIEWS, SOON, SPECS, connect, failed,
     pods::{WEB, create, options, pod, simple},
     replica::{MUTATE, Replica},
-    scene::{Scene, describe},
+    setup::{Setup, describe},
     spec_name, subject, timed_out, within,
 };
 use crate::support::{Fault, Gate, PATIENCE, SimulatedApi, Table, Verb, credential_spec};
@@ -33,10 +34,10 @@ async fn settle() {
 }
 
 /// Asks for `names` at once; the answers are held back.
-fn ask(scene: &Scene, names: impl Iterator<Item = String>, freshness: Freshness) -> JoinSet<SpecFact> {
+fn ask(setup: &Setup, names: impl Iterator<Item = String>, freshness: Freshness) -> JoinSet<SpecFact> {
     let mut asking = JoinSet::new();
     for name in names {
-        let cache = Arc::clone(&scene.cache);
+        let cache = Arc::clone(&setup.cache);
         asking.spawn(async move { cache.resolve(&spec_name(&name), freshness, within(PATIENCE)).await.fact });
     }
     asking
@@ -45,15 +46,15 @@ fn ask(scene: &Scene, names: impl Iterator<Item = String>, freshness: Freshness)
 #[tokio::test]
 async fn reads_of_known_and_of_unknown_names_have_limits_of_their_own() {
     let names: Vec<String> = (0..100).map(|n| format!("spec-{n}")).collect();
-    let scene = Scene::synced(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let setup = Setup::synced(&names.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let gate = Gate::new();
-    scene.api.fault(Verb::Get, SPECS, usize::MAX, Fault::Hold(gate.clone()));
-    let unknown = ask(&scene, (0..100).map(|n| format!("unknown-{n}")), Freshness::Any);
-    let known = ask(&scene, names.into_iter(), Freshness::Live);
-    scene.api.wait_for(Verb::Get, UNKNOWN, 8).await;
-    scene.api.wait_for(Verb::Get, KNOWN, 24).await;
+    setup.api.fault(Verb::Get, SPECS, usize::MAX, Fault::Hold(gate.clone()));
+    let unknown = ask(&setup, (0..100).map(|n| format!("unknown-{n}")), Freshness::Any);
+    let known = ask(&setup, names.into_iter(), Freshness::Live);
+    setup.api.wait_for(Verb::Get, UNKNOWN, 8).await;
+    setup.api.wait_for(Verb::Get, KNOWN, 24).await;
     settle().await;
-    assert_eq!((scene.api.count(Verb::Get, UNKNOWN), scene.api.count(Verb::Get, KNOWN)), (8, 24));
+    assert_eq!((setup.api.count(Verb::Get, UNKNOWN), setup.api.count(Verb::Get, KNOWN)), (8, 24));
     gate.open();
     assert_eq!(unknown.join_all().await, vec![SpecFact::Missing; 100]);
     assert!(known.join_all().await.iter().all(|fact| describe(fact) == "first"));
@@ -66,17 +67,17 @@ async fn names_that_were_found_are_known_without_a_list_too() {
         api.apply(credential_spec(&format!("spec-{n}"), json!({"is": "first"})));
     }
     api.fault(Verb::List, SPECS, usize::MAX, Fault::forbidden());
-    let scene = Scene::start(api);
-    scene.becomes("live").await;
+    let setup = Setup::start(api);
+    setup.becomes("live").await;
     let names = || (0..30).map(|n| format!("spec-{n}"));
-    ask(&scene, names(), Freshness::Any).join_all().await;
-    scene.api.forget_requests();
+    ask(&setup, names(), Freshness::Any).join_all().await;
+    setup.api.forget_requests();
     let gate = Gate::new();
-    scene.api.fault(Verb::Get, SPECS, usize::MAX, Fault::Hold(gate.clone()));
-    let asking = ask(&scene, names(), Freshness::Any);
-    scene.api.wait_for(Verb::Get, KNOWN, 24).await;
+    setup.api.fault(Verb::Get, SPECS, usize::MAX, Fault::Hold(gate.clone()));
+    let asking = ask(&setup, names(), Freshness::Any);
+    setup.api.wait_for(Verb::Get, KNOWN, 24).await;
     settle().await;
-    assert_eq!(scene.api.count(Verb::Get, KNOWN), 24);
+    assert_eq!(setup.api.count(Verb::Get, KNOWN), 24);
     gate.open();
     assert!(asking.join_all().await.iter().all(|fact| describe(fact) == "first"));
 }
@@ -153,7 +154,7 @@ async fn of_a_thousand_questions_for_one_account_those_over_its_queue_fail_at_on
     let authorizer = connect(&api);
     let mut asking = JoinSet::new();
     (0..1000).for_each(|n| drop(asking.spawn(may_use(&authorizer, "crowd", n))));
-    let cause = "too many other calls to the API server are waiting, of which 32 are made at once: try again";
+    let cause = "too many other calls to the API server for this service account are waiting, of which 8 are made at once: try again";
     let full = Authorization { fact: UseFact::Failed(failed(cause)), source: Source::Api };
     for _ in PER_ACCOUNT..1000 {
         assert_eq!(asking.join_next().await.unwrap().unwrap(), full);
@@ -182,7 +183,7 @@ async fn watches_have_a_connection_that_no_call_shares() {
         assert_eq!(may_use(&server, "a", 0).await, denied);
         assert_eq!(api.connections(), connections);
         let list = Request::get(SPECS).body(Vec::new()).unwrap();
-        server.client().request::<Value>(list).await.unwrap();
+        server.watch_client().request::<Value>(list).await.unwrap();
         assert_eq!(api.connections(), 2);
     }
 }
@@ -233,10 +234,10 @@ fn flood(replica: &Replica, reviews: usize, webhook: Webhook, contents: Option<&
         let reviewer = replica.reviewer.clone();
         flood.spawn(async move {
             let body = hostile("crowd", number, contents).to_string();
-            let review = Review::parse(body.as_bytes(), webhook).unwrap();
+            let review = Arc::new(Review::parse(body.as_bytes(), webhook).unwrap());
             // None of them gives up on its own.
             let now = Instant::now();
-            reviewer.decide(webhook, &review, now, now + Duration::from_secs(3600)).await;
+            reviewer.decide(webhook, &review, &Thread::Serving, now, now + Duration::from_secs(3600)).await;
         });
     }
     flood
@@ -297,4 +298,23 @@ async fn a_review_that_waits_for_a_permit_ends_by_its_deadline() {
     assert!(asked.elapsed() <= SOON + Duration::from_secs(5), "{:?}", asked.elapsed());
     tokio::time::resume();
     flood.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_large_review_is_decided_where_a_thread_for_blocking_work_is_free() {
+    let replica = Replica::start().await;
+    let body = pod("shop", "till", false).to_string();
+    let review = Arc::new(Review::parse(body.as_bytes(), MUTATE).unwrap());
+    let permits = Arc::new(Semaphore::new(1));
+    let (blocking, now) = (Thread::Blocking(Arc::clone(&permits)), Instant::now());
+    let decide = |thread: Thread, deadline| {
+        let (reviewer, review) = (replica.reviewer.clone(), Arc::clone(&review));
+        async move { reviewer.decide(MUTATE, &review, &thread, now, deadline).await }
+    };
+    let (decision, answer) = decide(blocking.clone(), now + SOON).await.unwrap();
+    assert!(decision.is_allowed(), "{decision:?}");
+    assert_eq!(answer, review.answer(&decision));
+    let _taken = permits.acquire().await.unwrap();
+    assert!(decide(blocking, now).await.is_none());
+    assert!(decide(Thread::Serving, now).await.is_some());
 }

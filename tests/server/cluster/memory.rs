@@ -8,11 +8,11 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolver as _},
 };
 use gmsa_core::admission::Source;
-use gmsa_webhook::{metrics::Metrics, resolver::cache::Cache};
+use gmsa_webhook::{cache::Cache, metrics::Metrics};
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::timeout};
 
-use super::{SOON, spec_name, within};
+use super::{BUDGET, SOON, spec_name, within};
 use crate::support::{PATIENCE, SimulatedApi, Verb, credential_spec};
 
 const SPECS: usize = 10_000;
@@ -92,7 +92,7 @@ async fn serve() {
 async fn measure(address: &str) -> usize {
     let mut config = kube::Config::new(address.parse().unwrap());
     config.root_cert = Some(Vec::new());
-    let (cache, watch) = Cache::new(Arc::new(ApiServer::new(config).unwrap()), Metrics::new("test").0, || ());
+    let (cache, watch) = Cache::new(Arc::new(ApiServer::new(config).unwrap()), Metrics::new("test").0, BUDGET, || ());
     let mut owner = JoinSet::new();
     owner.spawn(watch);
     let changed = async {

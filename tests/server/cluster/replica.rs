@@ -3,7 +3,12 @@
 use std::{convert::Infallible, sync::Arc};
 
 use gmsa_core::admission::{Decision, Enforcement, Review, Verdict, Webhook};
-use gmsa_webhook::{authorizer::Remembered, metrics::Metrics, resolver::cache::Cache, server::Reviewer};
+use gmsa_webhook::{
+    approvals::Remembered,
+    cache::Cache,
+    metrics::Metrics,
+    server::{Reviewer, threads::Thread},
+};
 use serde_json::{Value, json};
 use tokio::{
     sync::SetOnce,
@@ -11,7 +16,7 @@ use tokio::{
     time::{self, Instant},
 };
 
-use super::{Duration, REVIEWS, SOON, SPECS, connect, pods::pod, scene::set};
+use super::{BUDGET, Duration, REVIEWS, SOON, SPECS, connect, pods::pod, setup::set};
 use crate::support::{PATIENCE, SimulatedApi, Table, Verb, credential_spec};
 
 pub const TTL: Duration = Duration::from_secs(10);
@@ -44,7 +49,7 @@ impl Replica {
         let (metrics, _) = Metrics::new("test");
         let server = connect(&api);
         let ready = Arc::new(SetOnce::new());
-        let (cache, watch) = Cache::new(Arc::clone(&server), metrics.clone(), set(&ready));
+        let (cache, watch) = Cache::new(Arc::clone(&server), metrics.clone(), BUDGET, set(&ready));
         let mut owner = JoinSet::new();
         owner.spawn(watch);
         time::timeout(PATIENCE, ready.wait()).await.unwrap();
@@ -99,7 +104,7 @@ impl Replica {
 
 pub async fn decide(reviewer: &Reviewer, webhook: Webhook, review: &Value) -> Decision {
     let body = review.to_string();
-    let review = Review::parse(body.as_bytes(), webhook).unwrap();
+    let review = Arc::new(Review::parse(body.as_bytes(), webhook).unwrap());
     let now = Instant::now();
-    reviewer.decide(webhook, &review, now, now + SOON).await
+    reviewer.decide(webhook, &review, &Thread::Serving, now, now + SOON).await.unwrap().0
 }

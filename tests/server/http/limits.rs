@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use gmsa_core::credspec::Contents;
-use gmsa_webhook::config::Limits;
+use gmsa_webhook::limits::Limits;
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::{
@@ -146,7 +146,7 @@ async fn announced_lengths_take_nothing() {
 
 #[tokio::test]
 async fn bodies_that_do_not_arrive_keep_no_small_review_out() {
-    let limits = Limits { large_review_memory: 9 << 20, ..Limits::default() };
+    let limits = Limits { large_reviews: 9 << 20, ..Limits::default() };
     let server = Setup { limits, ..examples() }.start();
     let mut stalled = Vec::new();
     for (count, length) in [(10, 60 << 10), (1, 2 << 20)] {
@@ -176,7 +176,7 @@ async fn bodies_that_do_not_arrive_keep_no_small_review_out() {
 async fn a_large_answer_for_which_there_is_no_memory_is_503() {
     let contents = json!({"k": "x".repeat(60 * 1024)});
     let contents = Arc::new(Contents::of(contents.as_object().unwrap()));
-    let limits = Limits { large_review_memory: 1 << 20, ..Limits::default() };
+    let limits = Limits { large_reviews: 1 << 20, ..Limits::default() };
     let server = Setup { resolver: Arc::new(Holds(contents)), limits, ..examples() }.start();
     let pod = |containers: usize| {
         let containers: Vec<Value> = (0..containers)
@@ -202,7 +202,7 @@ async fn large_reviews_that_wait_for_the_api_server_take_no_turn_from_others() {
         gated.entered.acquire().await.unwrap().forget();
     }
     assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
-    let message = "unable to retrieve the contents of cred spec s: the API server did not answer within the time limit of the review";
+    let message = "unable to retrieve the contents of cred spec s: too late";
     for body in [one_pod(), large] {
         let answer = server.post("/mutate?timeout=2s", body).await.json();
         assert_eq!(answer["response"]["status"]["message"], message);

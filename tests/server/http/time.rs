@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{Router, routing::post};
 use gmsa_core::credspec::Contents;
 use gmsa_webhook::{
-    config::Limits,
+    limits::Limits,
     server::{Serving, listener::Listener},
 };
 use http::StatusCode;
@@ -35,7 +35,7 @@ async fn a_slow_body_is_408() {
 
 #[tokio::test]
 async fn a_connection_that_brings_no_whole_head_in_time_is_closed() {
-    let serving = Serving { connections: 10, idle: Duration::from_millis(500), ..Serving::default() };
+    let serving = Serving::new(10, Duration::ZERO, Duration::from_millis(500));
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), serving).unwrap();
     let address = listener.address();
     let router = Router::new().route("/", post(async || "answered"));
@@ -67,7 +67,7 @@ async fn a_review_has_a_second_whatever_its_timeout() {
 async fn a_review_is_answered_before_the_api_server_gives_up() {
     let server = Setup { resolver: Gated::new(), ..examples() }.start();
     let answer = server.post("/mutate?timeout=1s", one_pod()).await.json();
-    let message = "unable to retrieve the contents of cred spec s: the API server did not answer within the time limit of the review";
+    let message = "unable to retrieve the contents of cred spec s: too late";
     assert_eq!(answer["response"]["status"], json!({"status": "Failure", "message": message, "code": 504}));
     assert_eq!(
         answer["response"]["auditAnnotations"],

@@ -11,6 +11,10 @@ const TEST: [&str; 3] = ["test", "--namespace", "apps"];
 const REFUSAL: &str = "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: \
     cred spec gmsa-webhook-test-does-not-exist does not exist";
 
+/// What `/validate` says to a pod that carries contents already.
+const UNAUTHORIZED: &str = "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: \
+    service account \"default\" is not authorized to `use` GMSA cred spec \"gmsa-webhook-test-does-not-exist\"";
+
 fn admitted() -> Fault {
     Fault::Object(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "gmsa-webhook-test-x"}}))
 }
@@ -31,19 +35,24 @@ async fn answering(answers: impl IntoIterator<Item = Fault>) -> SimulatedApi {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_that_is_asked_about_every_slot_passes() {
     let refusal = || refused(404, REFUSAL);
-    let api = answering([admitted(), refusal(), refusal(), refusal()]).await;
+    let api = answering([admitted(), refusal(), refusal(), refusal(), refused(403, UNAUTHORIZED)]).await;
     let report = "\
 pass  a pod without GMSA
 pass  a pod that names a credential spec
 pass  a container that names a credential spec
 pass  an init container that names a credential spec
+pass  a pod that brings contents of its own
 ";
     assert_eq!(server_program(Some(&api), &TEST).await, (0, report.to_owned(), String::new()));
 
     let name = json!("gmsa-webhook-test-does-not-exist");
     let sent: Vec<_> =
         api.requests(Verb::Create, PODS).into_iter().map(|request| request.body["spec"].clone()).collect();
-    assert_eq!(api.requests(Verb::Create, "").len(), 4);
+    assert_eq!(api.requests(Verb::Create, "").len(), 5);
+    // The last one is for /validate, which /mutate passes.
+    let brings = json!({"gmsaCredentialSpecName": name, "gmsaCredentialSpec": "{}"});
+    let (last, sent) = sent.split_last().unwrap();
+    assert_eq!(last.pointer("/securityContext/windowsOptions"), Some(&brings));
     let places = [
         "/securityContext/windowsOptions/gmsaCredentialSpecName",
         "/containers/0/securityContext/windowsOptions/gmsaCredentialSpecName",
@@ -59,15 +68,39 @@ pass  an init container that names a credential spec
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_as_it_should_be_is_found() {
     let unreachable = "failed calling webhook \"w\": connection refused";
-    let answers = [refused(400, "no Windows here"), admitted(), refused(404, REFUSAL), refused(422, unreachable)];
+    let answers = [
+        refused(400, "no Windows here"),
+        admitted(),
+        refused(404, REFUSAL),
+        refused(422, unreachable),
+        refused(422, unreachable),
+    ];
     let api = answering(answers).await;
     let report = "\
 FAIL  a pod without GMSA was refused with 400: no Windows here
 FAIL  a pod that names a credential spec was admitted: the API server did not ask the webhook
 pass  a container that names a credential spec
 FAIL  an init container that names a credential spec was refused with 422: failed calling webhook \"w\": connection refused
+FAIL  a pod that brings contents of its own was refused with 422: failed calling webhook \"w\": connection refused
 ";
     assert_eq!(server_program(Some(&api), &TEST).await, (1, report.to_owned(), String::new()));
+}
+
+/// A release whose validating webhook alone is broken admits what it must refuse, or refuses every pod.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_validating_webhook_is_tested_by_itself() {
+    let refusal = || refused(404, REFUSAL);
+    let api = answering([admitted(), refusal(), refusal(), refusal(), admitted()]).await;
+    let (code, report, _) = server_program(Some(&api), &TEST).await;
+    let last = "FAIL  a pod that brings contents of its own was admitted: the API server did not ask the webhook";
+    assert_eq!((code, report.lines().last()), (1, Some(last)));
+
+    // With --enforcement=Warn a refusal says that denials are enforced.
+    let api = answering([admitted(), refusal(), refusal(), refusal(), refused(403, UNAUTHORIZED)]).await;
+    let warn = ["test", "--namespace", "apps", "--enforcement", "Warn"];
+    let (code, report, _) = server_program(Some(&api), &warn).await;
+    let last = "FAIL  a pod that brings contents of its own was refused: denials are enforced";
+    assert_eq!((code, report.lines().last()), (1, Some(last)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout_at},
+};
+
+use super::error::{CallError, Limit};
 
 /// The most calls for one service account, in flight or waiting: 24 wait. An account seldom needs more than one answer at a
 /// time, since equal questions are one call.
@@ -40,8 +45,8 @@ impl CallKind {
     }
 
     /// The most calls of this kind that wait for a permit; any other one fails at once. A waiting call takes about 8 KiB.
-    /// 1,024 are more than the connections to the webhook, on each of which at most one access review waits: the bound per
-    /// account is met first. Background calls are made by this process alone.
+    /// Where denials are enforced a review makes one access review at a time; otherwise up to 24. Background calls are made by
+    /// this process alone.
     const fn queue(self) -> usize {
         match self {
             Self::UnknownSpec => 256,
@@ -66,10 +71,10 @@ impl CallKind {
 
 /// The calls of one kind that are in flight or wait.
 pub(super) struct Limits {
+    kind: CallKind,
     in_flight: Arc<Semaphore>,
     /// In flight and waiting.
     all: Arc<Semaphore>,
-    share: usize,
     /// The service accounts with calls in flight or waiting.
     accounts: Mutex<HashMap<Box<str>, Weak<Semaphore>>>,
 }
@@ -84,23 +89,37 @@ pub(super) struct Permit {
 impl Limits {
     pub fn new(kind: CallKind) -> Self {
         Self {
+            kind,
             in_flight: Arc::new(Semaphore::new(kind.limit())),
             all: Arc::new(Semaphore::new(kind.limit() + kind.queue())),
-            share: kind.share(),
             accounts: Mutex::default(),
         }
     }
 
-    /// Waits for a permit; `None` where too many calls wait. First for one of the account's: calls that wait for that do not
-    /// block other accounts. The semaphores are never closed, so that only a full queue refuses.
-    pub async fn permit(&self, account: Option<&str>) -> Option<Permit> {
-        let all = Arc::clone(&self.all).try_acquire_owned().ok()?;
+    /// Waits for a permit until `deadline`. First for one of the account's: calls that wait for that do not block other
+    /// accounts.
+    ///
+    /// # Errors
+    /// [`CallError::QueueFull`] and [`CallError::NoPermit`], with the limit that was met.
+    pub async fn permit(&self, account: Option<&str>, deadline: Instant) -> Result<Permit, CallError> {
+        let asked = Instant::now();
+        let of_all = Limit { calls: self.kind.limit(), is_of_account: false };
+        let of_account = Limit { calls: self.kind.share(), is_of_account: true };
+        let wait = async |permits: Arc<Semaphore>, limit| match timeout_at(deadline, permits.acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            // The semaphores are never closed: the time is over.
+            _ => Err(CallError::NoPermit(limit, deadline - asked)),
+        };
+        let all = Arc::clone(&self.all).try_acquire_owned().map_err(|_| CallError::QueueFull(of_all))?;
         let account = match account {
-            Some(account) => Some(self.account(account)?.acquire_owned().await.ok()?),
+            Some(account) => {
+                let permits = self.account(account).ok_or(CallError::QueueFull(of_account))?;
+                Some(wait(permits, of_account).await?)
+            }
             None => None,
         };
-        let in_flight = Arc::clone(&self.in_flight).acquire_owned().await.ok()?;
-        Some(Permit { _all: all, _account: account, _in_flight: in_flight })
+        let in_flight = wait(Arc::clone(&self.in_flight), of_all).await?;
+        Ok(Permit { _all: all, _account: account, _in_flight: in_flight })
     }
 
     /// The account's permits, unless too many calls wait for them. A call holds the semaphore while it waits and while it is
@@ -111,7 +130,7 @@ impl Limits {
             return (Arc::strong_count(&permits) <= PER_ACCOUNT).then_some(permits);
         }
         accounts.retain(|_, permits| permits.strong_count() > 0);
-        let permits = Arc::new(Semaphore::new(self.share));
+        let permits = Arc::new(Semaphore::new(self.kind.share()));
         accounts.insert(account.into(), Arc::downgrade(&permits));
         Some(permits)
     }
@@ -127,11 +146,17 @@ mod tests {
 
     use super::*;
 
-    type Waiting<'l> = Pin<Box<dyn Future<Output = Option<Permit>> + 'l>>;
+    type Waiting<'l> = Pin<Box<dyn Future<Output = Result<Permit, CallError>> + 'l>>;
+
+    impl Limits {
+        fn ask(&self, account: Option<&str>) -> impl Future<Output = Result<Permit, CallError>> {
+            self.permit(account, Instant::now() + std::time::Duration::from_secs(3600))
+        }
+    }
 
     /// Calls that wait.
     fn waiting<'l>(limits: &'l Limits, account: Option<&'l str>, number: usize) -> Vec<Waiting<'l>> {
-        let mut waiting: Vec<Waiting> = (0..number).map(|_| -> Waiting { Box::pin(limits.permit(account)) }).collect();
+        let mut waiting: Vec<Waiting> = (0..number).map(|_| -> Waiting { Box::pin(limits.ask(account)) }).collect();
         for permit in &mut waiting {
             assert!(permit.now_or_never().is_none());
         }
@@ -142,41 +167,56 @@ mod tests {
     async fn a_call_over_the_queue_fails_at_once_and_one_that_is_dropped_makes_room() {
         for (kind, in_flight, queue) in [(CallKind::UnknownSpec, 8, 256), (CallKind::KnownSpec, 24, 1024)] {
             let limits = Limits::new(kind);
-            let in_flight = join_all((0..in_flight).map(|_| limits.permit(None))).await;
+            let in_flight = join_all((0..in_flight).map(|_| limits.ask(None))).await;
             let mut queue = waiting(&limits, None, queue);
-            assert!(limits.permit(None).now_or_never().unwrap().is_none());
+            assert!(limits.ask(None).now_or_never().unwrap().is_err());
             queue.pop();
-            assert!(limits.permit(None).now_or_never().is_none());
+            assert!(limits.ask(None).now_or_never().is_none());
             drop((in_flight, queue));
-            assert!(limits.permit(None).await.is_some());
+            assert!(limits.ask(None).await.is_ok());
         }
     }
 
     #[tokio::test]
     async fn an_account_has_a_share_and_a_queue_of_its_own() {
         let limits = Limits::new(CallKind::AccessReview);
-        let in_flight = join_all((0..8).map(|_| limits.permit(Some("crowd")))).await;
+        let in_flight = join_all((0..8).map(|_| limits.ask(Some("crowd")))).await;
         let mut queue = waiting(&limits, Some("crowd"), 24);
-        assert!(limits.permit(Some("crowd")).now_or_never().unwrap().is_none());
+        assert!(limits.ask(Some("crowd")).now_or_never().unwrap().is_err());
         queue.pop();
-        assert!(limits.permit(Some("crowd")).now_or_never().is_none());
+        assert!(limits.ask(Some("crowd")).now_or_never().is_none());
         // Another account waits for nothing.
-        assert!(limits.permit(Some("other")).now_or_never().unwrap().is_some());
+        assert!(limits.ask(Some("other")).now_or_never().unwrap().is_ok());
         drop((in_flight, queue));
-        assert!(limits.permit(Some("crowd")).await.is_some());
-        assert!(limits.permit(Some("other")).await.is_some());
+        assert!(limits.ask(Some("crowd")).await.is_ok());
+        assert!(limits.ask(Some("other")).await.is_ok());
         assert_eq!(limits.accounts.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_too_late_says_whose_limit_was_met() {
+        let limits = Limits::new(CallKind::AccessReview);
+        let late = async |account| {
+            let deadline = Instant::now() + std::time::Duration::from_millis(200);
+            limits.permit(account, deadline).await.err().map(|error| error.to_string())
+        };
+        let _crowd = join_all((0..8).map(|_| limits.ask(Some("crowd")))).await;
+        let of_account = "8 other calls to the API server for this service account were under way for 0.2 s";
+        assert_eq!(late(Some("crowd")).await.as_deref(), Some(of_account));
+        let _others = join_all((0..24).map(|_| limits.ask(None))).await;
+        let of_all = "32 other calls to the API server were under way for 0.2 s";
+        assert_eq!(late(Some("other")).await.as_deref(), Some(of_all));
     }
 
     #[tokio::test]
     async fn accounts_together_have_no_longer_queue_than_all_have() {
         let limits = Limits::new(CallKind::AccessReview);
         let names: Vec<String> = (0..44).map(|n| format!("account-{n}")).collect();
-        let in_flight = join_all(names[..4].iter().flat_map(|name| (0..8).map(|_| limits.permit(Some(name))))).await;
+        let in_flight = join_all(names[..4].iter().flat_map(|name| (0..8).map(|_| limits.ask(Some(name))))).await;
         // The others have only what waits: 32 × 32.
         let queue: Vec<_> = names[4..36].iter().flat_map(|name| waiting(&limits, Some(name), 32)).collect();
-        assert!(limits.permit(Some(&names[40])).now_or_never().unwrap().is_none());
+        assert!(limits.ask(Some(&names[40])).now_or_never().unwrap().is_err());
         drop((in_flight, queue));
-        assert!(limits.permit(Some(&names[40])).await.is_some());
+        assert!(limits.ask(Some(&names[40])).await.is_ok());
     }
 }

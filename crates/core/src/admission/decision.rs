@@ -4,11 +4,10 @@
 //! which nothing could be found out is a denial, never an approval. Without a random host name the pod keeps its own.
 
 use super::{
-    AllowReason, Denial, Enforcement, Facts, Needs, Patch, Review, Settings, Source, Webhook, advice,
-    inquiry::{Inquiry, Stop},
+    Denial, Enforcement, Facts, Needs, Patch, Review, Settings, SlotDenial, Source, Webhook, advice,
+    inquiry::{Admitted, Inquiry, Stop},
     mutate,
     operation::Operation,
-    pod::SlotKind,
     validate, validate_credspec, validate_workload, warning,
 };
 use crate::credspec::SpecName;
@@ -22,13 +21,6 @@ pub enum Verdict {
     Denied(Denial),
 }
 
-/// A denial, and the slot that it is about: kind and position. `None` where it is about the request as a whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlotDenial {
-    pub slot: Option<(SlotKind, usize)>,
-    pub denial: Denial,
-}
-
 /// What the webhook answers, and what it says about it elsewhere.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -37,7 +29,7 @@ pub struct Decision {
     pub patch: Option<Patch>,
     /// Where denials are not enforced every denial, at most one for each slot; otherwise the one that decides.
     pub denials: Vec<SlotDenial>,
-    /// Why: [`AllowReason::as_str`] or [`Denial::reason`].
+    /// Why: [`AllowReason::as_str`](super::AllowReason::as_str) or [`Denial::reason`].
     pub reason: &'static str,
     /// The credential specs that the decision is about.
     pub specs: Vec<SpecName>,
@@ -53,25 +45,25 @@ impl Decision {
     }
 }
 
-/// How a request to which no denial applies is answered.
+/// What applies to a request, whatever is enforced.
 #[derive(Debug)]
-pub(super) struct Admitted {
-    pub reason: AllowReason,
+pub struct Examined {
+    /// What the answer changes in the object.
     pub patch: Option<Patch>,
-}
-
-impl From<AllowReason> for Admitted {
-    fn from(reason: AllowReason) -> Self {
-        Self { reason, patch: None }
-    }
+    /// Where all are asked for every denial, at most one for each slot; otherwise the one that decides.
+    pub denials: Vec<SlotDenial>,
+    /// Why the request is admitted, or denied as a whole.
+    reason: &'static str,
+    /// What a workload or a credential spec is warned of.
+    warnings: Vec<String>,
 }
 
 impl Review {
-    /// Decides this review, in which `webhook` was called.
+    /// Finds out what applies to this review, in which `webhook` was called.
     ///
     /// # Errors
     /// What must be found out first: the caller adds it to `facts` and asks again. What it does not find out it adds as a failure.
-    pub fn decide(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Result<Decision, Needs> {
+    pub fn examine(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Result<Examined, Needs> {
         let is_exhaustive = settings.enforcement == Enforcement::Warn || webhook == Webhook::ValidateWorkload;
         let mut inquiry = Inquiry::new(facts, is_exhaustive);
         let mut warnings = Vec::new();
@@ -103,6 +95,15 @@ impl Review {
         if !live.is_empty() {
             return Err(Needs { live, ..Needs::default() });
         }
+        Ok(Examined { patch, denials, reason, warnings })
+    }
+
+    /// Decides this review, in which `webhook` was called.
+    ///
+    /// # Errors
+    /// As [`Review::examine`].
+    pub fn decide(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Result<Decision, Needs> {
+        let Examined { patch, denials, reason, mut warnings } = self.examine(webhook, settings, facts)?;
         let is_enforced = |denial: &&Denial| !settings.enforcement.allows(webhook, denial);
         let mut of_denials = denials.iter().map(|found| &found.denial);
         let (verdict, reason) = match (of_denials.clone().find(is_enforced), of_denials.next()) {

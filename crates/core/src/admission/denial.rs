@@ -16,9 +16,9 @@
 //!   kubectl-gmsa`, `just generate`).
 
 use super::{
-    Failure, MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
+    MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
     operation::Operation,
-    pod::{MAX_SLOTS, SlotRef},
+    pod::{MAX_SLOTS, SlotKind, SlotRef},
 };
 use crate::{
     credspec::{SpecName, compare::Difference},
@@ -80,6 +80,33 @@ pub enum Denial {
     NameWithoutContents { slot: SlotRef, spec: SpecName },
     #[error("cannot update an existing pod's GMSA settings (GMSA {what} modified on {slot})")]
     Modified { what: &'static str, slot: SlotRef },
+}
+
+/// A denial, and the slot that it is about: kind and position. `None` where it is about the request as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotDenial {
+    pub slot: Option<(SlotKind, usize)>,
+    pub denial: Denial,
+}
+
+/// Why something could not be found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub timed_out: bool,
+    /// The cause, for the person who reads the denial.
+    pub cause: String,
+}
+
+impl Failure {
+    /// A failure that is no time-out.
+    pub fn new(cause: impl Into<String>) -> Self {
+        Self { timed_out: false, cause: cause.into() }
+    }
+
+    /// The HTTP status code of a denial for it.
+    fn code(&self) -> u16 {
+        if self.timed_out { 504 } else { 500 }
+    }
 }
 
 fn because(reason: Option<&str>) -> String {

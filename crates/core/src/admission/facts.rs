@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::Subject;
+use super::{Failure, Subject};
 use crate::credspec::{Contents, SpecName};
 
 /// What must be found out next, each distinct question once. All of it may be asked at the same time.
@@ -51,26 +51,6 @@ word_enum! {
 pub struct Known<F> {
     pub fact: F,
     pub source: Source,
-}
-
-/// Why something could not be found out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    pub timed_out: bool,
-    /// The cause, for the person who reads the denial.
-    pub cause: String,
-}
-
-impl Failure {
-    /// A failure that is no time-out.
-    pub fn new(cause: impl Into<String>) -> Self {
-        Self { timed_out: false, cause: cause.into() }
-    }
-
-    /// The HTTP status code of a denial for it.
-    pub(super) fn code(&self) -> u16 {
-        if self.timed_out { 504 } else { 500 }
-    }
 }
 
 /// What is known about a credential spec.

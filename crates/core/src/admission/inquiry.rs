@@ -6,11 +6,24 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Denial, Facts, Needs, SpecFact, Subject, UseFact, decision::SlotDenial, pod::Slot};
+use super::{AllowReason, Denial, Facts, Needs, Patch, SlotDenial, SpecFact, Subject, UseFact, pod::Slot};
 use crate::credspec::{
     Contents, SpecName,
     compare::{Difference, Expected},
 };
+
+/// How a request to which no denial applies is answered.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub reason: AllowReason,
+    pub patch: Option<Patch>,
+}
+
+impl From<AllowReason> for Admitted {
+    fn from(reason: AllowReason) -> Self {
+        Self { reason, patch: None }
+    }
+}
 
 /// Why a pass, or the check of a slot, ends early.
 #[derive(Debug)]

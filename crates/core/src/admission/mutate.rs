@@ -7,8 +7,7 @@ use std::collections::HashSet;
 
 use super::{
     AllowReason, Denial, Review,
-    decision::Admitted,
-    inquiry::{Inquiry, Stop},
+    inquiry::{Admitted, Inquiry, Stop},
     operation::Operation,
     patch::PatchWriter,
     pod::{Pod, Slot, SlotKind},

@@ -172,14 +172,25 @@ rules! {
             "Use a runtime class with process isolation, and nodes of the build of the image.";
         SERVICE_ACCOUNT_MISSING: "service-account-missing", Error, "The service account of a Pod does not exist.",
             "Create it, or correct `serviceAccountName`.";
-        WINDOWS_BUILD: "windows-build", Note, "A Pod does not select a build of Windows, and its container may not start on a node of another build.",
-            "Select `node.kubernetes.io/windows-build`, or use a runtime class that does.";
+        RUNTIME_CLASS_MISSING: "runtime-class-missing", Error, "The runtime class of a Pod does not exist, so the API server refuses the Pod.",
+            "Create it, or correct `runtimeClassName`.";
+        EPHEMERAL_CONTAINERS: "ephemeral-containers", Error, "A new Pod, or a Pod template, has ephemeral containers, so the API server refuses it.",
+            "Remove them: `kubectl debug` adds them to a Pod that runs.";
+        IGNORED_FIELD: "ignored-field", Error, "A field or an annotation for GMSA is misspelt or in the wrong place, so Kubernetes ignores it.",
+            "Set `gmsaCredentialSpecName` in `securityContext.windowsOptions` of the Pod, or of a container.";
+        WINDOWS_BUILD: "windows-build", Note, "A container may be started on a node whose build of Windows does not run its image.",
+            "Select the builds that run the image (`node.kubernetes.io/windows-build`), or use a runtime class that does. A node runs images of its own release and, \
+             since Windows Server 2022, of the long-term release before it; never a newer one.";
         NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",
             "Set `gmsaCredentialSpecName` in its `windowsOptions`.";
         CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries contents that are not the current ones of a credential spec.",
             "Delete the Pod: its controller creates a new one.";
         NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
             "See docs/windows-placement.md.";
+        POD_FAILED: "pod-failed", Error, "A Pod has failed: it was evicted, or a container of it ended with an error.",
+            "`kubectl describe pod` and `kubectl logs` say why. Its controller creates a new Pod; a Pod without a controller must be created again.";
+        NODE_NOT_READY: "node-not-ready", Error, "The node of a Pod is not ready.",
+            "`kubectl describe node` says why. Pods with a controller are created on other nodes after five minutes.";
         NOT_STARTED: "not-started", Error, "A container of a Pod does not start.",
             "See docs/troubleshooting.md.";
     }
@@ -193,7 +204,7 @@ rules! {
         WEBHOOK_MISSING: "webhook-missing", Error, "No webhook configuration sends Pods to the webhook.",
             "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.";
         WEBHOOK_DUPLICATE: "webhook-duplicate", Warning, "Webhook configurations of several installations are for GMSA.",
-            "Delete those of the former installation.";
+            "All of them must admit a Pod. Keep one, and uninstall the others: `helm uninstall`. The webhook of AKS (`--enable-windows-gmsa`) is none of them: keep it.";
         WEBHOOK_RULES: "webhook-rules", Error, "A webhook configuration does not send all requests that the webhook must review.",
             "Upgrade the chart: its rules contain them.";
         FAILURE_POLICY: "failure-policy", Error, "A webhook configuration lets Pods pass while the webhook is down.",
@@ -201,11 +212,13 @@ rules! {
         MATCH_CONDITIONS: "match-conditions", Warning, "A webhook configuration sends Pods that do not use GMSA.",
             "Upgrade the chart: its `matchConditions` leave them out.";
         SELECTORS_CHANGED: "selectors-changed", Warning, "The selectors of a webhook configuration were changed after the installation.",
-            "Upgrade the chart with `--force-conflicts`. On AKS, its annotation `admissions.enforcer/disabled` keeps the selectors as they are.";
+            "Remove the selectors with the `kubectl patch` that `kubectl gmsa doctor` prints, then run `helm upgrade --force-conflicts`, which brings back those of the chart's values. On AKS, the chart's annotation `admissions.enforcer/disabled` keeps the selectors as they are.";
         NAMESPACES_EXCLUDED: "namespaces-excluded", Warning, "The webhook does not review the Pods of a namespace.",
             "Compare the labels of the namespace with the `namespaceSelector` of the webhooks.";
         WEBHOOK_UNREACHABLE: "webhook-unreachable", Error, "The API server cannot call the webhook.",
             "Check its Pods, its Service, the network between, and the `caBundle` against the certificate.";
+        WEBHOOK_FAILING: "webhook-failing", Error, "The webhook answers, but it cannot check Pods, because the API server refuses what it asks.",
+            "Look at the log of its Pods, which names the call that fails.";
         WEBHOOK_NOT_CALLED: "webhook-not-called", Error, "The API server creates a Pod that uses GMSA without a call of the webhook.",
             "Check whether the namespace is excluded, and whether a webhook configuration sends Pods.";
         NOT_ENFORCED: "not-enforced", Warning, "Denials are not enforced.",
@@ -215,7 +228,9 @@ rules! {
         ENDPOINTS: "endpoints", Error, "The Service of the webhook has no ready endpoint, or only one.",
             "Run at least two replicas: Pods are then admitted while one of them is replaced.";
         WEBHOOK_PERMISSIONS: "webhook-permissions", Error, "The service account of the webhook lacks a permission.",
-            "Upgrade the chart, or bind its ClusterRole to the service account.";
+            "Run `helm upgrade`, which creates the roles and bindings of the chart again. Without Helm, apply the manifest again.";
+        SECRET_MISSING: "secret-missing", Error, "A Secret that the Pods of the webhook need does not exist.",
+            "Create it again: `helm upgrade` creates that of a self-managed certificate, which the webhook fills in; cert-manager creates its own; yours is in docs/certificates.md.";
         WINDOWS_NODES: "windows-nodes", Warning, "The cluster has no Windows node.",
             "Add one: until then, Pods that use GMSA stay Pending.";
         NOT_CHECKED: "not-checked", Warning, "A part of the cluster could not be checked.",

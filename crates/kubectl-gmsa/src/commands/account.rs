@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::shared::{
     Outcome,
+    args::spec_name,
     connection::{Connection, block_on},
     credspecs::is_credential_spec,
     input,
-    output::{Format, Report},
-    rbac::spec_name,
+    output::{Filter, Format, Report},
 };
 use gmsa_cluster::{
     manifests::{Document, Manifests},
@@ -45,6 +45,8 @@ pub struct LintOptions {
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Format,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 pub fn run(command: &Command, connection: &Connection) -> anyhow::Result<Outcome> {
@@ -75,7 +77,7 @@ pub fn run(command: &Command, connection: &Connection) -> anyhow::Result<Outcome
     }
     let mut report = Report { documents: accounts.len(), ..Report::default() };
     report.findings.extend(unreadable.into_iter().chain(findings));
-    report.print(options.output)
+    report.print(options.output, &options.filter)
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Account>> {

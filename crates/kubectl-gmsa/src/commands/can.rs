@@ -7,10 +7,15 @@ use serde_json::Value;
 
 use crate::shared::{
     Outcome,
+    args::service_account,
     connection::{Connection, block_on},
     credspecs::is_credential_spec,
     input,
-    rbac::{by, print_grants, roles_and_bindings, service_account},
+    output::{
+        Shape,
+        grants::{Grant, Grants},
+    },
+    rbac::roles_and_bindings,
 };
 use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
 use gmsa_core::{admission::Subject, credspec::SpecName};
@@ -23,6 +28,9 @@ pub struct Options {
     /// Read credential specs, roles and bindings from a file, a folder, or - for standard input, instead of the cluster
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Shape,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
@@ -43,10 +51,10 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     problems.extend(refused);
     let grant = |name: &SpecName| {
         let grant = rbac.grant(&options.serviceaccount, name)?;
-        Some([name.to_string(), by(grant.binding)])
+        Some(Grant { credential_spec: Some(name.to_string()), ..Grant::by(grant.binding) })
     };
-    let rows: BTreeSet<[String; 2]> = names.iter().filter_map(grant).collect();
-    print_grants(&problems, ["CREDENTIAL SPEC", "BY"], &rows, "none")
+    let grants = names.iter().filter_map(grant).collect();
+    Grants { grants, problems, none: "none".to_owned() }.print(options.output)
 }
 
 fn spec_name(object: &Value) -> Option<SpecName> {

@@ -17,7 +17,7 @@ use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
     credspecs, input,
-    output::{Format, Report, Style},
+    output::{Filter, Format, Report, Style, first_five},
     print,
 };
 use gmsa_cluster::{
@@ -25,17 +25,25 @@ use gmsa_cluster::{
     manifests::{Document, Manifests},
     resolver::manifests::CredentialSpecs,
 };
-use gmsa_core::diagnostic::{Diagnostic, Severity};
+use gmsa_core::diagnostic::{Diagnostic, Severity, rules};
 
 mod admit;
+mod argo;
+mod builds;
 mod facts;
 mod fix;
+mod near_miss;
 mod pods;
+mod pointer;
+mod search;
 mod surroundings;
+mod template;
+mod webhooks;
 
 use facts::FactFinder;
-use pods::CheckedPod;
+use search::Search;
 use surroundings::Surroundings;
+use template::CheckedPod;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -45,7 +53,7 @@ pub struct Options {
     /// Take credential specs, roles and bindings from this file, this folder, or - for standard input, instead of the manifests
     #[arg(long, value_name = "DIR", conflicts_with = "live")]
     state: Option<PathBuf>,
-    /// Ask the cluster for credential specs and permissions
+    /// Ask the cluster for credential specs and permissions, and for webhooks, service accounts, runtime classes and the builds of nodes
     #[arg(long)]
     live: bool,
     /// Print the manifests with each pod as the API server would store it, and the report on standard error
@@ -54,6 +62,8 @@ pub struct Options {
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Format,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
@@ -68,21 +78,52 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         for (place, document) in documents.iter().enumerate() {
             if credspecs::is_credential_spec(document) {
                 report.findings.extend(credspecs::findings(document));
-            } else if let Some(pod) = CheckedPod::of(document, &namespace)
-                && let Some(stored) = pods::check(&pod, &mut finder, &mut surroundings, &mut report).await
-            {
+                continue;
+            }
+            if let Some(stored) = pods_of(document, &namespace, &mut finder, &mut surroundings, &mut report).await {
                 patched.insert(place, stored);
             }
         }
+        // These are beside the question: the answers about credential specs hold.
+        report.findings.extend(surroundings.unchecked.into_iter().map(|(cause, about)| {
+            Diagnostic {
+                object: first_five(&about),
+                ..Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}"))
+                    .with_severity(Severity::Note)
+            }
+        }));
         Ok(patched)
     })?;
     if !options.patched {
-        return report.print(options.output);
+        return report.print(options.output, &options.filter);
     }
-    let outcome = report.outcome();
+    let (text, outcome) = report.render(Format::Table, &options.filter, Style::PLAIN)?;
     print(&stream(&documents, &patched)?)?;
-    io::stderr().write_all(report.render(Format::Table, Style::PLAIN)?.as_bytes())?;
+    io::stderr().write_all(text.as_bytes())?;
     Ok(outcome)
+}
+
+/// Checks the pods of a document; returns it as it would be stored, where it is a pod itself.
+async fn pods_of(
+    document: &Document,
+    namespace: &str,
+    finder: &mut FactFinder,
+    surroundings: &mut Surroundings,
+    report: &mut Report,
+) -> Option<Value> {
+    let Search { found, more, .. } = Search::of(&document.value);
+    let mut stored = None;
+    for one in &found {
+        let pod = CheckedPod::new(document, one, namespace, found.len() == 1);
+        stored = pods::check(&pod, finder, surroundings, report).await;
+    }
+    if let Some(one) = found.first().filter(|_| more > 0) {
+        let pod = CheckedPod::new(document, one, namespace, false);
+        let text = format!("{more} more pod templates of this object are not checked");
+        let fix = "write them as objects of their own";
+        report.findings.push(pod.finding_at(&rules::NOT_CHECKED, "", text).with_fix(fix));
+    }
+    stored
 }
 
 /// The sources of facts, and the namespace of objects that name none.
@@ -96,7 +137,7 @@ async fn sources(
         let cluster = Arc::new(connection.cluster().await?);
         let finder = FactFinder::new(cluster.api.clone(), cluster.api.clone(), connection.timeout());
         let namespace = cluster.namespace.clone();
-        return Ok((finder, Surroundings::of_cluster(cluster), namespace));
+        return Ok((finder, Surroundings::new(documents, &namespace, Some(cluster)), namespace));
     }
     let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
     let documents = match &state {
@@ -112,7 +153,7 @@ async fn sources(
     let specs_problems = if state.is_some() { refused_specs } else { only_duplicates(refused_specs, documents) };
     report.findings.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
     let namespace = connection.offline_namespace().to_owned();
-    let surroundings = Surroundings::of_files(documents, &namespace);
+    let surroundings = Surroundings::new(documents, &namespace, None);
     Ok((FactFinder::new(Arc::new(specs), Arc::new(rbac), connection.timeout()), surroundings, namespace))
 }
 

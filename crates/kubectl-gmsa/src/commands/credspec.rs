@@ -14,7 +14,7 @@ use crate::shared::{
     Outcome,
     credspecs::{findings, is_credential_spec, located},
     input,
-    output::{Format, Report},
+    output::{Filter, Format, Report},
     print,
 };
 use gmsa_cluster::manifests::{Document, Manifests};
@@ -159,6 +159,8 @@ pub struct LintOptions {
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Format,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 pub fn run(command: &Command) -> anyhow::Result<Outcome> {
@@ -336,7 +338,7 @@ fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
         let against = domain.iter().flat_map(|domain| lint::against(&document.value, domain));
         report.findings.extend(against.map(|found| located(document, found)));
     }
-    report.print(options.output)
+    report.print(options.output, &options.filter)
 }
 
 #[cfg(test)]

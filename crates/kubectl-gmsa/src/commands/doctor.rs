@@ -1,7 +1,7 @@
 //! `doctor`: checks an installation and the workloads that use it. Each check passes, warns or fails.
 //!
-//! Invariants: nothing is changed in the cluster. The one request that is not a read is a Pod that the API server
-//! creates as a dry run, which shows whether it can call the webhook. What the user is not allowed to read is a warning, not a failure.
+//! Invariants: nothing is changed in the cluster. The requests that are not reads are access reviews and Pods that
+//! the API server creates as dry runs, which show whether it can call the webhook. What could not be checked is neither a pass nor a fault.
 
 use std::{
     io::{self, Write as _},
@@ -15,23 +15,25 @@ use tokio::time::{Instant, sleep};
 use crate::shared::{
     Outcome,
     connection::{Cluster, Connection, block_on},
-    output::{Style, json, table},
-    print,
+    output::{Filter, Shape, print_checks, table},
 };
-use gmsa_core::{
-    causes,
-    diagnostic::{
-        Check, Diagnostic, Severity,
-        rules::{self, Rule},
-    },
-};
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules::Rule};
 
+mod call;
 mod certificate;
+mod configuration;
+mod crd;
 mod install;
+mod namespaces;
 mod nodes;
+mod not_checked;
 mod one_pod;
+mod place;
+mod replica;
 mod service;
 mod usage;
+
+use not_checked::not_checked;
 
 /// How long `--wait` pauses between two rounds of checks.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -41,12 +43,17 @@ pub struct Options {
     /// Explain one pod, from admission to node
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pod: Option<String>,
-    /// Wait until nothing fails, at most this many seconds; warnings then do not count
+    /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
-    /// Print JSON
-    #[arg(long)]
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Shape,
+    /// The same as -o json
+    #[arg(long, hide = true)]
     json: bool,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
@@ -57,16 +64,14 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         loop {
             let checks = match &options.pod {
                 Some(pod) => one_pod::explain(&cluster, pod).await?,
-                None => all_checks(&cluster).await?,
+                None => Box::pin(all_checks(&cluster)).await?,
             };
-            let worst = checks.iter().filter_map(Check::severity).max();
-            let fails = worst == Some(Severity::Error);
+            let fails = checks.iter().any(|check| check.severity() == Some(Severity::Error));
             if !fails || until.is_none_or(|until| Instant::now() >= until) {
-                let text =
-                    if options.json { json::checks(&checks)? } else { table::checks(&checks, Style::of_terminal()) };
-                print(text)?;
-                let is_clean = worst.is_none() || (until.is_some() && !fails);
-                return Ok(if is_clean { Outcome::Clean } else { Outcome::Findings });
+                let shape = if options.json { Shape::Json } else { options.output };
+                // Who waits until nothing fails is not kept waiting by warnings.
+                let filter = if until.is_some() { options.filter.of_errors() } else { options.filter.clone() };
+                return print_checks(checks, shape, &filter);
             }
             awaited = report_waiting(&checks, &awaited)?;
             sleep(PAUSE).await;
@@ -84,19 +89,22 @@ fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<Strin
 }
 
 async fn all_checks(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
-    let Info { git_version, .. } = cluster.get("/version").await?;
+    let (mut installed, mut windows) = (Vec::new(), Vec::new());
+    let (version, excluded, used, ()) = tokio::join!(
+        cluster.get::<Info>("/version"),
+        install::add_checks(cluster, &mut installed),
+        usage::read(cluster),
+        nodes::add_checks(cluster, &mut windows),
+    );
+    let Info { git_version, .. } = version?;
     let version = if git_version.is_empty() { "of unknown version" } else { &git_version };
     let mut checks = vec![Check::pass("API server", format!("answers, {version}"))];
-    let excluded = install::add_checks(cluster, &mut checks).await;
-    usage::add_checks(cluster, &excluded, &mut checks).await;
-    nodes::add_checks(cluster, &mut checks).await;
+    checks.append(&mut installed);
+    usage::add_checks(used, &excluded, &mut checks);
+    checks.append(&mut windows);
     Ok(checks)
 }
 
 fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {
     Check::found(about, Diagnostic::new(rule, message))
-}
-
-fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
-    found(about, &rules::NOT_CHECKED, format!("could not be checked: {}", causes::chain(error.as_ref())))
 }

@@ -7,10 +7,12 @@ use serde_json::Value;
 
 use crate::shared::{
     Outcome,
+    args::{service_account, spec_name},
     connection::{Cluster, Connection, DryRun, block_on, is_missing},
     grant::GrantObjects,
+    output::grants::Grant,
     print,
-    rbac::{by, roles_and_bindings, service_account, spec_name},
+    rbac::roles_and_bindings,
 };
 use gmsa_cluster::{
     authorizer::rbac::Rbac,
@@ -125,7 +127,14 @@ async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -
     let other = rbac.grant(&subject, grant.spec);
     if let Some(other) = &other {
         let who = format!("{}:{}", grant.namespace, grant.service_account);
-        text.extend([&who, " may still use ", grant.spec.as_str(), ", by ", &one_line(&by(other.binding)), "\n"]);
+        text.extend([
+            &who,
+            " may still use ",
+            grant.spec.as_str(),
+            ", by ",
+            &one_line(&Grant::by(other.binding).why()),
+            "\n",
+        ]);
     }
     print(text)?;
     Ok(if other.is_some() { Outcome::Findings } else { Outcome::Clean })

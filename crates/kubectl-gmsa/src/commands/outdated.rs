@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::shared::{
     Outcome,
     connection::{Cluster, Connection, DryRun, block_on},
-    output::{Format, Report, first_five},
+    output::{Filter, Format, Report, first_five},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name, unparsable},
     print,
 };
@@ -45,6 +45,8 @@ pub struct Options {
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Format,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 /// Lists the workloads, and restarts them with `--restart`: in the namespace of `--namespace` or of the context, or in all.
@@ -57,12 +59,13 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         }
         outdated(&cluster, (!options.all_namespaces).then_some(namespace)).await
     })?;
-    let others = report.outcome();
+    let are_others =
+        report.findings.as_slice().iter().any(|found| options.filter.keeps(found) && options.filter.fails(found));
     let findings = workloads.iter().map(|(workload, pods)| finding(workload, pods));
     // What belongs to a workload comes first.
     let of_pods = std::mem::take(&mut report.findings);
     report.findings.extend(findings.chain(of_pods));
-    let outcome = report.print(options.output)?;
+    let outcome = report.print(options.output, &options.filter)?;
     let restartable: Vec<(&Workload, &'static str, &Pods)> =
         workloads.iter().filter_map(|(workload, pods)| Some((workload, workload.resource?, pods))).collect();
     if !options.restart || restartable.is_empty() {
@@ -72,9 +75,10 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         print("nothing was restarted\n")?;
         return Ok(outcome);
     }
-    let are_all = restartable.len() == workloads.len() && options.dry_run.is_off();
+    let are_all = restartable.len() == workloads.len() && !are_others && options.dry_run.is_off();
+    let incomplete = if outcome == Outcome::Incomplete { outcome } else { Outcome::Clean };
     let restarted = block_on(async { restart_all(&connection.cluster().await?, restartable, &options.dry_run).await })?;
-    Ok(restarted.max(others).max(if are_all { Outcome::Clean } else { Outcome::Findings }))
+    Ok(restarted.max(incomplete).max(if are_all { Outcome::Clean } else { Outcome::Findings }))
 }
 
 struct Found {

@@ -4,12 +4,34 @@ use std::fmt::Write as _;
 
 use clap::Command;
 
+const JSON: &str = "
+## JSON
+
+Every command that takes `-o json` prints one object on standard output, also where it fails:
+
+| field | of | |
+|---|---|---|
+| `version` | all | of this shape: 1. It rises when a field goes or means something else; new fields may come without |
+| `exitCode` | all | the exit code of the command |
+| `error` | all | why the command could not do its work; nothing but `version` and `exitCode` is then there |
+| `totals` | reports, checks | how many objects, findings or checks there are, by severity or result; `ignored` counts those that `--ignore` left out |
+| `findings` | reports, grants | each with `level`, `rule`, `file`, `object`, `field`, `message` and, where there is one, `line`, `consequence` and `fix`. Of more than 100 of a \
+rule in a file, the last of them says in `more` how many were left out |
+| `places` | `check` | each place that names a credential spec, with `file`, `line`, `object`, `slot`, `credentialSpec`, `admitted` and `result` |
+| `checks` | `doctor`, `verify` | each with `status` (`pass`, `warn`, `fail`, `skip`), `about`, `text` and, where it does not pass, `rule` and `remedy` |
+| `grants` | `who-can`, `can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
+| `plugin`, `webhook` | `version` | their versions; `webhook` is a list, which has two during a rollout, and `unknown` says why it is empty |
+
+`credspec new`, `grant` and `check --patched` print manifests, as YAML.
+";
+
 /// Every command with its options, as Markdown.
 pub fn reference(root: &Command) -> String {
     let mut root = root.clone().term_width(100);
     root.build();
     let mut out = "# kubectl gmsa\n\nMade by `kubectl-gmsa reference`: do not edit.\n".to_owned();
     command(&mut out, &root, 0);
+    out.push_str(JSON);
     out
 }
 

@@ -7,16 +7,16 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use k8s_openapi::api::core::v1;
 use serde_json::Value;
 
 use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
-    output::{Style, json, table},
+    output::{Filter, Shape, print_checks},
     pods::ClusterPod,
-    print, progress,
+    progress,
 };
 use gmsa_core::{
     admission::pod::{Slot, SlotKind},
@@ -59,14 +59,8 @@ pub struct Options {
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Shape,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Shape {
-    /// For people
-    Table,
-    /// For programs
-    Json,
+    #[command(flatten)]
+    filter: Filter,
 }
 
 const POD: &str = "pod";
@@ -75,12 +69,7 @@ const CONTAINER: &str = "container";
 /// Runs the commands, and says which failure is the cause of the others.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let checks = block_on(verify(options, connection))?;
-    let text = match options.output {
-        Shape::Table => table::checks(&checks, Style::of_terminal()),
-        Shape::Json => json::checks(&checks)?,
-    };
-    print(text)?;
-    Ok(Outcome::of(&checks))
+    print_checks(checks, options.output, &options.filter)
 }
 
 async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Vec<Check>> {

@@ -5,14 +5,14 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context as _, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Pod};
 use serde::Serialize;
 
 use crate::shared::{
     Outcome,
     connection::{Cluster, Connection, block_on},
-    output::json,
+    output::{Shape, json},
     print,
     webhook::{endpoints, image, is_ready, metrics, service_of_webhook},
 };
@@ -24,16 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Args)]
 pub struct Options {
     /// The form of the output
-    #[arg(long, short, value_enum, default_value = "text")]
-    output: Form,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Form {
-    /// For people
-    Text,
-    /// For programs
-    Json,
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Shape,
 }
 
 #[derive(Serialize)]
@@ -43,23 +35,23 @@ struct Versions {
     webhook: Vec<String>,
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    unknown: Option<String>,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let plugin = env!("CARGO_PKG_VERSION");
     let versions = match block_on(webhook(connection)) {
-        Ok(webhook) => Versions { plugin, webhook, error: None },
-        Err(error) => Versions { plugin, webhook: Vec::new(), error: Some(causes::chain(error.as_ref())) },
+        Ok(webhook) => Versions { plugin, webhook, unknown: None },
+        Err(error) => Versions { plugin, webhook: Vec::new(), unknown: Some(causes::chain(error.as_ref())) },
     };
     print(match options.output {
-        Form::Text => text(&versions),
-        Form::Json => json::text(&versions)?,
+        Shape::Table => text(&versions),
+        Shape::Json => json::object(Outcome::Clean, &versions)?,
     })
 }
 
-fn text(Versions { plugin, webhook, error }: &Versions) -> String {
-    let webhook = error.as_ref().map_or_else(|| webhook.join(", "), |error| format!("unknown: {error}"));
+fn text(Versions { plugin, webhook, unknown }: &Versions) -> String {
+    let webhook = unknown.as_ref().map_or_else(|| webhook.join(", "), |why| format!("unknown: {why}"));
     format!("plugin   {plugin}\nwebhook  {}\n", one_line(&webhook))
 }
 

@@ -6,14 +6,16 @@ use clap::Args;
 
 use crate::shared::{
     Outcome,
+    args::spec_name,
     connection::{Connection, block_on},
     input,
-    rbac::{by, print_grants, roles_and_bindings, spec_name},
+    output::{
+        Shape,
+        grants::{Grant, Grants},
+    },
+    rbac::roles_and_bindings,
 };
-use gmsa_cluster::{
-    authorizer::rbac::{Holder, Rbac},
-    manifests::Manifests,
-};
+use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests};
 use gmsa_core::credspec::SpecName;
 
 #[derive(Debug, Args)]
@@ -24,6 +26,9 @@ pub struct Options {
     /// Read roles and bindings from a file, a folder, or - for standard input, instead of the cluster
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Shape,
 }
 
 /// Lists who may use a credential spec: in one namespace if `--namespace` says so, otherwise in all.
@@ -34,13 +39,12 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     };
     let (rbac, refused) = Rbac::from_documents(&documents);
     problems.extend(refused);
-    let rows = rows(&rbac, &options.name, connection.asked_namespace());
-    print_grants(&problems, ["NAMESPACE", "WHO", "BY"], &rows, &format!("no subject may use {}", options.name))
+    let grants = grants(&rbac, &options.name, connection.asked_namespace());
+    Grants { grants, problems, none: format!("no subject may use {}", options.name) }.print(options.output)
 }
 
-/// Namespace, holder, binding and role of each grant; `*` for all namespaces.
-fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3]> {
-    let mut rows = BTreeSet::new();
+fn grants(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<Grant> {
+    let mut grants = BTreeSet::new();
     // ClusterRoleBindings are listed for every namespace, also for one without bindings of its own.
     for namespace in rbac.namespaces().chain([only.unwrap_or("")]) {
         if only.is_some_and(|only| only != namespace) {
@@ -52,14 +56,8 @@ fn rows(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<[String; 3
             if !grant.holder.is_of_pods_in(binding.namespace.as_deref().or(only)) {
                 continue;
             }
-            let place = binding.namespace.as_deref().unwrap_or("*");
-            let holder = match grant.holder {
-                Holder::ServiceAccount { namespace, name } => format!("ServiceAccount {namespace}:{name}"),
-                Holder::User(name) => format!("User {name}"),
-                Holder::Group(name) => format!("Group {name}"),
-            };
-            rows.insert([place.to_owned(), holder, by(binding)]);
+            grants.insert(Grant::by(binding).with_subject(grant.holder));
         }
     }
-    rows
+    grants
 }

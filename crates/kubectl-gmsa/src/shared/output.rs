@@ -1,9 +1,11 @@
-//! What commands print: a report of findings in four formats, checks in two, tables, and how a command ended.
+//! What commands print: a report of findings in four formats, checks and grants in two, and how a command ended.
 //!
-//! Invariants: every format has the same content; everything that comes from outside is escaped for the format, so nothing can
+//! Invariants: every format has the same content, but that the table and the log of a workflow fold equal notes into one; everything that comes from outside is escaped for the format, so nothing can
 //! steer a terminal or write a log command; there is one table, one JSON and one SARIF.
 
 use std::{
+    collections::HashMap,
+    fmt,
     io::{self, Write as _},
     process::ExitCode,
     sync::Arc,
@@ -13,12 +15,15 @@ use clap::ValueEnum;
 use gmsa_core::diagnostic::{Check, Diagnostic, Diagnostics, Severity, rules};
 use serde::Serialize;
 
+pub mod filter;
 mod github;
+pub mod grants;
 pub mod json;
 mod sarif;
 mod style;
 pub mod table;
 
+pub use filter::Filter;
 pub use style::Style;
 
 /// How a command ended: the exit code.
@@ -32,11 +37,11 @@ pub enum Outcome {
 
 impl Outcome {
     /// Of checks: what could not be checked is neither a pass nor a fault.
-    pub fn of(checks: &[Check]) -> Self {
+    pub fn of(checks: &[Check], filter: &Filter) -> Self {
         let found = || checks.iter().filter_map(|check| check.result.as_ref().err());
-        if found().any(|found| *found.rule != rules::NOT_CHECKED) {
+        if found().any(|found| *found.rule != rules::NOT_CHECKED && filter.fails(found)) {
             Self::Findings
-        } else if found().next().is_some() {
+        } else if found().any(|found| *found.rule == rules::NOT_CHECKED) {
             Self::Incomplete
         } else {
             Self::Clean
@@ -70,6 +75,28 @@ pub enum Format {
     Github,
 }
 
+/// The form of what is no report of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Shape {
+    /// For people
+    #[value(alias = "text")]
+    Table,
+    /// For programs
+    Json,
+}
+
+/// Prints checks, but for those that break a rule that is ignored.
+pub fn print_checks(checks: Vec<Check>, shape: Shape, filter: &Filter) -> anyhow::Result<Outcome> {
+    let (checks, ignored): (Vec<_>, Vec<_>) =
+        checks.into_iter().partition(|check| check.result.as_ref().err().is_none_or(|found| filter.keeps(found)));
+    let outcome = Outcome::of(&checks, filter);
+    print(match shape {
+        Shape::Table => table::checks(&checks, Style::of_terminal()),
+        Shape::Json => json::checks(outcome, &checks, ignored.len())?,
+    })?;
+    Ok(outcome)
+}
+
 /// The result for one place that uses GMSA.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -84,7 +111,7 @@ pub struct Place {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credential_spec: Option<String>,
     pub admitted: bool,
-    /// What happens: `gets the contents (371 bytes)`, `refused: 404`.
+    /// What happens: `gets its contents`, `refused, 404: spec-missing`.
     pub result: String,
 }
 
@@ -97,65 +124,108 @@ pub struct Report {
 }
 
 impl Report {
-    /// How it ended: notes are no findings.
-    pub fn outcome(&self) -> Outcome {
-        let findings = self.findings.as_slice();
-        if findings.iter().any(is_unreadable) {
-            Outcome::Incomplete
-        } else if findings.iter().any(|finding| finding.severity > Severity::Note) {
-            Outcome::Findings
-        } else {
-            Outcome::Clean
-        }
-    }
-
     /// Prints the report on standard output.
-    pub fn print(self, format: Format) -> anyhow::Result<Outcome> {
-        let outcome = self.outcome();
-        print(self.render(format, Style::of_terminal())?)?;
+    pub fn print(self, format: Format, filter: &Filter) -> anyhow::Result<Outcome> {
+        let (text, outcome) = self.render(format, filter, Style::of_terminal())?;
+        print(text)?;
         Ok(outcome)
     }
 
-    /// The report as text; findings are in the order of files and lines.
-    pub fn render(self, format: Format, style: Style) -> anyhow::Result<String> {
-        let summary = self.summary();
-        let mut findings: Vec<Diagnostic> = self.findings.into_iter().collect();
+    /// The report as text, and how it ended. Findings are in the order of files and lines.
+    pub fn render(self, format: Format, filter: &Filter, style: Style) -> anyhow::Result<(String, Outcome)> {
+        let (mut findings, ignored): (Vec<Diagnostic>, Vec<_>) =
+            self.findings.into_iter().partition(|found| filter.keeps(found));
         findings.sort_by_cached_key(|found| {
             let place = found.location.as_ref().map(|location| (Arc::clone(&location.file), location.line()));
             // What could not be read comes first.
-            (!is_unreadable(found), place, std::cmp::Reverse(found.severity))
+            (!is_incomplete(found), place, std::cmp::Reverse(found.severity))
         });
-        Ok(match format {
-            Format::Table => table::report(&self.places, &findings, &summary, style),
-            Format::Json => json::report(self.documents, &self.places, &findings)?,
-            Format::Sarif => json::text(&sarif::log(&findings))?,
-            Format::Github => github::render(&findings, &summary),
-        })
-    }
-
-    /// `2 errors, 1 warning in 5 objects`
-    fn summary(&self) -> String {
-        let count = |of: &dyn Fn(&Diagnostic) -> bool| -> usize {
-            self.findings.as_slice().iter().filter(|found| of(found)).map(|found| found.more + 1).sum()
+        let totals = Totals::of(self.documents, &findings, &ignored);
+        let outcome = if findings.iter().any(is_incomplete) {
+            Outcome::Incomplete
+        } else if findings.iter().any(|found| filter.fails(found)) {
+            Outcome::Findings
+        } else {
+            Outcome::Clean
         };
-        let of = |severity| count(&|found: &Diagnostic| found.severity == severity && !is_unreadable(found));
-        let found: Vec<String> = [
-            (count(&is_unreadable), "unreadable part"),
-            (of(Severity::Error), "error"),
-            (of(Severity::Warning), "warning"),
-            (of(Severity::Note), "note"),
-        ]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| plural(count, what))
-        .collect();
-        let found = if found.is_empty() { "no problems found".to_owned() } else { found.join(", ") };
-        format!("{found} in {}", plural(self.documents, "object"))
+        let text = match format {
+            Format::Table => table::report(&self.places, &folded(&findings), &totals.to_string(), style),
+            Format::Json => json::report(outcome, &totals, &self.places, &findings)?,
+            Format::Sarif => json::text(&sarif::log(&findings))?,
+            Format::Github => github::render(&folded(&findings), &totals.to_string()),
+        };
+        Ok((text, outcome))
     }
 }
 
-fn is_unreadable(finding: &Diagnostic) -> bool {
-    finding.rule.id == rules::UNREADABLE.id
+/// How much was read, and how many findings there are, those that are left out in their files included.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Totals {
+    objects: usize,
+    /// Parts that could not be read or checked.
+    unreadable: usize,
+    errors: usize,
+    warnings: usize,
+    notes: usize,
+    /// Findings of rules that are ignored.
+    ignored: usize,
+}
+
+impl Totals {
+    fn of(objects: usize, findings: &[Diagnostic], ignored: &[Diagnostic]) -> Self {
+        let count = |findings: &[Diagnostic], of: &dyn Fn(&Diagnostic) -> bool| -> usize {
+            findings.iter().filter(|found| of(found)).map(|found| found.more + 1).sum()
+        };
+        let of = |severity| count(findings, &|found| found.severity == severity && !is_incomplete(found));
+        Self {
+            objects,
+            unreadable: count(findings, &is_incomplete),
+            errors: of(Severity::Error),
+            warnings: of(Severity::Warning),
+            notes: of(Severity::Note),
+            ignored: count(ignored, &|_| true),
+        }
+    }
+}
+
+/// `2 errors, 1 warning in 5 objects`
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { objects, unreadable, errors, warnings, notes, ignored } = *self;
+        let counts =
+            [(unreadable, "unreadable part"), (errors, "error"), (warnings, "warning"), (notes, "note")].into_iter();
+        let found: Vec<String> =
+            counts.filter(|(count, _)| *count > 0).map(|(count, what)| plural(count, what)).collect();
+        let found = if found.is_empty() { "no problems found".to_owned() } else { found.join(", ") };
+        write!(f, "{found} in {}", plural(objects, "object"))?;
+        if ignored > 0 { write!(f, ", and {ignored} ignored") } else { Ok(()) }
+    }
+}
+
+/// A finding, and the objects of which later notes say the same.
+type Folded<'f> = (&'f Diagnostic, Vec<&'f str>);
+
+/// Each finding; notes that say the same of other objects are not repeated.
+fn folded(findings: &[Diagnostic]) -> Vec<Folded<'_>> {
+    let mut folded: Vec<Folded<'_>> = Vec::new();
+    let mut notes = HashMap::new();
+    for found in findings {
+        if found.severity == Severity::Note && found.more == 0 && !found.object.is_empty() {
+            let first = *notes.entry((found.rule.id, &found.message, &found.fix)).or_insert(folded.len());
+            if let Some((_, others)) = folded.get_mut(first) {
+                others.push(&found.object);
+                continue;
+            }
+        }
+        folded.push((found, Vec::new()));
+    }
+    folded
+}
+
+/// Whether it says that something could not be read or checked, which is more than worth a note.
+fn is_incomplete(finding: &Diagnostic) -> bool {
+    finding.severity > Severity::Note && [rules::UNREADABLE.id, rules::NOT_CHECKED.id].contains(&finding.rule.id)
 }
 
 fn file(found: &Diagnostic) -> &str {
@@ -176,6 +246,11 @@ fn sentence(found: &Diagnostic) -> String {
 /// How many others are left out.
 fn left_out(found: &Diagnostic) -> Option<String> {
     (found.more > 0).then(|| format!("{} more of rule {} in this file are left out", found.more, found.rule.id))
+}
+
+/// The objects of which the same is said.
+fn also(others: &[&str]) -> Option<String> {
+    (!others.is_empty()).then(|| format!("also: {}", first_five(others)))
 }
 
 fn plural(count: usize, what: &str) -> String {

@@ -8,12 +8,12 @@ use k8s_openapi::{
         core::v1::{Namespace, Pod},
         discovery::v1::{Endpoint, EndpointSlice},
     },
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
 };
 use kube::core::{ParseExpressionError, Selector, SelectorExt as _};
 use serde::Deserialize;
 
-use super::connection::Cluster;
+use super::{connection::Cluster, installer::Installer};
 
 /// The chart's name for the port of `/metrics`.
 const ADMIN: &str = "admin";
@@ -29,22 +29,34 @@ pub struct Configured {
     pub mutating: bool,
     /// The configuration's and the webhook's name.
     pub name: String,
+    /// Where it is in the list of its configuration.
+    pub index: usize,
     pub webhook: ValidatingWebhook,
     /// The field managers that changed its selectors after the installation.
     pub changed_by: Vec<String>,
+    pub installer: Installer,
 }
 
-/// Every webhook for GMSA, by its name: that of this chart and of the one that it replaces contain `gmsa`.
+/// Whether a webhook is for GMSA, by its name: those of this chart and of the one that it replaces contain `gmsa`.
+pub fn is_of_gmsa(name: &str) -> bool {
+    name.contains("gmsa")
+}
+
+/// Every webhook for GMSA.
 pub async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
     let mut found = Vec::new();
-    for (mutating, kind) in [(true, "mutatingwebhookconfigurations"), (false, "validatingwebhookconfigurations")] {
-        let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}");
-        for Configuration { metadata, webhooks } in cluster.list(&path).await? {
-            for webhook in webhooks.into_iter().flatten() {
+    let (mutating, validating) = tokio::join!(
+        cluster.list("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"),
+        cluster.list("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"),
+    );
+    for (mutating, configurations) in [(true, mutating?), (false, validating?)] {
+        for Configuration { metadata, webhooks } in configurations {
+            for (index, webhook) in webhooks.into_iter().flatten().enumerate() {
                 let name = format!("{}/{}", metadata.name.as_deref().unwrap_or(""), webhook.name);
-                if name.contains("gmsa") {
-                    let changed_by = changed_by(&metadata, &webhook.name);
-                    found.push(Configured { mutating, name, webhook, changed_by });
+                if is_of_gmsa(&name) {
+                    let changed_by = changed_by(&metadata, &webhook);
+                    let installer = Installer::of(&metadata);
+                    found.push(Configured { mutating, name, index, webhook, changed_by, installer });
                 }
             }
         }
@@ -53,17 +65,33 @@ pub async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
 }
 
 /// The field managers that own a selector of this webhook and did not install it: the manager that installed it owns its rules too.
-fn changed_by(configuration: &ObjectMeta, webhook: &str) -> Vec<String> {
-    let key = format!("k:{{\"name\":\"{webhook}\"}}");
+/// An empty selector, which is the API server's default, leaves nothing out, so it does not matter who owns it.
+fn changed_by(configuration: &ObjectMeta, webhook: &ValidatingWebhook) -> Vec<String> {
+    let key = format!("k:{{\"name\":\"{}\"}}", webhook.name);
+    let selects_all = |selector: Option<&LabelSelector>| selector.is_none_or(|it| *it == LabelSelector::default());
+    let selectors = [
+        ("f:namespaceSelector", webhook.namespace_selector.as_ref()),
+        ("f:objectSelector", webhook.object_selector.as_ref()),
+    ];
     let entries = configuration.managed_fields.iter().flatten().filter(|entry| {
         let fields = entry.fields_v1.as_ref().and_then(|fields| fields.0.pointer("/f:webhooks")?.get(&key));
         let owns = |field: &str| fields.and_then(|fields| fields.get(field)).is_some();
-        (owns("f:namespaceSelector") || owns("f:objectSelector")) && !owns("f:rules")
+        selectors.iter().any(|(field, selector)| owns(field) && !selects_all(*selector)) && !owns("f:rules")
     });
     entries.map(|entry| entry.manager.clone().unwrap_or_else(|| "an unnamed manager".to_owned())).collect()
 }
 
 impl Configured {
+    /// The kind of the configuration.
+    pub fn kind(&self) -> &'static str {
+        if self.mutating { "MutatingWebhookConfiguration" } else { "ValidatingWebhookConfiguration" }
+    }
+
+    /// The name of the configuration.
+    pub fn configuration(&self) -> &str {
+        self.name.split_once('/').map_or("", |(configuration, _)| configuration)
+    }
+
     pub fn covers(&self, operation: &str, resource: &str) -> bool {
         let (kind, sub) = resource.split_once('/').unwrap_or((resource, ""));
         let all_of_kind = if sub.is_empty() { "*".to_owned() } else { format!("{kind}/*") };
@@ -83,10 +111,22 @@ impl Configured {
     }
 
     pub fn selects(&self, namespace: &Namespace) -> Result<bool, ParseExpressionError> {
-        let Some(selector) = self.webhook.namespace_selector.clone() else { return Ok(true) };
-        let labels = namespace.metadata.labels.as_ref();
-        Ok(Selector::try_from(selector)?.matches(labels.unwrap_or(&BTreeMap::new())))
+        matches(self.webhook.namespace_selector.as_ref(), namespace.metadata.labels.as_ref())
     }
+
+    /// Whether a pod with these labels is selected.
+    pub fn selects_labels(&self, pod: &BTreeMap<String, String>) -> Result<bool, ParseExpressionError> {
+        matches(self.webhook.object_selector.as_ref(), Some(pod))
+    }
+}
+
+/// Whether a selector, if there is one, selects an object with these labels.
+fn matches(
+    selector: Option<&LabelSelector>,
+    labels: Option<&BTreeMap<String, String>>,
+) -> Result<bool, ParseExpressionError> {
+    let Some(selector) = selector.cloned() else { return Ok(true) };
+    Ok(Selector::try_from(selector)?.matches(labels.unwrap_or(&BTreeMap::new())))
 }
 
 /// The Service that the API server calls for new pods; `None` where none is configured.

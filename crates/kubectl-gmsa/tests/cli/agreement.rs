@@ -52,7 +52,8 @@ fn check_and_the_server_agree_on_every_golden_case() {
             .as_array()
             .unwrap()
             .iter()
-            .filter(|finding| finding["level"] == "error")
+            // What the API server refuses by itself, no webhook decides.
+            .filter(|finding| finding["level"] == "error" && finding["rule"] != "ephemeral-containers")
             .map(|finding| finding["message"].as_str().unwrap())
             .collect();
         let agrees = match &expected {

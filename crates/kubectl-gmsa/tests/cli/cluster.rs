@@ -45,23 +45,32 @@ pub fn configurations(api: &SimulatedApi, change: impl Fn(&mut Value)) {
     }
 }
 
-/// What the webhook says to the pod that `doctor` sends as a dry run, through the API server.
+/// What the webhook says to the pods that `doctor` sends as dry runs, through the API server.
 pub const REFUSED: Fault = Fault::Refuse {
     code: 404,
     reason: "NotFound",
-    message: "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: cred spec kubectl-gmsa-doctor-probe does not exist",
+    message: "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: cred spec gmsa-webhook-test-does-not-exist does not exist",
     retry_after: None,
 };
 
-/// Scripts what the simulated API server cannot do itself: its version, the dry run of a pod, and the answers to the first
-/// access reviews; those after them are allowed.
-pub fn script(api: &SimulatedApi, dry_run: Fault, allowed: &[bool]) {
+/// Where `doctor` sends its pods.
+pub const DRY_RUN: &str = "/pods?dryRun=All";
+
+/// Scripts what the simulated API server cannot do itself: its version, the dry run of pods, and access reviews, which are allowed
+/// but for those whose JSON contains one of `denied`.
+pub fn script(api: &SimulatedApi, dry_run: Fault, denied: &[&str]) {
+    script_each(api, dry_run.clone(), dry_run, denied);
+}
+
+/// The same, with the answers to the pod that `/mutate` must refuse and to the one that `/validate` must refuse.
+pub fn script_each(api: &SimulatedApi, mutate: Fault, validate: Fault, denied: &[&str]) {
     let access = |allowed: bool| Fault::Object(json!({"status": {"allowed": allowed}}));
     api.heal();
     api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({"gitVersion": "v1.36.0"})));
-    api.fault(Verb::Create, "/pods?dryRun=All", usize::MAX, dry_run);
-    for allowed in allowed {
-        api.fault(Verb::Create, "/subjectaccessreviews", 1, access(*allowed));
+    api.fault_of_body(Verb::Create, DRY_RUN, "\"gmsaCredentialSpec\":", validate);
+    api.fault(Verb::Create, DRY_RUN, usize::MAX, mutate);
+    for review in denied {
+        api.fault_of_body(Verb::Create, "/subjectaccessreviews", review, access(false));
     }
     api.fault(Verb::Create, "/subjectaccessreviews", usize::MAX, access(true));
 }
@@ -74,6 +83,8 @@ pub async fn healthy() -> SimulatedApi {
         kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
         kind("v1", "Pod", "pods", true),
         kind("v1", "Node", "nodes", false),
+        kind("v1", "Secret", "secrets", true),
+        kind("apps/v1", "Deployment", "deployments", true),
         kind("v1", "ServiceAccount", "serviceaccounts", true),
         kind("v1", "Namespace", "namespaces", false),
     ] {

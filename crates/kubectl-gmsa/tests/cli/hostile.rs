@@ -179,3 +179,31 @@ fn a_thousand_pods_in_one_list_are_checked() {
     let output = run(folder.path(), &["check", "-f", "-"], list.as_bytes());
     assert_eq!((text(&output.stdout), output.status.code()), ("no problems found in 1000 objects\n", Some(0)));
 }
+
+/// Every pod template of an object has a long way to it, and there are more than are checked.
+#[test]
+fn pod_templates_without_end_are_bounded_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let step = "a".repeat(1_000);
+    let template = r#"{"spec": {"containers": [{"name": "iis", "gmsaCredSpecName": "web"}]}}"#;
+    let object = format!(
+        r#"{{"apiVersion": "example.com/v1", "kind": "Farm", "metadata": {{"name": "many"}}, "{step}": [{}]}}"#,
+        vec![template; 20_000].join(",")
+    );
+    let output = run(folder.path(), &["check", "-f", "-", "-o", "json"], object.as_bytes());
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let of = |rule: &str| findings.iter().filter(|finding| finding["rule"] == rule).collect::<Vec<_>>();
+    assert_eq!(of("ignored-field").len(), 100);
+    let left_out = of("not-checked");
+    assert_eq!(left_out.len(), 1);
+    assert_eq!(left_out[0]["message"], "19900 more pod templates of this object are not checked");
+    assert_eq!(output.status.code(), Some(2));
+    // Without a fault beside it, it is no pass either.
+    let object = object.replace("gmsaCredSpecName", "image");
+    let output = run(folder.path(), &["check", "-f", "-"], object.as_bytes());
+    let expected = "warning[not-checked] <stdin>:1: Farm default/many\n  \
+                    19900 more pod templates of this object are not checked\n  \
+                    fix: write them as objects of their own\n\n1 unreadable part in 1 object\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (expected, Some(2)));
+}

@@ -122,10 +122,10 @@ async fn pods_that_are_behind_are_listed_by_owner() {
     assert_eq!(api.count(Verb::Get, "/replicasets/web-1"), 1);
     let output = run(&api, &["outdated", "--namespace", "default"]).await;
     assert_eq!((text(&output.stdout), output.status.code()), ("no problems found in 0 objects\n", Some(0)));
-    for format in ["sarif", "github"] {
+    for (format, sentence) in [("sarif", "\"Deployment shop/web: "), ("github", "::Deployment shop/web: ")] {
         let output = run(&api, &["outdated", "-A", "-o", format]).await;
         assert_eq!(output.status.code(), Some(1));
-        assert_eq!(text(&output.stdout).matches("Deployment shop/web").count(), 1, "{}", text(&output.stdout));
+        assert_eq!(text(&output.stdout).matches(sentence).count(), 1, "{}", text(&output.stdout));
     }
 }
 

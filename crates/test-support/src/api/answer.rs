@@ -76,7 +76,7 @@ fn upgrade(world: &World, request: &Request<Incoming>) -> Option<Fault> {
     let path = request.uri().to_string();
     world.requests.lock().unwrap().push(Recorded { verb: Verb::Get, path: path.clone(), body: Value::Null });
     world.changed();
-    world.script.lock().unwrap().next(Verb::Get, &path)
+    world.script.lock().unwrap().next(Verb::Get, &path, &Value::Null)
 }
 
 pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
@@ -96,7 +96,7 @@ pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Res
     world.requests.lock().unwrap().push(Recorded { verb, path: path.clone(), body: body.clone() });
     world.changed();
     let _answering = Answering::begin(&world);
-    let fault = world.script.lock().unwrap().next(verb, &path);
+    let fault = world.script.lock().unwrap().next(verb, &path, &body);
     let proper = async || match &target {
         None => page_not_found(),
         Some(target) => route(&world, verb, &head, target, &body).await,

@@ -81,17 +81,21 @@ pub(super) struct Script(Vec<Line>);
 struct Line {
     verb: Verb,
     path: String,
+    body: String,
     left: usize,
     fault: Fault,
 }
 
 impl Script {
-    pub fn add(&mut self, verb: Verb, path: &str, times: usize, fault: Fault) {
-        self.0.push(Line { verb, path: path.to_owned(), left: times, fault });
+    pub fn add(&mut self, verb: Verb, path: &str, body: &str, times: usize, fault: Fault) {
+        self.0.push(Line { verb, path: path.to_owned(), body: body.to_owned(), left: times, fault });
     }
 
-    pub fn next(&mut self, verb: Verb, path: &str) -> Option<Fault> {
-        let line = self.0.iter_mut().find(|line| line.left > 0 && line.verb == verb && path.contains(&line.path))?;
+    /// The next fault for a request with this JSON as its body.
+    pub fn next(&mut self, verb: Verb, path: &str, body: &Value) -> Option<Fault> {
+        let has = |text: &str| text.is_empty() || body.to_string().contains(text);
+        let matches = |line: &&mut Line| line.verb == verb && path.contains(&line.path) && has(&line.body);
+        let line = self.0.iter_mut().filter(|line| line.left > 0).find(matches)?;
         line.left -= 1;
         Some(line.fault.clone())
     }

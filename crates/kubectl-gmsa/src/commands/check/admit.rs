@@ -3,8 +3,8 @@
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::facts::FactFinder;
-use gmsa_core::admission::{Review, SlotDenial, Webhook};
+use super::{facts::FactFinder, webhooks::Reviewed};
+use gmsa_core::admission::{Denial, Review, SlotDenial, Webhook};
 
 pub(super) struct Admission {
     /// The pod as the mutating webhook leaves it.
@@ -13,23 +13,41 @@ pub(super) struct Admission {
     pub denials: Vec<SlotDenial>,
 }
 
-/// Admits the pod of `review`, which is `pod`.
-pub(super) async fn admit(review: &Review, pod: &Value, finder: &mut FactFinder) -> anyhow::Result<Admission> {
-    let mut stored = pod.clone();
-    let mutated = finder.decide(Webhook::Mutate, review).await;
-    let mut patched = None;
-    if let Some(patch) = mutated.patch {
-        let patch: json_patch::Patch =
-            serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
-        json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
-        patched = Some(Review::of_pod(&review.namespace, &stored.to_string())?);
+/// Admits the pod of `review`, which is `pod`, by the webhooks that review it.
+pub(super) async fn admit(
+    review: &Review,
+    pod: &Value,
+    reviewed: &Reviewed,
+    finder: &mut FactFinder,
+) -> anyhow::Result<Admission> {
+    let (mut stored, mut denials, mut patched) = (pod.clone(), Vec::new(), None);
+    if reviewed.mutates() {
+        let mutated = finder.examine(Webhook::Mutate, review).await?;
+        denials = mutated.denials;
+        if let Some(patch) = mutated.patch {
+            let patch: json_patch::Patch =
+                serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
+            json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
+            patched = Some(Review::of_pod(&review.namespace, &stored.to_string())?);
+        }
     }
-    let mut denials = mutated.denials;
-    for found in finder.decide(Webhook::Validate, patched.as_ref().unwrap_or(review)).await.denials {
-        // Why a slot was not filled in says more than that it is empty.
-        if !denials.iter().any(|known| known.slot == found.slot) {
-            denials.push(found);
+    if reviewed.validates() {
+        for found in finder.examine(Webhook::Validate, patched.as_ref().unwrap_or(review)).await?.denials {
+            match denials.iter_mut().find(|known| known.slot == found.slot) {
+                None => denials.push(found),
+                // A refusal says more than what could not be checked.
+                Some(known) if is_unchecked(&known.denial) && matches!(found.denial, Denial::NotAuthorized { .. }) => {
+                    *known = found;
+                }
+                // Why a slot was not filled in says more than that it is empty.
+                Some(_) => {}
+            }
         }
     }
     Ok(Admission { stored, denials })
+}
+
+/// Whether a look-up failed: the webhook, which makes it as another user and from another place, may succeed.
+pub(super) fn is_unchecked(denial: &Denial) -> bool {
+    matches!(denial, Denial::SpecUnreadable { .. } | Denial::AuthorizationFailed { .. })
 }

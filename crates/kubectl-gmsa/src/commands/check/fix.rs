@@ -32,13 +32,18 @@ pub(super) fn fix(denial: &Denial, slot: &Slot<'_>, namespace: &str, service_acc
             "windowsOptions:\n  gmsaCredentialSpecName: NAME  # instead of gmsaCredentialSpec".to_owned()
         }
         Denial::ContentsDiffer { .. } => "remove gmsaCredentialSpec: the webhook fills it in".to_owned(),
+        Denial::SpecUnreadable { spec, .. } => {
+            format!("find out why: kubectl auth can-i get gmsacredentialspecs.windows.k8s.io/{spec}")
+        }
+        Denial::AuthorizationFailed { .. } if !is_dns_subdomain(namespace) => return None,
+        Denial::AuthorizationFailed { .. } => {
+            format!(
+                "find out why: kubectl auth can-i create localsubjectaccessreviews.authorization.k8s.io --namespace {namespace}"
+            )
+        }
         Denial::NameWithoutContents { .. } => {
             "remove spec.os.name: linux, or the name: the webhook leaves Linux pods alone".to_owned()
         }
         _ => return None,
     })
 }
-
-/// The YAML that pins a pod to a build of Windows.
-pub(super) const BUILD: &str =
-    "spec:\n  nodeSelector: {node.kubernetes.io/windows-build: 10.0.20348}  # Windows Server 2022";

@@ -1,33 +1,95 @@
-//! What a pod refers to beside credential specs: its service account and its runtime class, in the manifests or in the cluster.
+//! What a pod refers to beside credential specs, in the manifests and in the cluster: its service account, its runtime class, the
+//! webhooks that review it and the nodes that run it.
 //!
-//! Invariants: what cannot be read, or is unknown from files, is not reported.
+//! Invariants: each object of a cluster is read once; what could not be read is no finding about a pod, and is kept in
+//! [`Surroundings::unchecked`].
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
+use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
 
-use crate::shared::connection::Cluster;
+use super::webhooks::{Labels, Reviewed};
+use crate::shared::{
+    connection::Cluster,
+    webhook::{Configured, configured},
+};
 use gmsa_cluster::manifests::Document;
-use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Severity};
+use gmsa_core::{
+    causes,
+    credspec::is_dns_subdomain,
+    diagnostic::Severity,
+    windows_build::{Build, LABEL},
+};
 
-/// Where service accounts and runtime classes are looked up.
-pub(super) enum Surroundings {
-    Files(FileObjects),
-    /// In the cluster; each object is read once.
-    Cluster(Arc<Cluster>, HashMap<String, Option<Value>>),
+/// Where service accounts, runtime classes and namespaces are looked up.
+pub(super) struct Surroundings {
+    files: FileObjects,
+    live: Option<Live>,
+    /// What could not be read, by the causes.
+    pub unchecked: BTreeMap<String, Vec<String>>,
 }
 
+/// The objects of the manifests.
 #[derive(Default)]
-pub(super) struct FileObjects {
+struct FileObjects {
     /// The service accounts of each namespace.
     accounts: HashMap<String, Vec<String>>,
-    /// The handlers of runtime classes.
-    handlers: HashMap<String, String>,
+    classes: HashMap<String, Value>,
+    /// The labels of namespaces.
+    namespaces: HashMap<String, Labels>,
+}
+
+/// What was read from a cluster so far.
+struct Live {
+    cluster: Arc<Cluster>,
+    /// Objects that may not be there, by their paths.
+    objects: HashMap<String, Result<Option<Value>, Unread>>,
+    webhooks: Option<Result<Vec<Configured>, Unread>>,
+    nodes: Option<Result<BTreeSet<Build>, Unread>>,
+}
+
+/// It could not be read, or there is no cluster to read it from.
+#[derive(Clone, Copy, Debug)]
+struct Unread;
+
+/// The runtime class of a pod.
+pub(super) enum RuntimeClass {
+    /// The pod names none.
+    None,
+    /// Neither the manifests nor the cluster say anything about it.
+    Unknown,
+    Missing,
+    Found(Value),
+}
+
+impl RuntimeClass {
+    fn text(&self, pointer: &str) -> Option<&str> {
+        let Self::Found(class) = self else { return None };
+        class.pointer(pointer).and_then(Value::as_str)
+    }
+
+    /// Its handler, where that isolates containers by Hyper-V: `runhcs-wcow-hypervisor` is that of containerd (containerd: cri, Windows).
+    pub(super) fn hyper_v(&self) -> Option<&str> {
+        self.text("/handler").filter(|handler| handler.contains("hypervisor"))
+    }
+
+    pub(super) fn is_hyper_v(&self) -> bool {
+        self.hyper_v().is_some()
+    }
+
+    /// The build of the nodes that it selects.
+    pub(super) fn selected_build(&self) -> Option<&str> {
+        self.text(&format!("/scheduling/nodeSelector/{}", LABEL.replace('/', "~1")))
+    }
 }
 
 impl Surroundings {
-    /// From manifests; objects without a namespace are in `namespace`.
-    pub(super) fn of_files(documents: &[Document], namespace: &str) -> Self {
+    /// Of manifests, and of a cluster where there is one; objects without a namespace are in `namespace`.
+    pub(super) fn new(documents: &[Document], namespace: &str, cluster: Option<Arc<Cluster>>) -> Self {
         let mut files = FileObjects::default();
         for document in documents {
             let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
@@ -37,17 +99,17 @@ impl Surroundings {
                     let namespace = text("/metadata/namespace").unwrap_or(namespace);
                     files.accounts.entry(namespace.to_owned()).or_default().push(name.to_owned());
                 }
+                ("", "Namespace") => {
+                    files.namespaces.insert(name.to_owned(), labels(&document.value));
+                }
                 ("node.k8s.io", "RuntimeClass") => {
-                    files.handlers.insert(name.to_owned(), text("/handler").unwrap_or("").to_owned());
+                    files.classes.insert(name.to_owned(), document.value.clone());
                 }
                 _ => {}
             }
         }
-        Self::Files(files)
-    }
-
-    pub(super) fn of_cluster(cluster: Arc<Cluster>) -> Self {
-        Self::Cluster(cluster, HashMap::new())
+        let live = |cluster| Live { cluster, objects: HashMap::new(), webhooks: None, nodes: None };
+        Self { files, live: cluster.map(live), unchecked: BTreeMap::new() }
     }
 
     /// Where a service account is missing, and how severe that is; `None` where it exists, or nothing says otherwise. Every
@@ -60,38 +122,92 @@ impl Surroundings {
         if name == "default" || !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
             return None;
         }
-        match self {
+        let of_files = self.files.accounts.get(namespace);
+        if of_files.is_some_and(|known| known.iter().any(|known| known == name)) {
+            return None;
+        }
+        if self.live.is_none() {
             // Only where the manifests hold others of its namespace; even then another file may create it.
-            Self::Files(files) => {
-                let known = files.accounts.get(namespace)?;
-                (!known.iter().any(|known| known == name)).then_some(("among the manifests", Severity::Warning))
-            }
-            Self::Cluster(cluster, known) => {
-                let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}");
-                find(cluster, known, path).await?.is_none().then_some(("in the cluster", Severity::Error))
-            }
+            return of_files.map(|_| ("among the manifests", Severity::Warning));
+        }
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}");
+        let found = self.find(&path, &format!("service account {namespace}/{name}")).await;
+        matches!(found, Ok(None)).then_some(("in the cluster", Severity::Error))
+    }
+
+    /// The runtime class of a name; nothing is said of one that is neither in the manifests nor asked of a cluster.
+    pub(super) async fn runtime_class(&mut self, name: Option<&str>) -> RuntimeClass {
+        let Some(name) = name else { return RuntimeClass::None };
+        if let Some(class) = self.files.classes.get(name) {
+            return RuntimeClass::Found(class.clone());
+        }
+        if !is_dns_subdomain(name) {
+            return RuntimeClass::Unknown;
+        }
+        let path = format!("/apis/node.k8s.io/v1/runtimeclasses/{name}");
+        match self.find(&path, &format!("runtime class {name}")).await {
+            Err(Unread) => RuntimeClass::Unknown,
+            Ok(None) => RuntimeClass::Missing,
+            Ok(Some(class)) => RuntimeClass::Found(class),
         }
     }
 
-    /// The handler of a runtime class, where it is known.
-    pub(super) async fn handler(&mut self, class: &str) -> Option<String> {
-        match self {
-            Self::Files(files) => files.handlers.get(class).cloned(),
-            Self::Cluster(cluster, known) if is_dns_subdomain(class) => {
-                let found = find(cluster, known, format!("/apis/node.k8s.io/v1/runtimeclasses/{class}")).await??;
-                found.get("handler").and_then(Value::as_str).map(str::to_owned)
-            }
-            Self::Cluster(..) => None,
+    /// The webhooks that review a pod with these labels.
+    pub(super) async fn reviewed(&mut self, namespace: &str, pod: &Labels) -> Reviewed {
+        let Some(live) = &mut self.live else { return Reviewed::ASSUMED };
+        if live.webhooks.is_none() {
+            let read = configured(&live.cluster).await;
+            live.webhooks = Some(read.map_err(unread(&mut self.unchecked, "the configurations of the webhooks")));
         }
+        let mut labels = self.files.namespaces.get(namespace).cloned().unwrap_or_default();
+        if is_dns_subdomain(namespace) {
+            let path = format!("/api/v1/namespaces/{namespace}");
+            match self.find(&path, &format!("namespace {namespace}")).await {
+                Err(Unread) => return Reviewed::UNSURE,
+                Ok(found) => labels = found.as_ref().map_or(labels, self::labels),
+            }
+        }
+        // The API server sets it.
+        labels.insert("kubernetes.io/metadata.name".to_owned(), namespace.to_owned());
+        let webhooks = self.live.as_ref().and_then(|live| live.webhooks.as_ref()?.as_ref().ok());
+        webhooks.map_or(Reviewed::UNSURE, |webhooks| Reviewed::of(webhooks, &labels, pod))
+    }
+
+    /// The builds of the Windows nodes of the cluster, where they are known.
+    pub(super) async fn node_builds(&mut self) -> Option<&BTreeSet<Build>> {
+        let live = self.live.as_mut()?;
+        if live.nodes.is_none() {
+            let path = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
+            let read: anyhow::Result<Vec<Node>> = live.cluster.list(path).await;
+            let read = read.map_err(unread(&mut self.unchecked, "the builds of the nodes"));
+            let build = |node: &Node| Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?);
+            live.nodes = Some(read.map(|nodes| nodes.iter().filter_map(build).collect()));
+        }
+        live.nodes.as_ref()?.as_ref().ok()
+    }
+
+    /// The object of a path, where there is one.
+    async fn find(&mut self, path: &str, about: &str) -> Result<Option<Value>, Unread> {
+        let Some(live) = &mut self.live else { return Err(Unread) };
+        if let Some(known) = live.objects.get(path) {
+            return known.clone();
+        }
+        let found = live.cluster.find(path).await.map_err(unread(&mut self.unchecked, about));
+        live.objects.insert(path.to_owned(), found.clone());
+        found
     }
 }
 
-/// The object of a path; `None` where it could not be read.
-async fn find(cluster: &Cluster, known: &mut HashMap<String, Option<Value>>, path: String) -> Option<Option<Value>> {
-    if let Some(found) = known.get(&path) {
-        return Some(found.clone());
+/// Keeps in `unchecked` what could not be read, and why.
+fn unread(unchecked: &mut BTreeMap<String, Vec<String>>, about: &str) -> impl FnOnce(anyhow::Error) -> Unread {
+    move |error| {
+        unchecked.entry(causes::chain(error.as_ref())).or_default().push(about.to_owned());
+        Unread
     }
-    let found = cluster.find(&path).await.ok()?;
-    known.insert(path, found.clone());
-    Some(found)
+}
+
+/// The labels of an object.
+pub(super) fn labels(object: &Value) -> Labels {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    labels.into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }

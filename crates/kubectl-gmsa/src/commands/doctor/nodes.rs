@@ -6,7 +6,10 @@ use k8s_openapi::api::core::v1::Node;
 
 use super::{found, not_checked};
 use crate::shared::connection::Cluster;
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
+use gmsa_core::{
+    diagnostic::{Check, Diagnostic, Severity, rules},
+    windows_build::{Build, LABEL},
+};
 
 const NODES: &str = "Windows nodes";
 
@@ -17,15 +20,18 @@ pub(super) async fn add_checks(cluster: &Cluster, checks: &mut Vec<Check>) {
     };
     let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
     for node in &nodes {
-        let build = node.metadata.labels.as_ref().and_then(|labels| labels.get("node.kubernetes.io/windows-build"));
+        let build = node.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL));
         *builds.entry(build.map_or("unknown build", String::as_str)).or_default() += 1;
     }
     let listed: Vec<String> = builds.iter().map(|(build, count)| format!("{count} of {build}")).collect();
     let listed = listed.join(", ");
-    checks.push(match builds.len() {
-        0 => found(NODES, &rules::WINDOWS_NODES, "there are none"),
-        1 => Check::pass(NODES, listed),
-        _ => {
+    let known: Option<Vec<Build>> = builds.keys().map(|build| Build::of_label(build)).collect();
+    let image = known.and_then(|builds| Build::image_for_all(builds.into_iter()));
+    checks.push(match (builds.len(), image) {
+        (0, _) => found(NODES, &rules::WINDOWS_NODES, "there are none"),
+        (1, _) => Check::pass(NODES, listed),
+        (_, Some(image)) => Check::pass(NODES, format!("{listed}; all of them run images of {image}")),
+        (_, None) => {
             let several = Diagnostic::new(&rules::WINDOWS_BUILD, format!("of several builds: {listed}"));
             Check::found(NODES, several.with_severity(Severity::Warning))
         }

@@ -20,9 +20,21 @@ use gmsa_core::{
 const SPECS: &str = "credential specs";
 const PODS: &str = "pods";
 
+/// What both are checked by.
+pub(super) struct Read {
+    specs: anyhow::Result<Vec<Value>>,
+    pods: anyhow::Result<Vec<Box<RawValue>>>,
+}
+
+pub(super) async fn read(cluster: &Cluster) -> Read {
+    let specs = collection();
+    let (specs, pods) = tokio::join!(cluster.list(&specs), cluster.list("/api/v1/pods"));
+    Read { specs, pods }
+}
+
 /// Checks both. `excluded` are the namespaces that the webhook does not review.
-pub(super) async fn add_checks(cluster: &Cluster, excluded: &[String], checks: &mut Vec<Check>) {
-    let objects: Vec<Value> = match cluster.list(&collection()).await {
+pub(super) fn add_checks(Read { specs, pods }: Read, excluded: &[String], checks: &mut Vec<Check>) {
+    let objects: Vec<Value> = match specs {
         Ok(objects) => {
             check_specs(&objects, checks);
             objects
@@ -32,7 +44,7 @@ pub(super) async fn add_checks(cluster: &Cluster, excluded: &[String], checks: &
         Err(error) => return checks.push(not_checked(SPECS, &error)),
     };
     let contents = contents_by_name(objects.iter().filter_map(|object| CredentialSpec::deserialize(object).ok()));
-    match cluster.list("/api/v1/pods").await {
+    match pods {
         Ok(pods) => check_pods(&pods, &contents, excluded, checks),
         Err(error) => checks.push(not_checked(PODS, &error)),
     }

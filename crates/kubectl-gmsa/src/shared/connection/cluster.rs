@@ -2,16 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{
-    Request,
-    header::{CONTENT_TYPE, WARNING},
-};
+use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 
 use crate::shared::progress;
-use gmsa_cluster::apiserver::{ApiServer, CallError, CallKind};
+use gmsa_cluster::apiserver::{ApiServer, CallError};
 
 /// How long a pod may take to answer: the API server itself waits longer for one that does not answer.
 const POD_CALL: Duration = Duration::from_secs(2);
@@ -94,14 +91,6 @@ impl Cluster {
     /// Creates an object, and returns the answer.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> anyhow::Result<T> {
         self.call(creation(path, object)?).await
-    }
-
-    /// Creates an object, and returns the warnings of the answer.
-    pub async fn post_for_warnings(&self, path: &str, object: &impl Serialize) -> anyhow::Result<Vec<String>> {
-        let request = creation(path, object)?;
-        let answer = self.api.exchange(CallKind::Background, None, request, self.deadline()).await?;
-        let warnings = answer.headers().get_all(WARNING).iter();
-        Ok(warnings.map(|warning| String::from_utf8_lossy(warning.as_bytes()).into_owned()).collect())
     }
 
     async fn call<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> anyhow::Result<T> {

@@ -5,17 +5,17 @@ use gmsa_core::{
     quote,
 };
 
-use super::{file, left_out, line, sentence};
+use super::{Folded, also, file, left_out, line, sentence};
 
-pub(super) fn render(findings: &[Diagnostic], summary: &str) -> String {
-    findings.iter().map(command).chain([format!("{summary}\n")]).collect()
+pub(super) fn render(findings: &[Folded<'_>], summary: &str) -> String {
+    findings.iter().map(|(found, others)| command(found, others)).chain([format!("{summary}\n")]).collect()
 }
 
-fn command(found: &Diagnostic) -> String {
+fn command(found: &Diagnostic, others: &[&str]) -> String {
     let name = if found.severity == Severity::Note { "notice" } else { found.severity.as_str() };
     let mut text = quote::one_line(&sentence(found)).into_owned();
     text.extend(found.fix.as_ref().map(|fix| format!("\nfix: {}", quote::lines(fix))));
-    text.extend(left_out(found).map(|more| format!("\n{more}")));
+    text.extend(left_out(found).into_iter().chain(also(others)).map(|more| format!("\n{}", quote::one_line(&more))));
     let place = match (property(&quote::one_line(file(found))), line(found)) {
         // What comes from a cluster is in no file.
         (file, _) if file.is_empty() => String::new(),

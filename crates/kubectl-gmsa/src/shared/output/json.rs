@@ -1,4 +1,4 @@
-//! JSON for programs.
+//! JSON for programs: one object for every command, which `docs/cli.md` describes. It has all findings.
 
 use gmsa_core::{
     diagnostic::{Check, Diagnostic},
@@ -6,16 +6,48 @@ use gmsa_core::{
 };
 use serde::Serialize;
 
-use super::{Place, file, line, sentence, table::status};
+use super::{
+    Outcome, Place, Totals, file,
+    grants::{Grant, Grants},
+    line, sentence,
+    table::status,
+};
+
+/// The version of the object. It rises when a field goes or means something else, not when there is a new one.
+const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Object<B> {
+    version: u32,
+    exit_code: u8,
+    #[serde(flatten)]
+    body: B,
+}
+
+/// What a command prints: `body` with the version and the exit code.
+pub fn object(outcome: Outcome, body: impl Serialize) -> anyhow::Result<String> {
+    text(&Object { version: VERSION, exit_code: outcome as u8, body })
+}
+
+#[derive(Serialize)]
+struct Failure<'e> {
+    error: &'e str,
+}
+
+/// Of a command that could not do its work.
+pub fn error(error: &str) -> anyhow::Result<String> {
+    object(Outcome::Incomplete, Failure { error })
+}
 
 /// A value as JSON, in ASCII where a character would hide something, with a line feed at the end.
-pub fn text(value: &impl Serialize) -> anyhow::Result<String> {
+pub(super) fn text(value: &impl Serialize) -> anyhow::Result<String> {
     Ok(quote::json(&(serde_json::to_string_pretty(value)? + "\n")))
 }
 
 #[derive(Serialize)]
 struct Report<'r> {
-    documents: usize,
+    totals: &'r Totals,
     places: &'r [Place],
     findings: Vec<Finding<'r>>,
 }
@@ -39,10 +71,10 @@ struct Finding<'f> {
     more: Option<usize>,
 }
 
-pub(super) fn report(documents: usize, places: &[Place], findings: &[Diagnostic]) -> anyhow::Result<String> {
-    let finding = |found| {
-        let Diagnostic { rule, severity, object, field, message, consequence, fix, more, .. }: &Diagnostic = found;
-        Finding {
+impl<'f> From<&'f Diagnostic> for Finding<'f> {
+    fn from(found: &'f Diagnostic) -> Self {
+        let Diagnostic { rule, severity, object, field, message, consequence, fix, more, .. } = found;
+        Self {
             level: severity.as_str(),
             rule: rule.id,
             file: file(found),
@@ -54,8 +86,44 @@ pub(super) fn report(documents: usize, places: &[Place], findings: &[Diagnostic]
             fix: fix.as_deref(),
             more: Some(*more).filter(|more| *more > 0),
         }
-    };
-    text(&Report { documents, places, findings: findings.iter().map(finding).collect() })
+    }
+}
+
+pub(super) fn report(
+    outcome: Outcome,
+    totals: &Totals,
+    places: &[Place],
+    findings: &[Diagnostic],
+) -> anyhow::Result<String> {
+    object(outcome, Report { totals, places, findings: findings.iter().map(Finding::from).collect() })
+}
+
+#[derive(Serialize)]
+struct ShownGrants<'g> {
+    grants: Vec<&'g Grant>,
+    findings: Vec<Finding<'g>>,
+}
+
+pub(super) fn grants(outcome: Outcome, grants: &Grants) -> anyhow::Result<String> {
+    let findings = grants.problems.as_slice().iter().map(Finding::from).collect();
+    object(outcome, ShownGrants { grants: grants.grants.iter().collect(), findings })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Checks<'c> {
+    totals: CheckTotals,
+    checks: Vec<ShownCheck<'c>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CheckTotals {
+    passed: usize,
+    warned: usize,
+    failed: usize,
+    not_checked: usize,
+    ignored: usize,
 }
 
 #[derive(Serialize)]
@@ -69,7 +137,15 @@ struct ShownCheck<'c> {
     remedy: Option<&'c str>,
 }
 
-pub fn checks(checks: &[Check]) -> anyhow::Result<String> {
+pub(super) fn checks(outcome: Outcome, checks: &[Check], ignored: usize) -> anyhow::Result<String> {
+    let count = |word| checks.iter().filter(|check| status(check) == word).count();
+    let totals = CheckTotals {
+        passed: count("pass"),
+        warned: count("warn"),
+        failed: count("fail"),
+        not_checked: count("skip"),
+        ignored,
+    };
     let shown = |check| {
         let Check { about, result }: &Check = check;
         let found = result.as_ref().err();
@@ -81,5 +157,5 @@ pub fn checks(checks: &[Check]) -> anyhow::Result<String> {
             remedy: found.map(Diagnostic::remedy),
         }
     };
-    text(&checks.iter().map(shown).collect::<Vec<_>>())
+    object(outcome, Checks { totals, checks: checks.iter().map(shown).collect() })
 }

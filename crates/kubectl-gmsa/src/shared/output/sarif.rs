@@ -9,11 +9,9 @@ use super::{file, left_out, line, sentence};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The address of the source repository, where the build of a release gives it: `helpUri` must be absolute.
-const SOURCE: &str = match option_env!("GMSA_SOURCE") {
-    Some(source) => source,
-    None => "https://localhost/gmsa-webhook",
-};
+/// The address of the source repository, where the build of a release gives it: `helpUri` must be absolute, and is left out
+/// otherwise.
+const SOURCE: Option<&str> = option_env!("GMSA_SOURCE");
 
 pub(super) fn log(findings: &[Diagnostic]) -> Value {
     let rules: BTreeMap<&str, &Rule> = findings.iter().map(|found| (found.rule.id, found.rule)).collect();
@@ -33,13 +31,16 @@ pub(super) fn log(findings: &[Diagnostic]) -> Value {
 }
 
 fn rule(rule: &Rule) -> Value {
-    json!({
+    let mut described = json!({
         "id": rule.id,
         "shortDescription": {"text": rule.title},
         "help": {"text": format!("{} See {}.", rule.remedy, rule.page())},
-        "helpUri": format!("{SOURCE}/blob/v{VERSION}/{}", rule.page()),
         "defaultConfiguration": {"level": rule.severity.as_str()},
-    })
+    });
+    if let (Some(source), Value::Object(fields)) = (SOURCE, &mut described) {
+        fields.insert("helpUri".to_owned(), format!("{source}/blob/v{VERSION}/{}", rule.page()).into());
+    }
+    described
 }
 
 /// `rule` is the position of its rule among those of the log: code scanning finds `helpUri` by it.
@@ -51,21 +52,25 @@ fn result(found: &Diagnostic, rule: Option<usize>) -> Value {
         left_out(found),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
-    // What comes from a cluster is in no file.
-    if file(found).is_empty() {
-        return json!({"ruleId": found.rule.id, "level": found.severity.as_str(), "message": {"text": text}});
-    }
-    let artifact = json!({"uri": uri(file(found))});
-    let location = match line(found) {
-        Some(line) => json!({"artifactLocation": artifact, "region": {"startLine": line}}),
-        None => json!({"artifactLocation": artifact}),
-    };
+    // Code scanning refuses results without a location. What comes from a cluster is in no file, and is named as an object.
+    let place = if file(found).is_empty() { "cluster" } else { file(found) };
+    let artifact = json!({"uri": uri(place)});
+    let region = json!({"startLine": line(found).unwrap_or(1)});
+    let objects: Vec<Value> = Some(&found.object)
+        .filter(|object| !object.is_empty())
+        .map(|object| json!({"fullyQualifiedName": object}))
+        .into_iter()
+        .collect();
+    let location = json!({
+        "physicalLocation": {"artifactLocation": artifact, "region": region},
+        "logicalLocations": objects,
+    });
     json!({
         "ruleId": found.rule.id,
         "ruleIndex": rule,
         "level": found.severity.as_str(),
         "message": {"text": text},
-        "locations": [{"physicalLocation": location}],
+        "locations": [location],
     })
 }
 

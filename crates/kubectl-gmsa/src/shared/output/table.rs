@@ -1,13 +1,16 @@
 //! Text for people: tables, findings with their fixes, checks with what to do.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Write as _,
+};
 
 use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity, rules},
     quote::{self, lines, one_line},
 };
 
-use super::{Place, Style, file, left_out, sentence};
+use super::{Folded, Place, Style, also, file, left_out, sentence};
 
 /// A table of these columns.
 pub fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet<[String; COLUMNS]>) -> String {
@@ -37,14 +40,15 @@ fn aligned<'r, const COLUMNS: usize>(
 }
 
 /// A table of what will happen, then each finding with its fix.
-pub(super) fn report(rows: &[Place], findings: &[Diagnostic], summary: &str, style: Style) -> String {
+pub(super) fn report(rows: &[Place], findings: &[Folded<'_>], summary: &str, style: Style) -> String {
     let mut out = String::new();
     if !rows.is_empty() {
         places(&mut out, rows, style);
         out.push('\n');
     }
-    for found in findings {
-        finding(&mut out, found, style);
+    let mut fixed = HashMap::new();
+    for (found, others) in findings {
+        finding(&mut out, found, others, &mut fixed, style);
     }
     line(&mut out, summary);
     out
@@ -74,7 +78,17 @@ fn places(out: &mut String, places: &[Place], style: Style) {
     }
 }
 
-fn finding(out: &mut String, found: &Diagnostic, style: Style) {
+/// The lines of a fix that is written again.
+const SHORT: usize = 10;
+
+/// Writes a finding. A long fix is written once: `fixed` has the object that it was written for.
+fn finding<'f>(
+    out: &mut String,
+    found: &'f Diagnostic,
+    others: &[&str],
+    fixed: &mut HashMap<&'f str, &'f str>,
+    style: Style,
+) {
     let Diagnostic { rule, severity, object, field, message, consequence, fix, .. } = found;
     let head = style.level(Some(*severity), &format!("{}[{}]", severity.as_str(), rule.id));
     let mut place = one_line(file(found)).into_owned();
@@ -92,16 +106,19 @@ fn finding(out: &mut String, found: &Diagnostic, style: Style) {
     if let Some(consequence) = consequence {
         line(out, &format!("  so: {}", one_line(consequence)));
     }
-    match fix.as_deref().map(lines) {
-        Some(fix) if fix.contains('\n') => {
+    let long = fix.as_deref().filter(|fix| fix.lines().count() > SHORT);
+    let first = long.map(|fix| *fixed.entry(fix).or_insert(object)).filter(|first| first != object);
+    match (fix.as_deref().map(lines), first) {
+        (_, Some(first)) => line(out, &format!("  fix: the same as for {}", one_line(first))),
+        (Some(fix), None) if fix.contains('\n') => {
             line(out, "  fix:");
             fix.lines().for_each(|text| line(out, &format!("    {text}")));
         }
-        Some(fix) => line(out, &format!("  fix: {fix}")),
-        None => {}
+        (Some(fix), None) => line(out, &format!("  fix: {fix}")),
+        (None, None) => {}
     }
-    if let Some(more) = left_out(found) {
-        line(out, &format!("  {more}"));
+    for more in left_out(found).into_iter().chain(also(others)) {
+        line(out, &format!("  {}", one_line(&more)));
     }
     out.push('\n');
 }

@@ -58,7 +58,7 @@ async fn the_served_certificate_is_checked_where_the_metrics_can_be_read() {
     let api = healthy().await;
     serves_until(&api, 7);
     let output = run(&api, &["doctor"]).await;
-    let line = "\npass  certificate          the certificate that webhook-a serves is valid for 7 days\n";
+    let line = "\npass  certificate        the certificate that webhook-a serves is valid for 7 days\n";
     assert!(text(&output.stdout).contains(line), "{}", text(&output.stdout));
     assert_eq!(output.status.code(), Some(0));
 }

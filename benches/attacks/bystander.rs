@@ -1,0 +1,108 @@
+//! The bystander: one request after the other, each on a new connection, on a thread of its own so that the attack
+//! beside it does not delay its clock.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::timeout};
+
+use super::{
+    client::{Answer, Client, PATIENCE, read_answer},
+    reviews,
+};
+
+/// Between two requests.
+const PAUSE: Duration = Duration::from_millis(10);
+
+const READY: &[u8] = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// May this pod be created? The answer to the access review is remembered.
+    Review,
+    /// The same for a service account that was not asked about before: an access review each.
+    NewAccount,
+    /// Is the server ready? On the admin port.
+    Ready,
+}
+
+/// What the client saw.
+pub struct Seen {
+    /// Of the slowest request.
+    pub slowest: Duration,
+    pub requests: usize,
+    /// Those that were not answered as they should be: the last answer, and how many.
+    pub failed: Option<(String, usize)>,
+}
+
+/// A client at work.
+pub struct Bystander {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Seen>,
+}
+
+impl Bystander {
+    /// Begins to ask.
+    pub fn start(question: Question, client: Client, admin: SocketAddr) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let mut seen = Seen { slowest: Duration::ZERO, requests: 0, failed: None };
+                while !stopped.load(Ordering::Relaxed) {
+                    let begun = Instant::now();
+                    let answer = match question {
+                        Question::Ready => ready(admin).await,
+                        Question::Review => client.post("/validate", reviews::plain(0)).await,
+                        Question::NewAccount => client.post("/validate", reviews::plain(seen.requests)).await,
+                    };
+                    seen.slowest = seen.slowest.max(begun.elapsed());
+                    seen.requests += 1;
+                    let right = match question {
+                        Question::Ready => matches!(answer.0, Some((200, _))),
+                        Question::Review | Question::NewAccount => answer.word() == "allowed",
+                    };
+                    if !right {
+                        let times = seen.failed.take().map_or(0, |(_, times)| times);
+                        seen.failed = Some((answer.word(), times + 1));
+                    }
+                    tokio::time::sleep(PAUSE).await;
+                }
+                seen
+            })
+        });
+        Self { stop, thread }
+    }
+
+    /// Ends with the request that is being made.
+    pub fn stop(self) -> Seen {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Whether the server is ready now.
+pub fn is_ready(admin: SocketAddr) -> bool {
+    let Ok(mut stream) = std::net::TcpStream::connect(admin) else { return false };
+    let mut start = [0; 12];
+    stream.write_all(READY).and_then(|()| stream.read_exact(&mut start)).is_ok() && start.ends_with(b" 200")
+}
+
+async fn ready(admin: SocketAddr) -> Answer {
+    let exchange = async {
+        let mut stream = TcpStream::connect(admin).await?;
+        stream.write_all(READY).await?;
+        read_answer(&mut stream).await
+    };
+    Answer(timeout(PATIENCE, exchange).await.ok().and_then(Result::ok))
+}

@@ -1,0 +1,103 @@
+//! Reviews whose look-ups cost more than the reviews: queues, and calls that are given up.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::{
+    io::AsyncWriteExt as _,
+    time::{sleep, timeout},
+};
+
+use super::{Figure, Target, bodies::Words};
+use crate::{
+    client::{exchange, head},
+    reviews,
+    support::Verb,
+};
+
+const SPECS: &str = "/gmsacredentialspecs";
+
+/// How long clients stay: an access review takes longer.
+const STAY: Duration = Duration::from_millis(5);
+
+/// Posts pods of one account with made-up names, on so many connections at once.
+pub async fn made_up(target: &Target<'_>, connections: usize, each: usize, names: usize) -> Vec<Figure> {
+    // Where each is used again, one after the other and first: API servers keep their connections.
+    let mut kept = Vec::new();
+    for _ in 0..if each > 1 { connections } else { 0 } {
+        kept.push(target.client.connect().await.ok());
+    }
+    kept.resize_with(connections, || None);
+    let lanes = kept.into_iter().enumerate().map(|(lane, mut connection)| async move {
+        let mut words = Vec::new();
+        if connection.is_none() {
+            connection = target.client.connect().await.ok();
+        }
+        for number in lane * each..(lane + 1) * each {
+            let Some(open) = &mut connection else { break };
+            let answer = exchange(open, "/validate", reviews::made_up("crowd", number, names)).await;
+            if answer.0.is_none() {
+                connection = target.client.connect().await.ok();
+            }
+            words.push(answer.word());
+        }
+        words
+    });
+    let mut words = Words::default();
+    join_all(lanes).await.into_iter().flatten().for_each(|word| words.add(word));
+    vec![words.figure(), calls(target), watches(target)]
+}
+
+/// Posts pods with less time than an access review takes.
+pub async fn hasty(target: &Target<'_>, number: usize, at_once: usize) -> Vec<Figure> {
+    let lanes = (0..at_once).map(|lane| async move {
+        let mut words = Vec::new();
+        let mut connection = target.client.connect().await.ok();
+        for position in (lane..number).step_by(at_once) {
+            let path = format!("/validate?timeout={}ms", 5 + position % 46);
+            let review = reviews::made_up(&reviews::account(position), position, 1);
+            let Some(open) = &mut connection else { break };
+            let answer = exchange(open, &path, review).await;
+            if answer.0.is_none() {
+                connection = target.client.connect().await.ok();
+            }
+            words.push(answer.word());
+        }
+        words
+    });
+    let mut words = Words::default();
+    join_all(lanes).await.into_iter().flatten().for_each(|word| words.add(word));
+    vec![words.figure(), calls(target), watches(target)]
+}
+
+/// Posts pods, and disconnects before the answer.
+pub async fn gone(target: &Target<'_>, number: usize, at_once: usize) -> Vec<Figure> {
+    let lanes = (0..at_once).map(|lane| async move {
+        for position in (lane..number).step_by(at_once) {
+            let review = reviews::made_up(&reviews::account(position), position, 1);
+            let visit = async {
+                let mut connection = target.client.connect().await?;
+                connection.write_all(head("/validate", review.len()).as_bytes()).await?;
+                connection.write_all(&review).await?;
+                connection.flush().await?;
+                sleep(STAY).await;
+                std::io::Result::Ok(())
+            };
+            // A refused connection is an outcome too: the bystander tells whether it matters.
+            let _ = timeout(Duration::from_secs(5), visit).await;
+        }
+    });
+    join_all(lanes).await;
+    vec![calls(target), watches(target)]
+}
+
+fn calls(target: &Target<'_>) -> Figure {
+    let reviews = target.api.count(Verb::Create, "localsubjectaccessreviews");
+    Figure::new(format!("{reviews} access reviews"))
+}
+
+/// Watches and lists begun during the attack: a watch is asked to end within a minute, so one may be due.
+fn watches(target: &Target<'_>) -> Figure {
+    let (watches, lists) = (target.api.count(Verb::Watch, SPECS), target.api.count(Verb::List, SPECS));
+    Figure::new(format!("{watches} watches and {lists} lists begun")).aim("1 and 0", watches <= 1 && lists == 0)
+}

@@ -1,0 +1,156 @@
+//! What is posted: plain reviews, and bodies that are made to cost as much as they can.
+
+use bytes::Bytes;
+use gmsa_core::credspec::Contents;
+use serde_json::{Value, json};
+
+/// The credential spec that the API server has.
+pub const SPEC: &str = "gmsa-webapp1";
+pub const NAMESPACE: &str = "attacks";
+/// Service accounts that may use it.
+pub const ACCOUNTS: usize = 2000;
+
+/// The largest body that the server takes, in bytes.
+pub const MAX_BODY: usize = 8 << 20;
+
+/// The credential spec of the examples.
+pub fn credential_spec() -> Value {
+    serde_saphyr::from_str(include_str!("../../examples/credspec.yaml")).unwrap()
+}
+
+/// A service account that may use it.
+pub fn account(number: usize) -> String {
+    format!("account-{}", number % ACCOUNTS)
+}
+
+/// The review of a pod with name and contents.
+pub fn plain(number: usize) -> Bytes {
+    let contents = Contents::of(credential_spec()["credspec"].as_object().unwrap());
+    bytes(&pod(&json!({
+        "os": {"name": "windows"},
+        "serviceAccountName": account(number),
+        "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": SPEC, "gmsaCredentialSpec": contents.text()}},
+        "containers": [{"name": "app", "image": "images.invalid/app:1"}],
+    })))
+}
+
+/// The review of a pod that names credential specs which do not exist.
+pub fn unknown_names(number: usize, names: usize) -> Bytes {
+    let container =
+        |at: usize| json!({"name": format!("c-{at}"), "securityContext": naming(&format!("unknown-{number}-{at}"))});
+    bytes(&pod(&json!({"serviceAccountName": account(0), "containers": (0..names).map(container).collect::<Value>()})))
+}
+
+/// The review of a pod that names this credential spec, without contents.
+pub fn one_name(name: &str) -> Bytes {
+    bytes(&pod(&json!({"serviceAccountName": account(0), "securityContext": naming(name), "containers": []})))
+}
+
+/// The review of a pod of this account that names credential specs which do not exist, with contents: an access review for each.
+pub fn made_up(account: &str, number: usize, names: usize) -> Bytes {
+    let slot =
+        |at: usize| json!({"gmsaCredentialSpecName": format!("unknown-{number}-{at}"), "gmsaCredentialSpec": "{}"});
+    let container = |at: usize| json!({"name": format!("c-{at}"), "securityContext": {"windowsOptions": slot(at)}});
+    bytes(&pod(&json!({"serviceAccountName": account, "containers": (0..names).map(container).collect::<Value>()})))
+}
+
+/// Reviews that carry a text of this length in each field that a pod's author, or any client, can set.
+pub fn long_texts(length: usize) -> Vec<Bytes> {
+    let long = "a".repeat(length);
+    let plain = pod(&json!({"serviceAccountName": "s", "containers": [{"name": "c", "securityContext": naming("x")}]}));
+    let places = [
+        "/uid",
+        "/namespace",
+        "/operation",
+        "/subResource",
+        "/kind/kind",
+        "/kind/group",
+        "/object/metadata/name",
+        "/object/spec/serviceAccountName",
+        "/object/spec/containers/0/name",
+        "/object/spec/containers/0/securityContext/windowsOptions/gmsaCredentialSpecName",
+    ];
+    let with = |place: &str| {
+        let mut review = plain.clone();
+        *review["request"].pointer_mut(place).unwrap() = json!(long);
+        bytes(&review)
+    };
+    places.into_iter().map(with).collect()
+}
+
+/// A pod with as many empty containers as fit.
+pub fn empty_containers() -> Bytes {
+    filled(&pod(&json!({"containers": "FILL"})), "{}", MAX_BODY)
+}
+
+/// A pod that may land on nodes with any of a million empty values: 3 MB.
+pub fn empty_affinity_values() -> Bytes {
+    let expression = json!({"key": "kubernetes.io/os", "operator": "In", "values": "FILL"});
+    let terms = json!({"nodeSelectorTerms": [{"matchExpressions": [expression]}]});
+    let review = pod(&json!({
+        "securityContext": naming(SPEC),
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        "containers": [{"name": "c"}],
+    }));
+    filled(&review, r#""""#, 3_000_000)
+}
+
+/// A credential spec with as many lists as fit.
+pub fn nested_lists() -> Bytes {
+    let spec = json!({
+        "apiVersion": "windows.k8s.io/v1",
+        "kind": "GMSACredentialSpec",
+        "metadata": {"name": "lists"},
+        "credspec": {"CmsPlugins": "FILL"},
+    });
+    filled(&review("windows.k8s.io", "GMSACredentialSpec", &spec), "[0]", MAX_BODY)
+}
+
+/// A Deployment with 60,000 containers, each of which names another credential spec: 4.4 MB.
+pub fn many_names() -> Bytes {
+    let container = |at: usize| json!({"securityContext": naming(&format!("n-{at:05}"))});
+    let spec = json!({"containers": (0..60_000).map(container).collect::<Value>()});
+    let deployment = json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "many"},
+        "spec": {"template": {"spec": spec}},
+    });
+    bytes(&review("apps", "Deployment", &deployment))
+}
+
+fn naming(name: &str) -> Value {
+    json!({"windowsOptions": {"gmsaCredentialSpecName": name}})
+}
+
+fn pod(spec: &Value) -> Value {
+    review("", "Pod", &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, "spec": spec}))
+}
+
+fn review(group: &str, kind: &str, object: &Value) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "76aeff47-d12f-4771-8157-d6cc03c88718",
+            "kind": {"group": group, "version": "v1", "kind": kind},
+            "subResource": "",
+            "namespace": NAMESPACE,
+            "operation": "CREATE",
+            "object": object,
+        },
+    })
+}
+
+fn bytes(review: &Value) -> Bytes {
+    review.to_string().into()
+}
+
+/// The review with a list of this many equal items in the place of `FILL` that it has this length, or nearly.
+fn filled(review: &Value, item: &str, length: usize) -> Bytes {
+    let (before, after) =
+        review.to_string().split_once(r#""FILL""#).map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let items = (length - before.len() - after.len() - 2) / (item.len() + 1);
+    let list = vec![item; items].join(",");
+    format!("{before}[{list}]{after}").into()
+}

@@ -1,0 +1,112 @@
+//! Why there is no answer from the API server, in words for the person who reads the denial.
+
+use std::{error::Error as _, time::Duration};
+
+use gmsa_core::{admission::Failure, causes, quote::remark};
+use http::StatusCode;
+use kube::core::Status;
+use tower::BoxError;
+
+/// A limit on calls in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    pub calls: usize,
+    /// Whether it is that of one service account, not of all.
+    pub is_of_account: bool,
+}
+
+impl Limit {
+    fn whose(self) -> &'static str {
+        if self.is_of_account { " for this service account" } else { "" }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither in-cluster credentials nor a kubeconfig could be read.
+    #[error("no credentials for a cluster: not in a pod ({in_cluster}), and no kubeconfig ({kubeconfig})")]
+    NoCredentials { in_cluster: kube::config::InClusterError, kubeconfig: kube::config::KubeconfigError },
+    /// The credentials do not make a client.
+    #[error("the credentials for the cluster cannot be used")]
+    Unusable(#[source] BoxError),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// No permit by the deadline: as many other calls as may be were in flight.
+    #[error("{} other calls to the API server{} were under way for {:.1} s", .0.calls, .0.whose(), .1.as_secs_f64())]
+    NoPermit(Limit, Duration),
+    /// The queue is full, so the call is not made.
+    #[error("too many other calls to the API server{} are waiting, of which {} are made at once: try again", .0.whose(), .0.calls)]
+    QueueFull(Limit),
+    #[error("no answer from the API server within {:.1} s", .0.as_secs_f64())]
+    TimedOut(Duration),
+    /// The API server refused, or a proxy before it did.
+    #[error("the API server answered {}", refusal(*.code, .status.as_deref()))]
+    Refused {
+        code: StatusCode,
+        /// What the API server said, where it was the API server.
+        status: Option<Box<Status>>,
+        /// When it asks to be called again.
+        retry_after: Option<Duration>,
+    },
+    /// The connection could not be made, or broke.
+    #[error("the API server cannot be reached: {}", remark(&chain(.0)))]
+    Unreachable(kube::Error),
+    /// The connection broke in the middle of the answer.
+    #[error("the API server's answer broke off")]
+    Cut,
+    #[error("the API server's answer is larger than {} MiB", .0 >> 20)]
+    TooLarge(usize),
+}
+
+impl CallError {
+    /// The HTTP status code, where there was an answer.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Refused { code, .. } => Some(code.as_u16()),
+            _ => None,
+        }
+    }
+
+    /// What the API server said, where it said something.
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Refused { status, .. } => status.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        let timed_out = matches!(error, CallError::NoPermit(..) | CallError::TimedOut(_));
+        Self { timed_out, cause: error.to_string() }
+    }
+}
+
+fn refusal(code: StatusCode, status: Option<&Status>) -> String {
+    match status.map(|status| status.message.as_str()).filter(|message| !message.is_empty()) {
+        Some(message) => format!("{}: {}", code.as_u16(), remark(message)),
+        None => code.to_string(),
+    }
+}
+
+/// The causes of kube's error, down to that of the operating system; the outermost text, which names a layer of the client, is left out.
+fn chain(error: &kube::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), causes::chain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_without_a_status_is_named_by_its_code() {
+        let error = CallError::Refused { code: StatusCode::BAD_GATEWAY, status: None, retry_after: None };
+        assert_eq!(
+            Failure::from(error),
+            Failure { timed_out: false, cause: "the API server answered 502 Bad Gateway".to_owned() }
+        );
+    }
+}

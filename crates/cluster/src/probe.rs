@@ -1,0 +1,99 @@
+//! The probe of an installation: pods that a webhook must refuse, which the API server creates as dry runs.
+//!
+//! Invariants: nothing is left behind; each pod that must be refused is refused by one webhook alone, so the answer shows whether that
+//! one is called. The pods meet the Pod Security Standard `restricted`, which is enforced before validating webhooks are called.
+
+use std::time::Duration;
+
+use http::{
+    Request,
+    header::{CONTENT_TYPE, WARNING},
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::apiserver::{ApiServer, CallError, CallKind};
+use gmsa_core::admission::Webhook;
+
+/// A credential spec that does not exist.
+const SPEC: &str = "gmsa-webhook-test-does-not-exist";
+
+/// How long one dry run may take: longer than an API server waits for a webhook, which is 30 s at most.
+const PATIENCE: Duration = Duration::from_secs(35);
+
+/// A pod that no webhook for GMSA has anything to say about.
+pub fn without_gmsa() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"generateName": "gmsa-webhook-test-"},
+        "spec": {
+            // Of a Windows pod the restricted standard asks for `runAsNonRoot` alone:
+            // https://kubernetes.io/docs/concepts/security/pod-security-standards/#os-specific-policy-controls
+            "os": {"name": "windows"},
+            "securityContext": {"runAsNonRoot": true},
+            "automountServiceAccountToken": false,
+            "containers": [{"name": "test", "image": "test.invalid/none"}],
+            "initContainers": [{"name": "init", "image": "test.invalid/none"}]
+        }
+    })
+}
+
+/// A pod whose slot (`/spec`, `/spec/containers/0`) names the credential spec, which `/mutate` must refuse.
+pub fn naming(slot: &str) -> Value {
+    with_options(slot, json!({"gmsaCredentialSpecName": SPEC}))
+}
+
+/// A pod that also carries contents: `/mutate` has nothing to fill in, and `/validate` must refuse it.
+pub fn carrying() -> Value {
+    with_options("/spec", json!({"gmsaCredentialSpecName": SPEC, "gmsaCredentialSpec": "{}"}))
+}
+
+fn with_options(slot: &str, options: Value) -> Value {
+    let mut pod = without_gmsa();
+    if let Some(Value::Object(slot)) = pod.pointer_mut(slot) {
+        let context = slot.entry("securityContext").or_insert_with(|| json!({}));
+        if let Value::Object(context) = context {
+            context.insert("windowsOptions".to_owned(), options);
+        }
+    }
+    pod
+}
+
+/// Whether `text` contains the denial by which `webhook` refuses a pod of the probe. A failure of the webhook is none.
+pub fn is_denial(webhook: Webhook, text: &str) -> bool {
+    let missing = text.contains(&format!("cred spec {SPEC} does not exist"));
+    // Which of these it is depends on the rights of the namespace's default service account.
+    let others = ["is not authorized to `use` GMSA cred spec", "but does not carry its contents"];
+    missing || (webhook == Webhook::Validate && text.contains(SPEC) && others.iter().any(|other| text.contains(other)))
+}
+
+/// The API server's answer to a pod.
+pub enum Answer {
+    /// It would be created.
+    Admitted,
+    /// It would be created, and the webhook's denial came as a warning.
+    Warned,
+    /// The webhook refused it with its denial.
+    Refused,
+    /// Anything else.
+    Failed(CallError),
+}
+
+/// Has the API server create `pod` in `namespace` as a dry run, which `webhook` should refuse. `None` where the namespace does not make
+/// a URL.
+pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook) -> Option<Answer> {
+    let request = Request::post(format!("/api/v1/namespaces/{namespace}/pods?dryRun=All"))
+        .header(CONTENT_TYPE, "application/json")
+        .body(pod.to_string().into_bytes())
+        .ok()?;
+    Some(match api.exchange(CallKind::Background, None, request, Instant::now() + PATIENCE).await {
+        Ok(answer) => {
+            let mut warnings = answer.headers().get_all(WARNING).iter();
+            let warned = warnings.any(|text| is_denial(webhook, &String::from_utf8_lossy(text.as_bytes())));
+            if warned { Answer::Warned } else { Answer::Admitted }
+        }
+        Err(error) if error.status().is_some_and(|status| is_denial(webhook, &status.message)) => Answer::Refused,
+        Err(error) => Answer::Failed(error),
+    })
+}

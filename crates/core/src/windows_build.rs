@@ -1,0 +1,187 @@
+//! Builds of Windows: that of a node, that of an image, and which nodes run which images.
+//!
+//! The rule is Microsoft's (Windows container version compatibility), as hcsshim enforces it (`CheckHostAndContainerCompat` in
+//! `osversion/platform_compat_windows.go`): before Windows Server 2022 both builds must be equal; since then a node runs images
+//! from the long-term release before its own up to its own build, and never a newer one. It holds for process isolation.
+
+use std::fmt;
+
+/// A build of Windows 10.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Build(u32);
+
+/// The label of a node that holds its build, which the kubelet sets.
+pub const LABEL: &str = "node.kubernetes.io/windows-build";
+
+/// Windows Server 2022: the first release whose images run on later ones.
+const LTSC2022: Build = Build(20348);
+const LTSC2025: Build = Build(26100);
+
+/// The long-term releases that Kubernetes runs on.
+const LONG_TERM: [Build; 3] = [Build(17763), LTSC2022, LTSC2025];
+
+/// The releases that run images of earlier ones, the latest first.
+const STABLE: [Build; 2] = [LTSC2025, LTSC2022];
+
+/// The words of a tag that name a release by themselves.
+const RELEASES: [(&str, u32); 5] =
+    [("ltsc2016", 14393), ("sac2016", 14393), ("ltsc2019", 17763), ("ltsc2022", 20348), ("ltsc2025", 26100)];
+
+/// Versions of Windows Server as tags write them. They could be numbers of anything else.
+const VERSIONS: [(&str, u32); 9] = [
+    ("1607", 14393),
+    ("1709", 16299),
+    ("1803", 17134),
+    ("1809", 17763),
+    ("1903", 18362),
+    ("1909", 18363),
+    ("2004", 19041),
+    ("20h2", 19042),
+    ("23h2", 25398),
+];
+
+impl Build {
+    /// Reads the value of [`LABEL`]: `10.0.20348`.
+    pub fn of_label(value: &str) -> Option<Self> {
+        let build = value.strip_prefix("10.0.")?.split('.').next()?;
+        build.parse().ok().map(Self)
+    }
+
+    /// The build of an image, as far as its tag says it: `ltsc2022`, `8.0-nanoserver-1809`, `10.0.26100.1742-amd64`. `None` where the
+    /// tag says none, or two.
+    pub fn of_image(image: &str) -> Option<Self> {
+        let image = image.split_once('@').map_or(image, |(name, _digest)| name).to_ascii_lowercase();
+        let (name, tag) = image.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'))?;
+        // Only beside one of these words is a number a version of Windows.
+        let is_windows =
+            ["windows", "nanoserver", "servercore"].iter().any(|word| name.contains(word) || tag.contains(word));
+        let mut builds = tag.split(['-', '_']).filter_map(|word| Self::of_word(word, is_windows));
+        let first = builds.next()?;
+        builds.all(|other| other == first).then_some(first)
+    }
+
+    fn of_word(word: &str, is_windows: bool) -> Option<Self> {
+        let named =
+            |table: &[(&str, u32)]| table.iter().find_map(|(name, build)| (*name == word).then_some(Self(*build)));
+        let of_windows = || {
+            let number = word.parse().ok().map(Self).filter(|build| LONG_TERM.contains(build));
+            named(&VERSIONS).or(number)
+        };
+        // Since the first release with containers, builds have five digits.
+        named(&RELEASES)
+            .or_else(|| Self::of_label(word).filter(|build| build.0 >= 10_000))
+            .or_else(|| is_windows.then(of_windows).flatten())
+    }
+
+    /// The oldest image that a node of this build runs.
+    fn oldest_image(self) -> Self {
+        if self <= LTSC2022 {
+            return self;
+        }
+        STABLE.into_iter().find(|release| *release < self).unwrap_or(LTSC2022)
+    }
+
+    /// Whether a node of this build runs an image of build `image`.
+    pub fn runs(self, image: Self) -> bool {
+        self.oldest_image() <= image && image <= self
+    }
+
+    /// The newest image that nodes of all these builds run.
+    pub fn image_for_all(mut nodes: impl Iterator<Item = Self> + Clone) -> Option<Self> {
+        let image = nodes.clone().min()?;
+        nodes.all(|node| node.runs(image)).then_some(image)
+    }
+
+    /// The long-term releases whose nodes run an image of this build.
+    pub fn nodes(self) -> impl Iterator<Item = Self> {
+        LONG_TERM.into_iter().filter(move |node| node.runs(self))
+    }
+}
+
+/// As the label has it.
+impl fmt::Display for Build {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "10.0.{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Build;
+
+    #[test]
+    fn a_node_runs_what_hcsshim_lets_it_run() {
+        for (node, image, runs) in [
+            // Those of hcsshim's own test.
+            (17763, 17763, true),
+            (17763, 20348, false),
+            (20348, 17763, false),
+            (20348, 20348, true),
+            (22621, 17763, false),
+            (22621, 20348, true),
+            // Microsoft's page.
+            (26100, 20348, true),
+            (26100, 26100, true),
+            (26100, 17763, false),
+            (20348, 26100, false),
+            (25398, 20348, true),
+            (25398, 26100, false),
+            (26100, 25398, true),
+            // What comes after 2025 runs 2025 and leaves 2022 behind.
+            (29000, 26100, true),
+            (29000, 20348, false),
+        ] {
+            assert_eq!(Build(node).runs(Build(image)), runs, "{image} on {node}");
+        }
+    }
+
+    #[test]
+    fn a_tag_says_its_build() {
+        for (image, build) in [
+            ("mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc2022", Some(20348)),
+            ("mcr.microsoft.com/dotnet/aspnet:8.0-nanoserver-1809", Some(17763)),
+            ("mcr.microsoft.com/windows/nanoserver:1809-amd64", Some(17763)),
+            ("mcr.microsoft.com/windows/servercore:20H2", Some(19042)),
+            ("mcr.microsoft.com/windows/servercore:10.0.26100.1742-amd64", Some(26100)),
+            ("registry:5000/shop:4.2-ltsc2025@sha256:0123", Some(26100)),
+            ("registry/windows/shop:20348", Some(20348)),
+            ("registry/shop:LTSC2019", Some(17763)),
+            // Numbers of anything else.
+            ("registry/shop:1809", None),
+            ("registry/shop:20348", None),
+            ("registry/windows/shop:20220809", None),
+            ("registry/shop:10.0.1", None),
+            ("registry/shop:ltsc2022-ltsc2025", None),
+            ("registry:5000/windows/shop", None),
+            ("registry/shop@sha256:0123", None),
+            ("registry/windows/shop:latest", None),
+            ("", None),
+        ] {
+            assert_eq!(Build::of_image(image), build.map(Build), "{image}");
+        }
+    }
+
+    #[test]
+    fn a_label_says_its_build() {
+        assert_eq!(Build::of_label("10.0.20348"), Some(Build(20348)));
+        assert_eq!(Build::of_label("10.0.20348.2113"), Some(Build(20348)));
+        for other in ["", "20348", "10.0.", "10.0.x", "6.3.9600"] {
+            assert_eq!(Build::of_label(other), None, "{other}");
+        }
+        assert_eq!(Build(20348).to_string(), "10.0.20348");
+    }
+
+    #[test]
+    fn nodes_of_several_builds_have_an_image_for_all_or_none() {
+        let of = |builds: &[u32]| Build::image_for_all(builds.iter().copied().map(Build));
+        assert_eq!(of(&[20348, 26100]), Some(Build(20348)));
+        assert_eq!(of(&[17763, 20348]), None);
+        assert_eq!(of(&[17763]), Some(Build(17763)));
+        assert_eq!(of(&[]), None);
+        let nodes = |image| Build(image).nodes().map(|node| node.0).collect::<Vec<_>>();
+        assert_eq!(nodes(17763), [17763]);
+        assert_eq!(nodes(20348), [20348, 26100]);
+        assert_eq!(nodes(26100), [26100]);
+        assert_eq!(nodes(19042), [0; 0]);
+    }
+}

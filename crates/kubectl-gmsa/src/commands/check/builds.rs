@@ -1,0 +1,161 @@
+//! Whether the nodes on which a pod may be started run its images, as far as their builds of Windows are known: that of an image by its
+//! tag, those of nodes by what the pod selects, or in a cluster by their labels.
+
+use std::collections::BTreeSet;
+
+use gmsa_core::{
+    admission::pod::{Pod, Slot},
+    diagnostic::{Diagnostic, Severity, rules},
+    windows_build::{Build, LABEL},
+};
+use serde_json::Value;
+
+use super::{
+    surroundings::{RuntimeClass, Surroundings},
+    template::CheckedPod,
+};
+
+/// An image, and its build.
+struct Image {
+    /// The place of the image in the pod.
+    at: String,
+    container: String,
+    build: Build,
+}
+
+/// What is wrong with the images of a pod for Windows.
+pub(super) async fn findings(
+    checked: &CheckedPod<'_>,
+    pod: &Pod,
+    class: &RuntimeClass,
+    surroundings: &mut Surroundings,
+) -> Vec<Diagnostic> {
+    // In a virtual machine of its own a container does not depend on the build of the node.
+    if pod.is_linux() || class.is_hyper_v() {
+        return Vec::new();
+    }
+    let (images, has_unknown) = images(checked, pod);
+    if images.is_empty() && !has_unknown {
+        return Vec::new();
+    }
+    if let Some(selected) = selected(checked, class) {
+        return images.iter().filter_map(|image| on_selected(checked, image, &selected)).collect();
+    }
+    if pod.pins_build() && !matches!(class, RuntimeClass::Found(_)) {
+        return Vec::new();
+    }
+    let Some(nodes) = surroundings.node_builds().await else { return vec![not_selected(checked, &images)] };
+    let mut found: Vec<Diagnostic> = images.iter().filter_map(|image| on_any(checked, image, nodes)).collect();
+    if has_unknown && found.is_empty() && nodes.len() > 1 {
+        found.push(not_selected(checked, &images));
+    }
+    found
+}
+
+/// The images whose build is known, and whether there are others. A hostProcess container is not bound to the build of its node.
+fn images(checked: &CheckedPod<'_>, pod: &Pod) -> (Vec<Image>, bool) {
+    let mut slots = pod.slots();
+    let of_pod = slots.next().and_then(|slot| slot.host_process);
+    let (mut images, mut has_unknown) = (Vec::new(), false);
+    for slot in slots.filter(|slot| slot.host_process.or(of_pod) != Some(true)) {
+        match image(checked, &slot) {
+            Some(image) => images.push(image),
+            None => has_unknown = true,
+        }
+    }
+    (images, has_unknown)
+}
+
+fn image(checked: &CheckedPod<'_>, slot: &Slot<'_>) -> Option<Image> {
+    let at = format!("/spec/{}/{}/image", slot.kind.field()?, slot.index);
+    let build = Build::of_image(checked.text(&at)?)?;
+    Some(Image { at, container: format!("{} {:?}", slot.kind, slot.owner), build })
+}
+
+/// What keeps a pod on nodes of certain builds.
+struct Selected {
+    by: &'static str,
+    builds: BTreeSet<Build>,
+}
+
+/// The builds of the nodes that the pod selects, or its runtime class for it.
+fn selected(checked: &CheckedPod<'_>, class: &RuntimeClass) -> Option<Selected> {
+    let one = |build: &str| Build::of_label(build).map(|build| BTreeSet::from([build]));
+    let by_pod = || checked.text(&format!("/spec/nodeSelector/{}", LABEL.replace('/', "~1"))).and_then(one);
+    let by_affinity = || Some(by_affinity(checked)).filter(|builds| !builds.is_empty());
+    if let Some(builds) = class.selected_build().and_then(one) {
+        return Some(Selected { by: "its runtime class", builds });
+    }
+    Some(Selected { by: "the pod", builds: by_pod().or_else(by_affinity)? })
+}
+
+/// The builds of the nodes that the affinity of the pod allows.
+fn by_affinity(checked: &CheckedPod<'_>) -> BTreeSet<Build> {
+    const TERMS: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+    fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+        value.and_then(Value::as_array).into_iter().flatten()
+    }
+    let is = |expression: &Value, key: &str, text: &str| expression.get(key).is_some_and(|value| value == text);
+    items(checked.pod.pointer(TERMS))
+        .flat_map(|term| items(term.get("matchExpressions")))
+        .filter(|expression| is(expression, "key", LABEL) && is(expression, "operator", "In"))
+        .flat_map(|expression| items(expression.get("values")))
+        .filter_map(|value| Build::of_label(value.as_str()?))
+        .collect()
+}
+
+fn on_selected(checked: &CheckedPod<'_>, image: &Image, Selected { by, builds }: &Selected) -> Option<Diagnostic> {
+    let unfit = unfit(image, builds)?;
+    let message =
+        format!("{by} selects nodes of {unfit}, which do not run the image of {}, of {}", image.container, image.build);
+    Some(warning(checked, image, message, &image.build.nodes().collect::<Vec<_>>()))
+}
+
+fn on_any(checked: &CheckedPod<'_>, image: &Image, nodes: &BTreeSet<Build>) -> Option<Diagnostic> {
+    let unfit = unfit(image, nodes)?;
+    let fit: Vec<Build> = nodes.iter().copied().filter(|node| node.runs(image.build)).collect();
+    let message = if fit.is_empty() {
+        format!("no node of the cluster runs the image of {}, of {}: they are of {unfit}", image.container, image.build)
+    } else {
+        format!(
+            "the pod may land on a node of {unfit}, which does not run the image of {}, of {}",
+            image.container, image.build
+        )
+    };
+    Some(warning(checked, image, message, &fit))
+}
+
+/// The builds that do not run an image, as a list; `None` where all do.
+fn unfit(image: &Image, nodes: &BTreeSet<Build>) -> Option<String> {
+    let unfit: Vec<String> = nodes.iter().filter(|node| !node.runs(image.build)).map(Build::to_string).collect();
+    (!unfit.is_empty()).then(|| unfit.join(", "))
+}
+
+fn warning(checked: &CheckedPod<'_>, image: &Image, message: String, fit: &[Build]) -> Diagnostic {
+    let found = checked.finding(&rules::WINDOWS_BUILD, &image.at, message).with_severity(Severity::Warning);
+    Diagnostic { fix: selector(fit), ..found }
+}
+
+/// A note, since it is not known what nodes there are, or of which build an image is.
+fn not_selected(checked: &CheckedPod<'_>, images: &[Image]) -> Diagnostic {
+    let text = "no node.kubernetes.io/windows-build selector: where nodes differ in build, the container may not start";
+    let run_all = |node: &Build| images.iter().all(|image| node.runs(image.build));
+    let fit: Vec<Build> = images.first().into_iter().flat_map(|image| image.build.nodes()).filter(run_all).collect();
+    Diagnostic { fix: selector(&fit), ..checked.finding(&rules::WINDOWS_BUILD, "/spec", text) }
+}
+
+/// The YAML that keeps a pod on nodes of these builds: all that fit, so that nodes can be replaced by those of a later release.
+fn selector(fit: &[Build]) -> Option<String> {
+    match fit {
+        [] => None,
+        [one] => Some(format!("spec:\n  nodeSelector: {{{LABEL}: {one}}}")),
+        several => {
+            let builds: Vec<String> = several.iter().map(Build::to_string).collect();
+            Some(format!(
+                "spec:\n  affinity:\n    nodeAffinity:\n      requiredDuringSchedulingIgnoredDuringExecution:\n        \
+                 nodeSelectorTerms:\n        - matchExpressions:\n          - {{key: {LABEL}, operator: In, values: [{}]}}",
+                builds.join(", ")
+            ))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! JSON Pointers (RFC 6901), as programs and as people write them.
+
+use std::fmt::Write as _;
+
+/// A step from a value to one in it.
+#[derive(Clone, Copy)]
+pub(super) enum Step<'v> {
+    Field(&'v str),
+    Item(usize),
+}
+
+/// The pointer of a value.
+pub(super) fn pointer(path: &[Step<'_>]) -> String {
+    let mut pointer = String::new();
+    for step in path {
+        // Writing into a String cannot fail.
+        let _ = match step {
+            Step::Field(key) => write!(pointer, "/{}", key.replace('~', "~0").replace('/', "~1")),
+            Step::Item(index) => write!(pointer, "/{index}"),
+        };
+    }
+    pointer
+}
+
+/// A JSON Pointer as people write a field: `/spec/containers/0/name` is `spec.containers[0].name`, and a key with a dot or a slash
+/// stands in brackets.
+pub(super) fn dotted(pointer: &str) -> String {
+    let mut field = String::with_capacity(pointer.len());
+    for step in pointer.split('/').skip(1) {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        if (!step.is_empty() && step.bytes().all(|b| b.is_ascii_digit())) || step.contains(['.', '/']) {
+            field.extend(["[", &step, "]"]);
+        } else {
+            if !field.is_empty() {
+                field.push('.');
+            }
+            field.push_str(&step);
+        }
+    }
+    field
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_are_written_as_fields() {
+        assert_eq!(dotted("/spec/containers/0/name"), "spec.containers[0].name");
+        let path = [Step::Field("items"), Step::Item(1), Step::Field("pod.alpha.windows.kubernetes.io/gmsa~")];
+        assert_eq!(pointer(&path), "/items/1/pod.alpha.windows.kubernetes.io~1gmsa~0");
+        assert_eq!(dotted(&pointer(&path)), "items[1][pod.alpha.windows.kubernetes.io/gmsa~]");
+        assert_eq!(dotted(""), "");
+    }
+}

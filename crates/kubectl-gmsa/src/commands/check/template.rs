@@ -1,0 +1,127 @@
+//! A pod or a pod template of a manifest, as its controller and the API server complete it, and where its parts are in the manifest.
+
+use gmsa_cluster::manifests::Document;
+use gmsa_core::diagnostic::{Diagnostic, Location, Position, Rule};
+use serde_json::{Map, Value, json};
+
+use super::{
+    argo,
+    pointer::dotted,
+    search::{Found, Owner},
+};
+
+/// A pod to check, and its place in the manifests.
+pub(super) struct CheckedPod<'d> {
+    pub document: &'d Document,
+    owner: Owner<'d>,
+    /// The place in the document of everything that is about the pod.
+    pub root: String,
+    pub pod: Value,
+    pub namespace: String,
+    /// What reports call it: `Rollout shop/web`.
+    pub object: String,
+    /// What reports call its pod: nothing where it has a name of its own.
+    pub template: Option<String>,
+    /// Parts of the pod and where each is in the document, as JSON Pointers: the innermost first, the pod itself last.
+    places: Vec<(String, String)>,
+}
+
+impl<'d> CheckedPod<'d> {
+    /// What was found in a document. Objects without a namespace are in `namespace`; of several templates each is named by its place.
+    pub(super) fn new(document: &'d Document, found: &Found<'d>, namespace: &str, is_only: bool) -> Self {
+        let Found { value, at, owner, root, workflow } = found;
+        let (mut pod, places) = match workflow {
+            Some((workflow, workflow_at)) => argo::pod(value, at, workflow, workflow_at),
+            None => ((*value).clone(), vec![(String::new(), at.clone())]),
+        };
+        let text = |pointer: &str| owner.value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let name = text("/metadata/name").or_else(|| text("/metadata/generateName")).unwrap_or_default();
+        let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
+        let template = (!owner.is_pod()).then(|| {
+            let place = if is_only { String::new() } else { format!(" {}", dotted(at)) };
+            format!("pod template{place}")
+        });
+        if template.is_some()
+            && let Some(pod) = pod.as_object_mut()
+        {
+            name_pod(pod, name);
+        }
+        default_service_account_name(&mut pod);
+        let object = format!("{} {namespace}/{name}", owner.kind);
+        Self { document, owner: *owner, root: root.clone(), pod, namespace, object, template, places }
+    }
+}
+
+/// Names a pod as its controller does.
+fn name_pod(pod: &mut Map<String, Value>, owner: &str) {
+    let metadata = pod.entry("metadata").or_insert_with(|| json!({}));
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.remove("name");
+        metadata.insert("generateName".to_owned(), Value::from(format!("{owner}-")));
+    }
+}
+
+/// Copies the deprecated `serviceAccount` to `serviceAccountName` where that is empty, as kube-apiserver does before it calls
+/// a webhook.
+fn default_service_account_name(pod: &mut Value) {
+    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let is_empty = |value: &Value| value.is_null() || value == "";
+    if spec.get("serviceAccountName").is_none_or(is_empty)
+        && let Some(name) = spec.get("serviceAccount").filter(|name| !is_empty(name)).cloned()
+    {
+        spec.insert("serviceAccountName".to_owned(), name);
+    }
+}
+
+impl CheckedPod<'_> {
+    /// Whether the document is the pod.
+    pub(super) fn is_document(&self) -> bool {
+        self.template.is_none() && self.owner.depth == 0
+    }
+
+    /// Whether its kind is one of Kubernetes.
+    pub(super) fn is_of_kubernetes(&self) -> bool {
+        self.owner.is_pod() || self.owner.template().is_some()
+    }
+
+    /// Whether the API server has stored it already.
+    pub(super) fn exists(&self) -> bool {
+        self.template.is_none() && self.pod.pointer("/metadata/uid").is_some()
+    }
+
+    pub(super) fn replicas(&self) -> Option<u64> {
+        self.owner.value.pointer("/spec/replicas").and_then(Value::as_u64)
+    }
+
+    /// A text of the pod, where it is there and not empty.
+    pub(super) fn text(&self, pointer: &str) -> Option<&str> {
+        self.pod.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// The place in the document of a part of the pod.
+    pub(super) fn place(&self, pointer: &str) -> String {
+        let below = |part: &str| pointer.strip_prefix(part).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let found = self.places.iter().find_map(|(part, place)| Some(format!("{place}{}", below(part)?)));
+        found.unwrap_or_else(|| pointer.to_owned())
+    }
+
+    pub(super) fn line(&self, pointer: &str) -> u64 {
+        self.document.line_of(&self.place(pointer))
+    }
+
+    /// A finding about a part of the pod.
+    pub(super) fn finding(&self, rule: &'static Rule, pointer: &str, message: impl Into<String>) -> Diagnostic {
+        self.finding_at(rule, &self.place(pointer), message)
+    }
+
+    /// A finding about a place in the document.
+    pub(super) fn finding_at(&self, rule: &'static Rule, place: &str, message: impl Into<String>) -> Diagnostic {
+        let Location { file, position } = self.document.location.clone();
+        let position = position.map(|position| Position { line: self.document.line_of(place), ..position });
+        Diagnostic { object: self.object.clone(), field: dotted(place), ..Diagnostic::new(rule, message) }
+            .at(Location { file, position })
+    }
+}

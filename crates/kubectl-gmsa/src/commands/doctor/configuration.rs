@@ -1,0 +1,75 @@
+//! One webhook in a webhook configuration: what it receives, what happens without it, whose selectors it has.
+
+use serde_json::{Value, json};
+
+use super::{certificate, found};
+use crate::shared::{installer::Installer, webhook::Configured};
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
+
+pub(super) const CONFIGURATION: &str = "configuration";
+
+/// Adds the checks of one webhook.
+pub(super) fn add_checks(of: &Configured, checks: &mut Vec<Check>) {
+    let Configured { mutating, name, webhook, changed_by, installer, .. } = of;
+    if *installer == Installer::Aks {
+        let text = format!(
+            "{name} is managed by AKS (--enable-windows-gmsa), which also gives the nodes their plugin and DNS: keep it. Every webhook for GMSA must admit a pod"
+        );
+        return checks.push(Check::pass(CONFIGURATION, text));
+    }
+    let mut wanted = vec![("CREATE", "pods"), ("UPDATE", "pods/ephemeralcontainers")];
+    if !mutating {
+        wanted.push(("UPDATE", "pods"));
+    }
+    let missing: Vec<String> = wanted
+        .into_iter()
+        .filter(|(operation, resource)| !of.covers(operation, resource))
+        .map(|(operation, resource)| format!("{operation} {resource}"))
+        .collect();
+    let before = checks.len();
+    if !missing.is_empty() {
+        let severity = if *mutating { Severity::Warning } else { Severity::Error };
+        let text = format!("{name} does not receive {}", missing.join(", "));
+        checks.push(Check::found(CONFIGURATION, Diagnostic::new(&rules::WEBHOOK_RULES, text).with_severity(severity)));
+    }
+    if webhook.failure_policy.as_deref() != Some("Fail") {
+        let text = format!("{name} has failurePolicy Ignore: pods pass while the webhook is down");
+        checks.push(found(CONFIGURATION, &rules::FAILURE_POLICY, text));
+    }
+    if webhook.match_conditions.iter().flatten().next().is_none() {
+        let text = format!("{name} has no matchConditions: every pod waits for the webhook");
+        checks.push(found(CONFIGURATION, &rules::MATCH_CONDITIONS, text));
+    }
+    if !changed_by.is_empty() {
+        let text = format!("the selectors of {name} were changed after the installation, by {}", changed_by.join(", "));
+        checks
+            .push(Check::found(CONFIGURATION, Diagnostic::new(&rules::SELECTORS_CHANGED, text).with_fix(restored(of))));
+    }
+    if checks.len() == before {
+        checks.push(Check::pass(CONFIGURATION, format!("{name} is complete")));
+    }
+    let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |bundle| &bundle.0);
+    checks.push(certificate::authority(name, bundle));
+}
+
+/// The commands that bring the selectors back. Server-side apply takes back only fields that are applied: a selector that the
+/// chart does not render stays until it is removed.
+fn restored(of: &Configured) -> String {
+    let pointer = |field: &str| format!("/webhooks/{}/{field}", of.index);
+    let test = json!({"op": "test", "path": pointer("name"), "value": of.webhook.name});
+    let selectors =
+        [("namespaceSelector", &of.webhook.namespace_selector), ("objectSelector", &of.webhook.object_selector)];
+    let present = selectors.iter().filter(|(_, selector)| selector.is_some());
+    let removals = present.map(|(field, _)| json!({"op": "remove", "path": pointer(field)}));
+    let patch = Value::Array(std::iter::once(test).chain(removals).collect());
+    let (kind, name) = (of.kind().to_lowercase(), of.configuration());
+    let apply = match &of.installer {
+        Installer::Helm { release, namespace } => {
+            format!("`helm upgrade {release} CHART -n {namespace} --force-conflicts`")
+        }
+        installer => installer.restore(),
+    };
+    format!(
+        "`kubectl patch {kind} {name} --type=json -p '{patch}'`, then {apply}, which brings back those of the chart's values."
+    )
+}

@@ -1,0 +1,60 @@
+//! The custom resource for credential specs: whether it is installed, served, and as new as this release.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use super::{found, not_checked};
+use crate::shared::installer::Installer;
+use gmsa_cluster::crd;
+use gmsa_core::{
+    credspec::{GROUP, PLURAL, VERSION},
+    diagnostic::{Check, Diagnostic, rules},
+};
+
+const CRD: &str = "custom resource";
+
+/// The check of what was read; `installer` installed the webhook, if it is there.
+pub(super) fn check(read: anyhow::Result<Option<CustomResourceDefinition>>, installer: Option<&Installer>) -> Check {
+    let crd = match read {
+        Ok(Some(crd)) => crd,
+        Ok(None) => {
+            let missing = Diagnostic::new(&rules::CRD_MISSING, format!("{PLURAL}.{GROUP} is not installed"));
+            return Check::found(
+                CRD,
+                match installer {
+                    Some(installer) => missing.with_fix(restored(installer)),
+                    None => missing,
+                },
+            );
+        }
+        Err(error) => return not_checked(CRD, &error),
+    };
+    let versions = crd.spec.versions.iter().filter(|version| version.served);
+    let served: Vec<&str> = versions.map(|version| version.name.as_str()).collect();
+    let is_served = served.contains(&VERSION);
+    let served = served.join(", ");
+    let mut conditions = crd.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let is_established = conditions.any(|condition| condition.type_ == "Established" && condition.status == "True");
+    let (revision, own) = (crd::revision(&crd.metadata), crd::own_revision());
+    if !is_served {
+        found(CRD, &rules::CRD_NOT_SERVED, format!("{VERSION} is not served, only: {served}"))
+    } else if !is_established {
+        found(CRD, &rules::CRD_NOT_SERVED, "it is not established")
+    } else if revision < own && installer != Some(&Installer::Aks) {
+        let text = format!("serves {served}, but is older than this release's (revision {revision}, not {own})");
+        found(CRD, &rules::CRD_OUTDATED, text)
+    } else {
+        Check::pass(CRD, format!("serves {served}"))
+    }
+}
+
+/// What creates the custom resource again where the webhook is installed.
+fn restored(installer: &Installer) -> String {
+    let create = match installer {
+        // `helm upgrade` never creates what is in the folder `crds`:
+        // https://helm.sh/docs/chart_best_practices/custom_resource_definitions/
+        Installer::Helm { .. } => "`helm show crds CHART | kubectl apply --server-side -f -`",
+        Installer::Aks => "`az aks update --enable-windows-gmsa`",
+        Installer::Manifest => "`kubectl apply --server-side -f deploy/gmsa-crd.yaml`",
+    };
+    format!("{create}, then apply the credential specs again: they were deleted with it.")
+}

@@ -1,0 +1,46 @@
+//! Which findings count: options that all commands with findings have.
+
+use clap::{Args, ValueEnum};
+use gmsa_core::diagnostic::{Diagnostic, Rule, Severity};
+
+use crate::shared::args;
+
+#[derive(Clone, Debug, Args)]
+pub struct Filter {
+    /// Leave out the findings of this rule; repeatable, and several are separated by commas
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = args::rule)]
+    ignore: Vec<&'static Rule>,
+    /// The least severity that ends in exit code 1
+    #[arg(long, value_enum, value_name = "SEVERITY", default_value = "warning")]
+    fail_on: Threshold,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Threshold {
+    Error,
+    Warning,
+    Note,
+}
+
+impl Filter {
+    /// The same, where only errors end in exit code 1.
+    #[must_use]
+    pub fn of_errors(&self) -> Self {
+        Self { fail_on: Threshold::Error, ..self.clone() }
+    }
+
+    /// Whether its rule is not ignored.
+    pub fn keeps(&self, found: &Diagnostic) -> bool {
+        self.ignore.iter().all(|rule| rule.id != found.rule.id)
+    }
+
+    /// Whether it ends in exit code 1.
+    pub fn fails(&self, found: &Diagnostic) -> bool {
+        let least = match self.fail_on {
+            Threshold::Error => Severity::Error,
+            Threshold::Warning => Severity::Warning,
+            Threshold::Note => Severity::Note,
+        };
+        found.severity >= least
+    }
+}

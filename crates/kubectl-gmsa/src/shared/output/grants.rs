@@ -1,0 +1,104 @@
+//! Who may use which credential spec, and why: a table, or JSON.
+
+use std::collections::BTreeSet;
+
+use gmsa_cluster::authorizer::rbac::{Binding, Holder};
+use gmsa_core::diagnostic::Diagnostics;
+use serde::Serialize;
+
+use super::{Outcome, Shape, json, print, table::table};
+
+/// A grant: the credential spec or the subject is the one that was asked about, and is left out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Grant {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credential_spec: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Named>,
+    pub binding: Named,
+    pub role: Named,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Named {
+    pub kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    pub name: String,
+}
+
+impl Grant {
+    /// By this binding.
+    pub fn by(binding: &Binding) -> Self {
+        let kind = if binding.namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
+        let role_namespace = binding.namespace.clone().filter(|_| binding.role_kind.as_str() == "Role");
+        Self {
+            credential_spec: None,
+            subject: None,
+            binding: Named { kind, namespace: binding.namespace.clone(), name: binding.name.clone() },
+            role: Named { kind: binding.role_kind.as_str(), namespace: role_namespace, name: binding.role.clone() },
+        }
+    }
+
+    pub fn with_subject(mut self, holder: &Holder) -> Self {
+        let (kind, namespace, name) = match holder {
+            Holder::ServiceAccount { namespace, name } => ("ServiceAccount", Some(namespace.clone()), name),
+            Holder::User(name) => ("User", None, name),
+            Holder::Group(name) => ("Group", None, name),
+        };
+        self.subject = Some(Named { kind, namespace, name: name.clone() });
+        self
+    }
+
+    /// The binding and its role, for people.
+    pub fn why(&self) -> String {
+        let Self { binding, role, .. } = self;
+        format!("{} {} of {} {}", binding.kind, binding.name, role.kind, role.name)
+    }
+}
+
+/// The grants that were found, and what could not be read.
+pub struct Grants {
+    pub grants: BTreeSet<Grant>,
+    pub problems: Diagnostics,
+    /// What is said where there is no grant.
+    pub none: String,
+}
+
+impl Grants {
+    /// Prints the grants below what could not be read.
+    pub fn print(&self, shape: Shape) -> anyhow::Result<Outcome> {
+        let outcome = if self.problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete };
+        print(match shape {
+            Shape::Table => self.table(),
+            Shape::Json => json::grants(outcome, self)?,
+        })?;
+        Ok(outcome)
+    }
+
+    fn table(&self) -> String {
+        let problems = self.problems.as_slice().iter();
+        let mut lines: Vec<String> = problems.map(|problem| format!("{}: {problem}\n", problem.rule.id)).collect();
+        let of_specs = || self.grants.iter().filter_map(|grant| Some([grant.credential_spec.clone()?, grant.why()]));
+        let of_subjects = || self.grants.iter().filter_map(|grant| Some((grant, grant.subject.as_ref()?))).map(row);
+        lines.push(if self.grants.is_empty() {
+            format!("{}\n", self.none)
+        } else if of_specs().next().is_some() {
+            table(["CREDENTIAL SPEC", "BY"], &of_specs().collect())
+        } else {
+            table(["NAMESPACE", "WHO", "BY"], &of_subjects().collect())
+        });
+        lines.concat()
+    }
+}
+
+/// The namespace in which the grant holds (`*` for all), the subject, and why.
+fn row((grant, subject): (&Grant, &Named)) -> [String; 3] {
+    let namespace = grant.binding.namespace.as_deref().unwrap_or("*");
+    let who = match &subject.namespace {
+        Some(namespace) => format!("{} {namespace}:{}", subject.kind, subject.name),
+        None => format!("{} {}", subject.kind, subject.name),
+    };
+    [namespace.to_owned(), who, grant.why()]
+}

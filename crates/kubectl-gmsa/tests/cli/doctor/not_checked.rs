@@ -1,0 +1,97 @@
+//! What `doctor` makes of what it cannot read: neither a pass nor a fault, exit code 2, and the remedy of the cause.
+
+use serde_json::json;
+
+use super::{
+    super::{
+        cluster::{DRY_RUN, healthy, run},
+        support::{Fault, Gate, Verb},
+        text,
+    },
+    explained,
+};
+
+const NODES: &str = "/api/v1/nodes";
+
+fn refuse(code: u16) -> Fault {
+    Fault::Refuse { code, reason: "Whatever", message: "no", retry_after: Some(0) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_checked_has_the_remedy_of_its_cause() {
+    let server = "Try again. If that does not help, look at the log of the API server.";
+    let before = "Try again. If that does not help, the API server is down, or a load balancer or proxy before it does not reach it.";
+    for (answer, remedy) in [
+        (refuse(401), "Log in again: the API server does not accept your credentials (`kubectl auth whoami`)."),
+        (refuse(403), "Run the command as a user who may read it (`--as`, `--context`)."),
+        (
+            refuse(404),
+            "The API server does not serve this kind of object: check its version and its flag `--runtime-config`.",
+        ),
+        (refuse(429), "Try again later: the API server, or its flow control, has too many requests."),
+        (refuse(500), server),
+        (Fault::Text(502, "bad gateway"), before),
+        (refuse(503), before),
+        (
+            Fault::Cut,
+            "Try again. If that does not help, check the network to the API server: `kubectl get --raw /readyz`.",
+        ),
+        (
+            Fault::Object(json!({"items": "none"})),
+            "Correct the object that the message is about, or use a newer version of kubectl gmsa.",
+        ),
+    ] {
+        let found = explained(|api| api.fault(Verb::List, NODES, usize::MAX, answer)).await;
+        let [(complaint, fix)] = &found[..] else { panic!("{found:?}") };
+        assert!(complaint.starts_with("skip Windows nodes: could not be checked: "), "{complaint}");
+        assert_eq!(fix, remedy);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_is_no_pass_of_what_could_not_be_checked() {
+    let api = healthy().await;
+    api.fault(Verb::List, NODES, usize::MAX, Fault::forbidden());
+    let output = run(&api, &["doctor", "--wait", "60"]).await;
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(2)));
+    assert_eq!(api.count(Verb::List, NODES), 1, "rights do not come by waiting");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_goes_on_while_the_api_server_is_busy() {
+    let api = healthy().await;
+    // A call and its retry.
+    api.fault(Verb::List, NODES, 2, Fault::too_many_requests(0));
+    let output = run(&api, &["doctor", "--wait", "60"]).await;
+    let waiting = "waiting: Windows nodes: could not be checked: the API server answered 429: Too many requests, please try again later.\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (waiting, Some(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_calls_are_made_at_the_same_time() {
+    let api = healthy().await;
+    let gates = [Gate::new(), Gate::new()];
+    let [version, reviews] = &gates;
+    api.heal();
+    api.fault(Verb::Get, "/version", 1, Fault::Hold(version.clone()));
+    api.fault(Verb::Create, "/subjectaccessreviews", usize::MAX, Fault::Hold(reviews.clone()));
+    let doctor = run(&api, &["doctor"]);
+    let watched = async {
+        for (verb, path, count) in [
+            (Verb::List, "/mutatingwebhookconfigurations", 1),
+            (Verb::List, "/validatingwebhookconfigurations", 1),
+            (Verb::List, "/api/v1/namespaces", 1),
+            (Verb::List, "/gmsacredentialspecs", 1),
+            (Verb::List, "/api/v1/pods", 1),
+            (Verb::List, NODES, 1),
+            (Verb::Create, DRY_RUN, 2),
+            (Verb::Create, "/subjectaccessreviews", 11),
+            (Verb::Get, "/namespaces/gmsa/secrets/webhook-tls", 1),
+        ] {
+            api.wait_for(verb, path, count).await;
+        }
+        gates.iter().for_each(Gate::open);
+    };
+    // The simulated API server has no version, so the command ends with an error.
+    assert_eq!(tokio::join!(doctor, watched).0.status.code(), Some(2));
+}

@@ -1,0 +1,166 @@
+//! What is remembered, for how long, and what never is.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::future::FutureExt as _;
+use tokio::{task::JoinSet, time::advance};
+
+use super::*;
+use gmsa_core::admission::Failure;
+
+const TTL: Duration = Duration::from_secs(10);
+const LATENCY: Duration = Duration::from_millis(500);
+
+/// Says what the test says, after [`LATENCY`], and counts.
+struct Scripted {
+    fact: Mutex<UseFact>,
+    calls: AtomicUsize,
+}
+
+impl Authorizer for Scripted {
+    fn may_use<'a>(&'a self, _: &'a Subject, _: &'a SpecName, _: Instant) -> BoxFuture<'a, Authorization> {
+        async move {
+            self.calls.fetch_add(1, Ordering::SeqCst);
+            let fact = self.fact.lock().clone();
+            tokio::time::sleep(LATENCY).await;
+            Authorization { fact, source: Source::Api }
+        }
+        .boxed()
+    }
+}
+
+struct Setup {
+    scripted: Arc<Scripted>,
+    remembered: Arc<Remembered>,
+}
+
+impl Setup {
+    fn new(fact: UseFact, ttl: Duration) -> Self {
+        let scripted = Arc::new(Scripted { fact: Mutex::new(fact), calls: AtomicUsize::new(0) });
+        Self { scripted: Arc::clone(&scripted), remembered: Arc::new(Remembered::new(scripted, ttl)) }
+    }
+
+    fn ask(&self, namespace: &str, account: &str, spec: &str) -> impl Future<Output = Authorization> + Send + 'static {
+        self.ask_within(namespace, account, spec, Duration::from_secs(5))
+    }
+
+    fn ask_within(
+        &self,
+        namespace: &str,
+        account: &str,
+        spec: &str,
+        time: Duration,
+    ) -> impl Future<Output = Authorization> + Send + 'static {
+        let remembered = Arc::clone(&self.remembered);
+        let subject = Subject { namespace: namespace.into(), service_account: account.into() };
+        let spec = SpecName::parse(spec).unwrap();
+        async move { remembered.may_use(&subject, &spec, Instant::now() + time).await }
+    }
+
+    fn calls(&self) -> usize {
+        self.scripted.calls.load(Ordering::SeqCst)
+    }
+}
+
+fn answer(fact: UseFact, source: Source) -> Authorization {
+    Authorization { fact, source }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_is_remembered_from_the_question_on_and_not_longer() {
+    let setup = Setup::new(UseFact::Allowed, TTL);
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
+    advance(Duration::from_millis(9498)).await;
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Remembered));
+    advance(Duration::from_millis(2)).await;
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
+    assert_eq!(setup.calls(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_revoked_is_refused_once_the_time_is_over() {
+    let setup = Setup::new(UseFact::Allowed, TTL);
+    setup.ask("shop", "till", "web").await;
+    let denied = UseFact::Denied { reason: Some("revoked".to_owned()) };
+    *setup.scripted.fact.lock() = denied.clone();
+    advance(TTL).await;
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(denied, Source::Api));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_belongs_to_one_namespace_account_and_spec() {
+    let setup = Setup::new(UseFact::Allowed, TTL);
+    setup.ask("shop", "till", "web").await;
+    for (namespace, account, spec) in [("other", "till", "web"), ("shop", "other", "web"), ("shop", "till", "other")] {
+        assert_eq!(setup.ask(namespace, account, spec).await.source, Source::Api);
+    }
+    assert_eq!(setup.calls(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn neither_a_no_nor_a_failure_is_remembered() {
+    let failed = UseFact::Failed(Failure { timed_out: false, cause: "broken".to_owned() });
+    for fact in [UseFact::Denied { reason: None }, failed] {
+        let setup = Setup::new(fact.clone(), TTL);
+        assert_eq!(setup.ask("shop", "till", "web").await, answer(fact.clone(), Source::Api));
+        *setup.scripted.fact.lock() = UseFact::Allowed;
+        assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api), "{fact:?}");
+        assert_eq!(setup.calls(), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_time_nothing_is_remembered_but_equal_questions_are_still_one() {
+    let setup = Setup::new(UseFact::Allowed, Duration::ZERO);
+    let mut asking = JoinSet::new();
+    for _ in 0..200 {
+        asking.spawn(setup.ask("shop", "till", "web"));
+    }
+    let answers = asking.join_all().await;
+    assert_eq!(setup.calls(), 1);
+    assert_eq!(answers.iter().filter(|given| **given == answer(UseFact::Allowed, Source::Joined)).count(), 199);
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Api));
+    assert_eq!(setup.calls(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_review_that_is_out_of_time_says_so_and_does_not_fail_the_others() {
+    let setup = Setup::new(UseFact::Allowed, TTL);
+    let hasty = tokio::spawn(setup.ask_within("shop", "till", "web", Duration::from_millis(100)));
+    tokio::task::yield_now().await;
+    let patient = tokio::spawn(setup.ask_within("shop", "till", "web", Duration::from_secs(1)));
+    let cause = "no answer from the API server within 0.1 s".to_owned();
+    let failed = UseFact::Failed(Failure { timed_out: true, cause });
+    assert_eq!(hasty.await.unwrap(), answer(failed, Source::Api));
+    assert_eq!(patient.await.unwrap(), answer(UseFact::Allowed, Source::Joined));
+    assert_eq!(setup.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first() {
+    let allowed = Allowed { ttl: TTL, asked: Mutex::default() };
+    let question = |n: usize| Question {
+        subject: Subject { namespace: "shop".into(), service_account: format!("account-{n}").into() },
+        spec: SpecName::parse("web").unwrap(),
+    };
+    for n in 0..MAX_REMEMBERED + 10 {
+        allowed.remember(question(n), Instant::now());
+        advance(Duration::from_micros(1)).await;
+    }
+    let remembered = |n| allowed.remembered(&question(n)).is_some();
+    assert!((0..10).all(|n| !remembered(n)));
+    assert!((10..MAX_REMEMBERED + 10).all(remembered));
+    assert_eq!(allowed.asked.lock().len(), MAX_REMEMBERED);
+    // What has expired makes room first.
+    advance(TTL).await;
+    allowed.remember(question(0), Instant::now());
+    assert_eq!(allowed.asked.lock().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_time_of_all_is_one_too() {
+    let setup = Setup::new(UseFact::Allowed, Duration::MAX);
+    setup.ask("shop", "till", "web").await;
+    advance(Duration::from_secs(365 * 24 * 3600)).await;
+    assert_eq!(setup.ask("shop", "till", "web").await, answer(UseFact::Allowed, Source::Remembered));
+}

@@ -1,0 +1,95 @@
+//! Credential specs from memory, which a watch keeps up to date; from the API server where memory has no answer.
+//!
+//! Invariants: "not found" is never answered from memory; memory answers only while the watch is healthy, which is known again at
+//! least every 75 s; a question that asks for the live object, or that memory cannot answer, reads the object once, and callers
+//! that ask at the same time share that read. What a read returns enters memory only by the rules of `Store`.
+
+use std::{convert::Infallible, sync::Arc};
+
+use futures::future::BoxFuture;
+use gmsa_cluster::{
+    apiserver::{ApiServer, CallKind},
+    resolver::{
+        Freshness, Resolved, Resolver,
+        live::{self, Read},
+    },
+};
+use gmsa_core::{
+    admission::{Source, SpecFact},
+    credspec::SpecName,
+};
+use parking_lot::RwLock;
+use tokio::time::Instant;
+
+use crate::{coalesce::Coalescer, metrics::Metrics};
+
+mod store;
+mod watch;
+
+use store::Store;
+
+/// A [`Resolver`] that answers from memory where it can.
+pub struct Cache {
+    memory: Arc<Memory>,
+}
+
+/// What readers and the watch share.
+struct Memory {
+    api: Arc<ApiServer>,
+    store: RwLock<Store>,
+    reads: Coalescer<SpecName, SpecFact>,
+    metrics: Metrics,
+}
+
+impl Cache {
+    /// A cache that is still empty and may take `budget` bytes, and the watch that fills it, which never ends: the caller drives it. Until then, and whenever
+    /// the watch is not healthy, credential specs are read from the API server.
+    ///
+    /// `ready` is called when the API server has answered the watch, in whatever way: from then on the cache answers, from
+    /// memory or by a read. It may be called again.
+    pub fn new(
+        api: Arc<ApiServer>,
+        metrics: Metrics,
+        budget: usize,
+        ready: impl Fn() + Send + Sync + 'static,
+    ) -> (Self, impl Future<Output = Infallible> + Send + 'static) {
+        let memory =
+            Arc::new(Memory { api, store: RwLock::new(Store::new(budget)), reads: Coalescer::default(), metrics });
+        let watch = watch::Watch::new(Arc::clone(&memory), Box::new(ready));
+        (Self { memory }, watch.run())
+    }
+}
+
+impl Resolver for Cache {
+    fn resolve<'a>(&'a self, name: &'a SpecName, freshness: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
+        let memory = &self.memory;
+        let known = move |name: &SpecName| {
+            let fact = if freshness == Freshness::Any { memory.store.read().get(name)? } else { return None };
+            Some(Resolved { fact, source: Source::Cache })
+        };
+        let call = |name, deadline| {
+            let memory = Arc::clone(memory);
+            async move { memory.read(&name, deadline).await }
+        };
+        memory.reads.ask(name.clone(), deadline, known, call)
+    }
+}
+
+impl Memory {
+    async fn read(&self, name: &SpecName, deadline: Instant) -> Resolved {
+        let before = self.store.read().before_read(name);
+        let kind = if before.is_known() { CallKind::KnownSpec } else { CallKind::UnknownSpec };
+        let read = live::read(&self.api, name, kind, deadline).await;
+        if let Ok(read) = &read {
+            self.change(|store| store.after_read(name, before, read));
+        }
+        Resolved { fact: read.map_or_else(SpecFact::Failed, Read::fact), source: Source::Api }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Store) -> T) -> T {
+        let mut store = self.store.write();
+        let result = change(&mut store);
+        self.metrics.specs_known(store.held());
+        result
+    }
+}

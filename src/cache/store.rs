@@ -1,0 +1,179 @@
+//! The credential specs in memory, and the rules by which they change.
+//!
+//! Invariants: what is kept, names included, stays within the budget; a list is the truth, and what it does not have goes; an event
+//! or a read never replaces a later resource version; what a read returns is ignored if anything was removed, or a list was read,
+//! since the read began, because the object may have been deleted meanwhile.
+
+use std::collections::HashMap;
+
+use gmsa_cluster::resolver::live::Read;
+use gmsa_core::{
+    admission::SpecFact,
+    credspec::{MAX_CONTENTS_BYTES, SpecName},
+};
+
+/// Bytes that an object takes beside its name and its contents: its place in the map, which may be half empty, and the heads of
+/// what it points to.
+const OVERHEAD: usize = 224;
+
+/// A resource version, which kube-apiserver counts upwards; `None` is one that is not a number.
+pub(super) type Version = Option<u64>;
+
+#[derive(Debug)]
+struct Entry {
+    version: Version,
+    /// What a decision takes from it; `None` where that must be read, because no pod can carry it or the budget is spent.
+    fact: Option<SpecFact>,
+    /// The number of the list that brought it; 0 where none did.
+    list: u64,
+}
+
+impl Entry {
+    fn bytes(&self, name: &SpecName) -> usize {
+        let contents = if let Some(SpecFact::Contents(contents)) = &self.fact { contents.text().len() } else { 0 };
+        OVERHEAD + name.as_str().len() + contents
+    }
+}
+
+/// What was known when a read began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BeforeRead {
+    removals: u64,
+    known: Option<Version>,
+}
+
+impl BeforeRead {
+    /// Whether an object of this name exists, as far as is known.
+    pub fn is_known(self) -> bool {
+        self.known.is_some()
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    /// Bytes that all of it may take.
+    budget: usize,
+    specs: HashMap<SpecName, Entry>,
+    /// What they take, and how many of them have a fact.
+    bytes: usize,
+    held: usize,
+    /// Rises with each removal and each list.
+    removals: u64,
+    list: u64,
+    /// Whether the watch is healthy: without it nothing is answered from here.
+    pub synced: bool,
+    /// Whether there will be a watch: without it only names are kept.
+    followed: bool,
+}
+
+impl Store {
+    pub fn new(budget: usize) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
+    /// What a decision takes from a credential spec, if it is known and the watch is healthy.
+    pub fn get(&self, name: &SpecName) -> Option<SpecFact> {
+        if self.synced { self.specs.get(name)?.fact.clone() } else { None }
+    }
+
+    /// How many credential specs can be answered.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    fn put(&mut self, name: SpecName, version: Version, fact: Option<SpecFact>, list: u64) {
+        self.take(&name);
+        let fits =
+            |fact: &SpecFact| !matches!(fact, SpecFact::Contents(text) if text.text().len() > MAX_CONTENTS_BYTES);
+        let fact = fact.filter(|fact| self.followed && fits(fact));
+        let mut entry = Entry { version, fact, list };
+        // The rest is for names: a read of what exists is told from those of what is made up.
+        if self.bytes + entry.bytes(&name) > self.budget / 8 * 7 {
+            entry.fact = None;
+        }
+        let bytes = entry.bytes(&name);
+        if self.bytes + bytes <= self.budget {
+            self.bytes += bytes;
+            self.held += usize::from(entry.fact.is_some());
+            self.specs.insert(name, entry);
+        }
+    }
+
+    fn take(&mut self, name: &SpecName) {
+        if let Some(entry) = self.specs.remove(name) {
+            self.bytes -= entry.bytes(name);
+            self.held -= usize::from(entry.fact.is_some());
+        }
+    }
+
+    fn has_later(&self, name: &SpecName, version: Version) -> bool {
+        self.specs.get(name).is_some_and(|known| known.version > version)
+    }
+
+    /// A list begins: what it has is put, whatever is known, and [`Self::end_list`] removes the rest.
+    pub fn begin_list(&mut self) {
+        self.list += 1;
+        self.removals += 1;
+        self.followed = true;
+    }
+
+    pub fn listed(&mut self, name: SpecName, version: Version, fact: Option<SpecFact>) {
+        self.put(name, version, fact, self.list);
+    }
+
+    pub fn end_list(&mut self) {
+        self.removals += 1;
+        let gone: Vec<SpecName> =
+            self.specs.iter().filter(|(_, known)| known.list < self.list).map(|(name, _)| name.clone()).collect();
+        for name in &gone {
+            self.take(name);
+        }
+        self.specs.shrink_to_fit();
+    }
+
+    /// An event: the object was added or changed.
+    pub fn apply(&mut self, name: SpecName, version: Version, fact: Option<SpecFact>) {
+        if !self.has_later(&name, version) {
+            self.put(name, version, fact, 0);
+        }
+    }
+
+    /// An event: the object was deleted; `version` is that of its deletion.
+    pub fn remove(&mut self, name: &SpecName, version: Version) {
+        self.removals += 1;
+        // It may have been created again, and read, before the event came.
+        if !self.has_later(name, version) {
+            self.take(name);
+        }
+    }
+
+    /// There will be no events: only names are kept, so that reads of what exists are told from those of what is made up.
+    pub fn give_up(&mut self) {
+        (self.synced, self.followed) = (false, false);
+        let names: Vec<SpecName> = self.specs.keys().cloned().collect();
+        for name in names {
+            self.put(name, None, None, 0);
+        }
+    }
+
+    pub fn before_read(&self, name: &SpecName) -> BeforeRead {
+        BeforeRead { removals: self.removals, known: self.specs.get(name).map(|known| known.version) }
+    }
+
+    /// The result of a read of `name`, which began at `before`.
+    pub fn after_read(&mut self, name: &SpecName, before: BeforeRead, read: &Read) {
+        let known = self.specs.get(name).map(|known| known.version);
+        match read {
+            _ if self.removals != before.removals => {}
+            Read::Found { version, .. } if version.is_some() && known.is_none_or(|known| known < *version) => {
+                self.put(name.clone(), *version, Some(read.clone().fact()), 0);
+            }
+            // What was known before the read, and has not changed since, is gone.
+            Read::Missing if known.is_some() && known == before.known => self.remove(name, known.flatten()),
+            Read::Found { .. } | Read::Missing => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,363 @@
+//! The watch: lists the credential specs, then follows their events until the process ends.
+//!
+//! It speaks the list-and-watch protocol itself: `kube::runtime::watcher` (5.0) reads answers and lines of any length, its pages
+//! do not shrink, nothing ends its request to watch, and it does not say when a watch is connected again after a failure.
+//!
+//! Invariants: memory answers while the watch is healthy. Each watch is asked to end within a minute and continues where the one
+//! before ended; one that does not end hangs, and what was missed is listed again. Every ten minutes, and after a minute
+//! of failures, a consistent list replaces what is known. An answer, a line and a list have limits, in bytes and in time.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use futures::TryStreamExt as _;
+use gmsa_cluster::{
+    apiserver::{CallError, jittered},
+    resolver::live::{Object, collection},
+};
+use gmsa_core::{admission::SpecFact, credspec::SpecName};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use kube::{
+    client::Body,
+    core::{
+        ListMeta, Request, Status,
+        params::{ListParams, WatchParams},
+    },
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _},
+    time::{Instant, sleep, timeout, timeout_at},
+};
+use tokio_util::io::StreamReader;
+
+use super::{
+    Memory,
+    store::{Store, Version},
+};
+use crate::metrics::WatchState;
+
+/// Objects per page of a list, unless they are large.
+const PAGE: u32 = 250;
+/// The longest page, and the longest line of a watch, in bytes. etcd refuses objects far below it.
+const MAX_BYTES: usize = 4 << 20;
+/// How long a list may take.
+const LIST_LIMIT: Duration = Duration::from_secs(60);
+/// The time between two lists; replicas differ by up to half of the jitter.
+const LIST_EVERY: Duration = Duration::from_secs(600);
+const JITTER: Duration = Duration::from_secs(60);
+/// How long the head of a watch's answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The seconds that a watch is asked to last at most, and how much later it must have ended.
+const TERM: Duration = Duration::from_secs(56);
+const GRACE: Duration = Duration::from_secs(5);
+/// A watch that ends sooner has failed.
+const WORKED: Duration = Duration::from_secs(20);
+/// The first pause after a failure, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+/// The first pause after a refused permission, and the longest. The first is short: an API server that has just been started
+/// refuses everything until it has read its roles.
+const PAUSES_WHILE_REFUSED: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
+
+/// Why there is no watch.
+#[derive(Debug, thiserror::Error)]
+enum WatchError {
+    /// Not permitted: it stays so until an administrator grants it.
+    #[error("listing and watching credential specs is not permitted")]
+    Refused(String),
+    #[error("the CustomResourceDefinition is not installed")]
+    NoDefinition,
+    /// What was missed cannot be told from the watch: a list must follow.
+    #[error("{0}")]
+    Lost(String),
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl WatchError {
+    fn of(code: u16, cause: String) -> Self {
+        match code {
+            403 => Self::Refused(cause),
+            404 => Self::NoDefinition,
+            410 => Self::Lost(cause),
+            _ => Self::Failed(cause),
+        }
+    }
+}
+
+impl From<CallError> for WatchError {
+    fn from(error: CallError) -> Self {
+        Self::of(error.code().unwrap_or_default(), error.to_string())
+    }
+}
+
+#[derive(Deserialize)]
+struct Page<'a> {
+    metadata: ListMeta,
+    #[serde(borrow)]
+    items: Option<Vec<Object<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    r#type: String,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+pub(super) struct Watch {
+    memory: Arc<Memory>,
+    ready: Box<dyn Fn() + Send + Sync>,
+    /// The resource version to continue from; `None` where a list must come first.
+    version: Option<String>,
+    list_due: Instant,
+    state: WatchState,
+    /// Failures since a watch worked.
+    failures: u32,
+    /// Whether the API server has ever answered.
+    answered: bool,
+}
+
+impl Watch {
+    pub fn new(memory: Arc<Memory>, ready: Box<dyn Fn() + Send + Sync>) -> Self {
+        Self {
+            memory,
+            ready,
+            version: None,
+            list_due: Instant::now(),
+            state: WatchState::Starting,
+            failures: 0,
+            answered: false,
+        }
+    }
+
+    pub async fn run(mut self) -> Infallible {
+        self.memory.metrics.watch_state(self.state);
+        loop {
+            if let Err(error) = self.follow().await {
+                self.memory.change(|store| store.synced = false);
+                sleep(self.judge(error)).await;
+            }
+        }
+    }
+
+    /// Lists where that is due, then watches until the watch ends.
+    async fn follow(&mut self) -> Result<(), WatchError> {
+        let known = self.version.take().filter(|_| Instant::now() < self.list_due);
+        let version = match known {
+            Some(version) => version,
+            None => timeout(LIST_LIMIT, self.list()).await.map_err(|_| CallError::TimedOut(LIST_LIMIT))??,
+        };
+        self.version = Some(version.clone());
+        let term = jittered(TERM);
+        let params = WatchParams::default().timeout(u32::try_from(term.as_secs()).unwrap_or_default());
+        let request = Request::new(collection()).watch(&params, &version);
+        let body = timeout(PATIENCE, self.send(request)).await.map_err(|_| CallError::TimedOut(PATIENCE))??;
+        let began = Instant::now();
+        self.synced();
+        let hangs = |_| WatchError::Lost("the watch did not end when it was asked to".to_owned());
+        timeout_at(began + term + GRACE, self.take_all(body)).await.map_err(hangs)??;
+        if began.elapsed() < WORKED {
+            return Err(WatchError::Failed("the watch ended early".to_owned()));
+        }
+        self.worked();
+        Ok(())
+    }
+
+    /// Sends a request, and gives the body of its answer if it is a success.
+    async fn send(
+        &mut self,
+        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<Body, WatchError> {
+        let request = request.map_err(|error| WatchError::Failed(error.to_string()))?.map(Body::from);
+        let answer = self.memory.api.watch_client().send(request).await.map_err(CallError::Unreachable)?;
+        self.answered = true;
+        let (head, body) = answer.into_parts();
+        if head.status.is_success() {
+            return Ok(body);
+        }
+        let body = Limited::new(body, MAX_BYTES).collect().await.map_err(|_| CallError::Cut)?.to_bytes();
+        let status = serde_json::from_slice(&body).ok().map(Box::new);
+        Err(CallError::Refused { code: head.status, status, retry_after: None }.into())
+    }
+
+    /// Reads all objects, page by page, and gives the version that the list was made at.
+    async fn list(&mut self) -> Result<String, WatchError> {
+        self.list_due = Instant::now() + LIST_EVERY - jittered(JITTER);
+        self.memory.change(Store::begin_list);
+        let (mut limit, mut params) = (PAGE, ListParams::default());
+        let began = Instant::now();
+        loop {
+            // A list of very much takes its time; meanwhile credential specs are read.
+            if self.answered && began.elapsed() > PATIENCE {
+                (self.ready)();
+            }
+            params.limit = Some(limit);
+            let body = self.send(Request::new(collection()).list(&params)).await?;
+            let body = match Limited::new(body, MAX_BYTES).collect().await {
+                Ok(body) => body.to_bytes(),
+                Err(error) if !error.is::<LengthLimitError>() => return Err(CallError::Cut.into()),
+                Err(_) if limit == 1 => {
+                    return Err(WatchError::Failed("an object in the list is too large".to_owned()));
+                }
+                Err(_) => {
+                    limit = (limit / 4).max(1);
+                    continue;
+                }
+            };
+            let page: Page = serde_json::from_slice(&body)
+                .map_err(|_| WatchError::Failed("the answer is not a list of credential specs".to_owned()))?;
+            let specs: Vec<_> = page.items.iter().flatten().filter_map(kept).collect();
+            let is_empty = specs.is_empty();
+            self.memory
+                .change(|store| specs.into_iter().for_each(|(name, version, fact)| store.listed(name, version, fact)));
+            params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+            if params.continue_token.is_none() {
+                let version = page.metadata.resource_version.filter(|version| !version.is_empty());
+                self.memory.change(Store::end_list);
+                self.memory.reads.forget_all();
+                return version.ok_or_else(|| WatchError::Failed("the list has no resource version".to_owned()));
+            }
+            if is_empty {
+                return Err(WatchError::Failed("a page of the list is empty and not the last".to_owned()));
+            }
+            if body.len() < MAX_BYTES / 4 {
+                limit = PAGE.min(limit * 2);
+            }
+        }
+    }
+
+    /// Takes the events of a watch until it ends.
+    async fn take_all(&mut self, body: Body) -> Result<(), WatchError> {
+        let mut lines = StreamReader::new(body.into_data_stream().map_err(std::io::Error::other));
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = (&mut lines).take(MAX_BYTES as u64).read_until(b'\n', &mut line).await;
+            match read.map_err(|_| CallError::Cut)? {
+                0 => return Ok(()),
+                MAX_BYTES => return Err(WatchError::Failed("an event is too large".to_owned())),
+                _ => self.take(&line)?,
+            }
+            line.shrink_to(MAX_BYTES / 64);
+        }
+    }
+
+    fn take(&mut self, line: &[u8]) -> Result<(), WatchError> {
+        // What is no event must not be quoted.
+        let other = |_| WatchError::Failed("an event is not about a credential spec".to_owned());
+        let event: Event = serde_json::from_slice(line).map_err(other)?;
+        if event.r#type == "ERROR" {
+            let status: Status = serde_json::from_str(event.object.get()).map_err(other)?;
+            return Err(WatchError::of(status.code, gmsa_core::quote::remark(&status.message)));
+        }
+        let object: Object = serde_json::from_str(event.object.get()).map_err(other)?;
+        if object.metadata.resource_version.is_empty() {
+            return Err(WatchError::Failed("an event has no resource version".to_owned()));
+        }
+        if let Some((name, version, fact)) = kept(&object).filter(|_| event.r#type != "BOOKMARK") {
+            // A read that began before may bring what was before.
+            self.memory.reads.forget(&name);
+            self.memory.change(|store| match event.r#type.as_str() {
+                "DELETED" => store.remove(&name, version),
+                _ => store.apply(name, version, fact),
+            });
+        }
+        self.version = Some(object.metadata.resource_version);
+        self.memory.metrics.watch_event(std::time::SystemTime::now());
+        self.worked();
+        Ok(())
+    }
+
+    fn worked(&mut self) {
+        self.failures = 0;
+    }
+
+    /// There is a list, and the watch after it is connected.
+    fn synced(&mut self) {
+        self.memory.change(|store| store.synced = true);
+        if self.enter(WatchState::Synced) {
+            tracing::info!(specs = self.memory.store.read().held(), "credential specs are answered from memory");
+        }
+        (self.ready)();
+    }
+
+    /// What the failure of a list or a watch means, and how long to wait before the next.
+    fn judge(&mut self, error: WatchError) -> Duration {
+        let failures = self.failures;
+        self.failures = failures.saturating_add(1);
+        if self.answered {
+            (self.ready)();
+        }
+        match error {
+            WatchError::Refused(cause) => {
+                if self.live() {
+                    tracing::warn!(
+                        cause,
+                        "credential specs may not be listed and watched: each is read when it is needed"
+                    );
+                }
+                return pause(PAUSES_WHILE_REFUSED, failures);
+            }
+            WatchError::NoDefinition => {
+                if self.live() {
+                    tracing::error!("the CustomResourceDefinition of GMSACredentialSpec is not installed");
+                }
+                return pause(PAUSES, failures);
+            }
+            WatchError::Lost(cause) => {
+                self.version = None;
+                tracing::info!(cause, "credential specs are listed again");
+            }
+            WatchError::Failed(cause) if failures == 0 => {
+                tracing::warn!(cause, "the watch of credential specs failed: each is read when it is needed");
+            }
+            WatchError::Failed(cause) => tracing::debug!(cause, "the watch of credential specs failed again"),
+        }
+        self.list_due = self.list_due.min(Instant::now() + JITTER);
+        if self.answered {
+            self.enter(WatchState::Stale);
+        }
+        pause(PAUSES, failures)
+    }
+
+    /// There is no watch, and there will be none soon. Returns whether that is new.
+    fn live(&mut self) -> bool {
+        self.version = None;
+        self.memory.change(Store::give_up);
+        self.enter(WatchState::Live)
+    }
+
+    /// Returns whether the state has changed.
+    fn enter(&mut self, state: WatchState) -> bool {
+        let is_new = std::mem::replace(&mut self.state, state) != state;
+        self.memory.metrics.watch_state(state);
+        is_new
+    }
+}
+
+/// The pause after so many failures and one more: it doubles from the first to the longest.
+fn pause((first, longest): (Duration, Duration), failures: u32) -> Duration {
+    jittered(first.saturating_mul(2_u32.saturating_pow(failures)).min(longest))
+}
+
+/// What memory keeps of an object; what cannot be read is left to a look-up, which says so.
+fn kept(object: &Object<'_>) -> Option<(SpecName, Version, Option<SpecFact>)> {
+    let name = SpecName::parse(&object.metadata.name)?;
+    let fact = object.contents().ok().map(|contents| contents.map_or(SpecFact::Unusable, SpecFact::Contents));
+    Some((name, object.version(), fact))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let range = (Duration::from_secs(1), Duration::from_secs(3));
+        for (failures, longest) in [(0, 1), (1, 2), (2, 3), (u32::MAX, 3)] {
+            let (pause, longest) = (pause(range, failures), Duration::from_secs(longest));
+            assert!((longest / 2..=longest).contains(&pause), "{failures}: {pause:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The time that a review may take.
+//!
+//! Invariant: a review ends before the API server gives up on it, whatever its query says.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::duration::go_duration;
+
+/// What a webhook call may take where the request has no `timeout`: the API server's default.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The least and the most that the API server lets a webhook call take. A shorter time is no API server's, and would only end
+/// calls to the API server before they can be answered.
+const MIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// See [`MIN_TIMEOUT`].
+const MAX_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a `timeout` that the API server does not send is answered with.
+pub const INVALID_TIMEOUT: &str =
+    "the query parameter timeout must be a duration above 0 with units, such as 10s, 1m30s or 500ms";
+
+/// How long a decision may take: what the API server's `?timeout=` leaves after a margin in which the answer travels. `None`
+/// where the query has a `timeout` that is not a Go duration (`10s`, `1m30s`, `500ms`) above 0.
+#[must_use]
+pub fn time_allowed(query: Option<&str>) -> Option<Duration> {
+    let given = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("timeout="));
+    let timeout = match given {
+        None => DEFAULT_TIMEOUT,
+        Some(text) => go_duration(text).filter(|timeout| !timeout.is_zero())?.clamp(MIN_TIMEOUT, MAX_TIMEOUT),
+    };
+    let margin = (timeout / 10).min(Duration::from_millis(500));
+    Some(timeout.saturating_sub(margin))
+}
+
+/// Waits until `deadline`; `None` where the future is not ready by then. One that is ready at once is in time, whatever the
+/// deadline: [`timeout_at`] asks the future first.
+pub async fn before<T>(deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
+    timeout_at(deadline, future).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_says_how_long_a_decision_may_take() {
+        for (query, expected) in [
+            (None, Some(9_500)),
+            (Some("a=b"), Some(9_500)),
+            (Some("timeout=10s"), Some(9_500)),
+            (Some("x=1&timeout=1s"), Some(900)),
+            (Some("timeout=1m30s"), Some(29_500)),
+            (Some("timeout=500ms"), Some(900)),
+            (Some("timeout=5ms"), Some(900)),
+            (Some("timeout=1.5s"), Some(1_350)),
+            (Some("timeout="), None),
+            (Some("timeout=10"), None),
+            (Some("timeout=0s"), None),
+            (Some("timeout=-1s"), None),
+            (Some("timeout=s"), None),
+            (Some("timeout=1.2.3s"), None),
+            (Some("timeout=99999999999999999999999h"), None),
+        ] {
+            assert_eq!(time_allowed(query), expected.map(Duration::from_millis), "{query:?}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Random host names for pods that use GMSA: Windows loses the trust of pods that share an account and a host name.
+
+/// A host name of 15 characters, the limit of NetBIOS: a letter, then letters and digits; 77 random bits. `None`
+/// where the system has no randomness to give: the pod then keeps the host name that Kubernetes gives it.
+pub(super) fn random_hostname() -> Option<String> {
+    const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut bytes = [0u8; 64];
+    if let Err(error) = getrandom::fill(&mut bytes) {
+        tracing::error!(%error, "no randomness for a host name");
+        return None;
+    }
+    let mut name = String::with_capacity(15);
+    for byte in bytes {
+        let choices = if name.is_empty() { 26 } else { 36 };
+        // Bytes from the last whole multiple of `choices` on are skipped: without that `%` favours the first letters.
+        if usize::from(byte) < 256 / choices * choices {
+            name.extend(ALPHABET.get(usize::from(byte) % choices).map(|letter| char::from(*letter)));
+        }
+        if name.len() == 15 {
+            return Some(name);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn host_names_are_random_dns_labels_of_fifteen_characters() {
+        let names: HashSet<String> = (0..1000).filter_map(|_| random_hostname()).collect();
+        assert_eq!(names.len(), 1000);
+        for name in &names {
+            assert_eq!(name.len(), 15, "{name}");
+            assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()), "{name}");
+        }
+    }
+}
