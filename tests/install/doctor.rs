@@ -1,10 +1,7 @@
 //! `kubectl gmsa doctor` after an install, line by line: green where all is well, and what it says of a cluster in which it is not.
 
-use serde_json::json;
-
 use crate::{
     cluster::Cluster,
-    helm::CHART,
     nodes::{join, run_pods},
     pods::{NAMESPACE, Options, creation, pod},
     release::{RELEASE_NAMESPACE, Release},
@@ -33,8 +30,8 @@ pass  configuration      zz-gmsa/last.windows-gmsa.sigs.k8s.io is complete
 pass  certificate        the caBundle of zz-gmsa/last.windows-gmsa.sigs.k8s.io is valid for N days
 pass  configuration      gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is complete
 pass  certificate        the caBundle of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is valid for N days
-pass  call of /mutate      the API server reaches it and trusts its certificate (dry run in default)
-pass  call of /validate    the API server reaches it and trusts its certificate (dry run in default)
+pass  call of /mutate    the API server reaches it and trusts its certificate (dry run in default)
+pass  call of /validate  the API server reaches it and trusts its certificate (dry run in default)
 pass  service            windows/gmsa has 2 of 2 endpoints ready
 pass  service            runs gmsa-webhook:0.1.0
 pass  permissions        windows:gmsa has the permissions that it needs
@@ -107,53 +104,8 @@ pass  Windows nodes      1 of 10.0.20348
     assert_eq!((open(&report), code), (in_order(6, used), 0));
 
     as_somebody_else(&tool);
-    broken(&release, &tool);
     replica.end();
     down(&cluster, &tool);
-}
-
-/// What `doctor` complains of: each line, and what to do about it.
-fn complaints(tool: &Tool<'_>) -> Vec<(String, String)> {
-    let (report, _) = tool.gmsa("doctor");
-    let mut lines = report.lines().filter(|line| !line.starts_with("pass")).map(str::to_owned);
-    let mut found = Vec::new();
-    while let (Some(line), Some(remedy)) = (lines.next(), lines.next()) {
-        found.push((line, remedy.trim_start().trim_start_matches("-> ").to_owned()));
-    }
-    found
-}
-
-/// Runs the command in backquotes that a remedy begins with, by a shell, with the chart for `CHART`.
-fn follow(release: &Release<'_>, remedy: &str) {
-    for command in remedy.split('`').skip(1).step_by(2) {
-        let command = command.replace("CHART", CHART);
-        let output = release.cluster.command("bash").args(["-ec", &command]).output().unwrap();
-        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-}
-
-/// What is broken is found, and what `doctor` says to do about it mends it.
-fn broken(release: &Release<'_>, tool: &Tool<'_>) {
-    let cluster = release.cluster;
-    // As AKS does it: expressions in a selector that the chart does not render.
-    let mut configuration = release.get("validatingwebhookconfiguration/gmsa");
-    configuration["webhooks"][0]["namespaceSelector"] =
-        json!({"matchExpressions": [{"key": "control-plane", "operator": "DoesNotExist"}]});
-    let replace = ["replace", "--field-manager", "admissionsenforcer", "-f", "-"];
-    assert!(cluster.kubectl_with(replace, &configuration.to_string()).status.success());
-    for object in ["role/gmsa", "secret/gmsa-tls"] {
-        cluster.kubectl_prints(["delete", object, "--namespace", RELEASE_NAMESPACE]);
-    }
-    let found = complaints(tool);
-    let lines: Vec<_> = found.iter().map(|(line, _)| line.as_str()).collect();
-    let selectors = "warn  configuration      the selectors of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io were changed after the installation, by \
-        admissionsenforcer [selectors-changed]";
-    let role = "fail  permissions        windows:gmsa may not get secrets/gmsa-tls, watch secrets/gmsa-tls, update secrets/gmsa-tls [webhook-permissions]";
-    let secret = "fail  secret             windows/gmsa-tls does not exist [secret-missing]";
-    assert_eq!(lines, [selectors, role, secret]);
-    follow(release, &found[0].1);
-    release.route_to_loopback();
-    cluster.until("everything is in order again", || complaints(tool).is_empty());
 }
 
 /// A pod from its refusal to its node.
@@ -214,11 +166,11 @@ fn down(cluster: &Cluster, tool: &Tool<'_>) {
     assert_eq!(code, 1);
     let complaints: Vec<_> = report.lines().filter(|line| !line.starts_with("pass")).map(str::trim_start).collect();
     let [call, remedy, rest @ ..] = &complaints[..] else { panic!("two complaints are expected: {report}") };
-    let start = "fail  call of /mutate      the API server answered 500: Internal error occurred: failed calling webhook \
+    let start = "fail  call of /mutate    the API server answered 500: Internal error occurred: failed calling webhook \
                  \"admission-webhook.windows-gmsa.sigs.k8s.io\": failed to call webhook: Post \"https://gmsa.windows.svc:";
     assert!(call.starts_with(start) && call.ends_with("connect: connection refused [webhook-unreachable]"), "{call}");
     let first = [
-        "skip  call of /validate    could not be checked: /mutate is called first, and fails [not-checked]",
+        "skip  call of /validate  could not be checked: /mutate is called first, and fails [not-checked]",
         "-> Correct the call of /mutate first.",
     ];
     assert_eq!(

@@ -126,14 +126,19 @@ fn the_test_of_the_release_fails(release: &Release<'_>) {
     let (report, tested) = test_the_release(release);
     let (others, with_gmsa) = report.split_once('\n').unwrap();
     assert_eq!(others, "pass  a pod without GMSA");
-    for (line, what) in with_gmsa.lines().zip(["a pod", "a container", "an init container"]) {
+    for (line, what) in with_gmsa.lines().zip([
+        "a pod that names a credential spec",
+        "a container that names a credential spec",
+        "an init container that names a credential spec",
+        "a pod that brings contents of its own",
+    ]) {
         let start = format!(
-            "FAIL  {what} that names a credential spec was refused with 500: Internal error occurred: failed calling webhook \
+            "FAIL  {what} was refused with 500: Internal error occurred: failed calling webhook \
              \"admission-webhook.windows-gmsa.sigs.k8s.io\": failed to call webhook: Post \"https://gmsa.{RELEASE_NAMESPACE}.svc:"
         );
         assert!(line.starts_with(&start) && line.ends_with("connect: connection refused"), "{line}");
     }
-    assert_eq!(with_gmsa.lines().count(), 3, "{report}");
+    assert_eq!(with_gmsa.lines().count(), 4, "{report}");
     let said = complaint(tested).unwrap();
     assert!(said.contains("pod gmsa-test failed"), "{said}");
     nothing_is_left_of_the_test(release);

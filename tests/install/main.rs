@@ -36,6 +36,7 @@ mod pages;
 mod path;
 mod pods;
 mod release;
+mod remedies;
 mod script;
 mod sources;
 mod system_namespaces;

@@ -1,5 +1,4 @@
-//! Commands of the pages, run as they are printed, with the names in capitals replaced: the migration, the change of the certificate's source, the backup of
-//! credential specs. What waits for a rollout is left out, because there is no node.
+//! Commands of the pages, run as they are printed, with the names in capitals replaced. Where there is no node, what waits for a rollout is left out.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -8,10 +7,60 @@ use tempfile::TempDir;
 
 use crate::{
     cluster::{Cluster, printed},
+    desk::with_a_node,
     objects::define_foreign_kinds,
 };
 
 const NAMESPACE: &str = "windows";
+
+/// The blocks of commands that tests run, by a text in each.
+const RUN: &[(&str, &str)] = &[
+    ("install", "helm install gmsa-webhook charts/gmsa-webhook"),
+    ("install", "--dry-run=server   # look first"),
+    ("install", "-f gmsa-webhook-VERSION.yaml"),
+    ("install", "kubectl apply -f gmsa-webhook.yml"),
+    ("install", "helm template gmsa-webhook"),
+    ("migrate", "--set certificates.certManager.enabled=true"),
+    ("migrate", "--reuse-values \\\n"),
+    ("migrate", "--force-conflicts -f charts"),
+    ("migrate", "--set webhooks.enforcement=Enforce"),
+    ("migrate", "deploy/deploy-gmsa-webhook.sh"),
+    ("migrate", "--set podSecurityContext=null"),
+    ("migrate", "--take-ownership"),
+    ("uninstall", "helm uninstall RELEASE"),
+    ("uninstall", "kubectl annotate gmsacredentialspec"),
+    ("uninstall", "the file that the script wrote"),
+    ("uninstall", "-f gmsa-webhook-VERSION.yaml"),
+    ("uninstall", "kubectl delete mutatingwebhookconfiguration"),
+    ("uninstall", "kubectl delete crd"),
+    ("uninstall", "kubectl wait --for=condition=Established"),
+];
+
+/// The others, and what they need.
+const NOT_RUN: &[(&str, &str, &str)] = &[
+    ("install", "buildah push", "a registry"),
+    ("install", "just image arm64", "another architecture"),
+    ("install", "buildah manifest push", "a registry"),
+    ("install", "docker buildx", "Docker, and a registry"),
+    ("install", "kubectl krew install", "krew, and a release"),
+    ("install", "cargo install", "what CI has built already"),
+    ("install", "oci://REGISTRY/charts/gmsa-webhook --version 0.1.0 --namespace", "a registry"),
+    ("install", "helm test gmsa-webhook", "a node that runs pods: `installed` does what the pod of the test does"),
+    ("install", "cosign verify", "a release and its signatures"),
+    ("migrate", "helm test RELEASE", "a node that runs pods"),
+    ("install", "skopeo copy", "a registry"),
+];
+
+#[test]
+fn every_block_of_commands_is_run_or_says_what_it_needs() {
+    for page in ["install", "migrate", "gitops", "uninstall"] {
+        for block in blocks(page) {
+            let run = RUN.iter().filter(|(of, text)| *of == page && block.contains(text)).count();
+            let not_run = NOT_RUN.iter().filter(|(of, text, _)| *of == page && block.contains(text)).count();
+            assert_eq!(run + not_run, 1, "{page}: {block}");
+        }
+    }
+}
 
 /// A user's desk: the repository's folders, and room for files.
 struct Desk<'p> {
@@ -42,12 +91,72 @@ impl<'p> Desk<'p> {
     }
 }
 
-/// The block of a page with this text in it, without waiting for rollouts.
+/// The blocks of commands of a page.
+fn blocks(page: &str) -> Vec<String> {
+    let text = fs::read_to_string(format!("docs/{page}.md")).unwrap();
+    text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+/// The block of a page with this text in it.
 fn block(page: &str, text: &str) -> String {
-    let page_text = fs::read_to_string(format!("docs/{page}.md")).unwrap();
-    let mut blocks = page_text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    let block = blocks.find(|block| block.contains(text)).unwrap_or_else(|| panic!("{page} has no block with {text}"));
+    let found = blocks(page).into_iter().find(|block| block.contains(text));
+    found.unwrap_or_else(|| panic!("{page} has no block with {text}"))
+}
+
+/// The same without what waits for a rollout.
+fn without_node(block: &str) -> String {
     block.split_inclusive('\n').filter(|line| !line.contains("rollout status")).collect()
+}
+
+#[test]
+fn the_script_s_installation_comes_and_goes_as_printed() {
+    let cluster = Cluster::start();
+    let desk = Desk::new(&cluster);
+    let image = || {
+        let image = ["get", "deployment/gmsa-webhook", "--namespace", "gmsa-webhook", "-o", "jsonpath={..image}"];
+        cluster.kubectl_prints(image)
+    };
+    with_a_node(&cluster, "gmsa-webhook", || {
+        desk.run(&block("install", "--dry-run=server   # look first"));
+        assert_eq!(image(), "registry.example.com/gmsa-webhook:0.1.0");
+        // The one line of the migration is the same command.
+        desk.run(&block("migrate", "deploy/deploy-gmsa-webhook.sh"));
+        desk.run(&block("uninstall", "the file that the script wrote"));
+        assert!(!cluster.kubectl(["get", "namespace", "gmsa-webhook"]).status.success());
+
+        desk.run(&block("install", "kubectl apply -f gmsa-webhook.yml"));
+        assert_eq!(image(), "registry.example.com/gmsa-webhook:0.1.0");
+    });
+    // From the script to Helm.
+    desk.run(
+        &block("migrate", "--take-ownership").replace("NAMESPACE", "gmsa-webhook").replace("NAME", "gmsa-webhook"),
+    );
+    desk.run("helm uninstall gmsa-webhook -n gmsa-webhook");
+    desk.run(&block("install", "helm template gmsa-webhook"));
+    desk.run("kubectl apply -f gmsa-webhook.yml");
+    assert_eq!(image(), "registry.example.com/gmsa-webhook:0.1.0");
+}
+
+#[test]
+fn a_trial_ends_and_an_emergency_is_met_as_printed() {
+    let cluster = Cluster::start();
+    let desk = Desk::new(&cluster);
+    let values = "image.repository=REGISTRY/gmsa-webhook,webhooks.enforcement=Warn";
+    desk.run(&format!("helm install RELEASE charts/gmsa-webhook -n NAMESPACE --create-namespace --set {values}"));
+    let arguments = || desk.get("deployment/gmsa")["spec"]["template"]["spec"]["containers"][0]["args"].to_string();
+    assert!(arguments().contains("--enforcement=Warn"), "{}", arguments());
+    desk.run(&block("migrate", "--set webhooks.enforcement=Enforce"));
+    assert!(!arguments().contains("--enforcement=Warn"), "{}", arguments());
+
+    cluster.apply(include_str!("credential-spec.yaml"));
+    desk.run(&block("uninstall", "kubectl annotate gmsacredentialspec").replace("NAME", "webapp1"));
+    assert_eq!(desk.get("gmsacredentialspec/webapp1")["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
+
+    desk.run(&block("uninstall", "kubectl delete mutatingwebhookconfiguration"));
+    for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        assert_eq!(cluster.kubectl_prints(["get", kind, "-o", "name"]), "");
+    }
+    desk.run(&block("uninstall", "helm uninstall RELEASE"));
 }
 
 #[test]
@@ -63,24 +172,35 @@ fn a_release_of_the_go_chart_is_migrated_as_printed() {
     let page = fs::read_to_string("docs/migrate.md").unwrap();
     let (_, values) = page.split_once("**Look at your values**: `").unwrap();
     desk.run(values.split('`').next().unwrap());
-    desk.run(&block("migrate", "--reset-values -f old-values.yaml"));
-    let deployment = desk.get("deployment/gmsa");
-    assert_eq!(deployment["spec"]["replicas"], 3);
-    let pod = &deployment["spec"]["template"]["spec"];
-    assert_eq!(pod["containers"][0]["image"], "registry.example.com/gmsa-webhook:0.1.0");
+    desk.run(&without_node(&block("migrate", "--set certificates.certManager.enabled=true")));
+    let image = || {
+        desk.get("deployment/gmsa")["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(desk.get("deployment/gmsa")["spec"]["replicas"], 3);
+    assert_eq!(image(), "registry.example.com/gmsa-webhook:0.1.0");
+    desk.run(&block("uninstall", "helm uninstall RELEASE"));
+
+    install("");
+    desk.run(&block("migrate", "--reuse-values \\\n"));
+    assert_eq!(image(), "registry.example.com/gmsa-webhook:0.1.0");
     desk.run(&block("uninstall", "helm uninstall RELEASE"));
 
     // Rancher's chart, of which the values matter: root, and a registry for all images.
     let values = "--set podSecurityContext.runAsUser=0,podSecurityContext.runAsNonRoot=false,global.cattle.systemDefaultRegistry=rancher.example.com,\
                   credential.enableNonJoined=false,replicaCount=3";
     install(values);
-    desk.run(&block("migrate", "--set podSecurityContext=null"));
+    desk.run(&without_node(&block("migrate", "--set podSecurityContext=null")));
+    assert_eq!(image(), "registry.example.com/gmsa-webhook:0.1.0");
     let deployment = desk.get("deployment/gmsa");
     assert_eq!(deployment["spec"]["replicas"], 3);
     let pod = &deployment["spec"]["template"]["spec"];
-    assert_eq!(pod["containers"][0]["image"], "registry.example.com/gmsa-webhook:0.1.0");
     assert_eq!(pod["securityContext"].get("runAsUser"), None);
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    let applied = desk.run(&block("migrate", "--force-conflicts -f charts"));
+    assert_eq!(
+        applied,
+        "customresourcedefinition.apiextensions.k8s.io/gmsacredentialspecs.windows.k8s.io serverside-applied\n"
+    );
 }
 
 #[test]
@@ -88,7 +208,7 @@ fn the_certificate_s_source_is_changed_as_printed() {
     let cluster = Cluster::start();
     define_foreign_kinds(&cluster);
     let desk = Desk::new(&cluster);
-    let install = block("install", "charts/gmsa-webhook --namespace gmsa-webhook --create-namespace");
+    let install = block("install", "helm install gmsa-webhook charts/gmsa-webhook");
     desk.run(&install);
     let arguments = || {
         let all = ["get", "deployment/gmsa-webhook", "--namespace", "gmsa-webhook", "-o", "jsonpath={..args}"];
@@ -100,7 +220,7 @@ fn the_certificate_s_source_is_changed_as_printed() {
             ["get", "deployment/gmsa-webhook", "--namespace", "gmsa-webhook", "-o", "jsonpath={.status.replicas}"];
         !cluster.kubectl_prints(status).is_empty()
     });
-    let change = block("certificates", "--set certificates.certManager.injectCa=false");
+    let change = without_node(&block("certificates", "--set certificates.certManager.injectCa=false"));
     let (first, second) = change.split_at(change.rfind("helm upgrade").unwrap());
     desk.run(first);
     assert!(arguments().contains("--publish-ca=/tls/ca.crt"));

@@ -51,8 +51,11 @@ pub fn carrying() -> Value {
 
 fn with_options(slot: &str, options: Value) -> Value {
     let mut pod = without_gmsa();
-    if let Some(slot) = pod.pointer_mut(slot) {
-        slot["securityContext"]["windowsOptions"] = options;
+    if let Some(Value::Object(slot)) = pod.pointer_mut(slot) {
+        let context = slot.entry("securityContext").or_insert_with(|| json!({}));
+        if let Value::Object(context) = context {
+            context.insert("windowsOptions".to_owned(), options);
+        }
     }
     pod
 }

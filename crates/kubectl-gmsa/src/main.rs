@@ -54,7 +54,7 @@ enum Command {
     Can(can::Options),
     /// List workloads whose pods carry contents that their credential spec no longer has, and restart them
     Outdated(outdated::Options),
-    /// Diagnose an installation and the workloads that use it: each line is pass, warn or fail, with what to do
+    /// Diagnose an installation and the workloads that use it: each line is pass, warn, fail or skip, with what to do
     Doctor(doctor::Options),
     /// Verify in a running container that it has its identity in the domain, or find the first cause why not
     Verify(verify::Options),

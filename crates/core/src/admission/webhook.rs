@@ -5,7 +5,7 @@
 //!   come;
 //! - what it reads of a review, in `Review::parse`, and what it answers, in `Review::decide`;
 //! - an entry of `mutatingwebhook.yaml` or `validatingwebhook.yaml` in the chart and, if `kubectl gmsa doctor` must check it, in
-//!   `doctor/install.rs` of the plugin;
+//!   `doctor/configuration.rs` of the plugin;
 //! - a folder in `tests/golden`, and its lines in `docs/metrics.md` (`just generate`).
 
 use super::Denial;

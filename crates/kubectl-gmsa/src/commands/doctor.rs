@@ -64,7 +64,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         loop {
             let checks = match &options.pod {
                 Some(pod) => one_pod::explain(&cluster, pod).await?,
-                None => all_checks(&cluster).await?,
+                None => Box::pin(all_checks(&cluster)).await?,
             };
             let fails = checks.iter().any(|check| check.severity() == Some(Severity::Error));
             if !fails || until.is_none_or(|until| Instant::now() >= until) {

@@ -1,10 +1,12 @@
 //! Who installed an object: a release of Helm, AKS, or somebody who applied a manifest.
 
+use gmsa_core::credspec::is_dns_subdomain;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Installer {
-    /// The feature of AKS (`az aks update --enable-windows-gmsa`), which AKS manages.
+    /// The feature of AKS (`az aks update --enable-windows-gmsa`), which AKS manages: it also installs the plugin for nodes outside the
+    /// domain and sets their DNS server. <https://learn.microsoft.com/azure/aks/use-group-managed-service-accounts>
     Aks,
     Helm {
         release: String,
@@ -26,7 +28,10 @@ impl Installer {
         match (annotation("meta.helm.sh/release-name"), annotation("meta.helm.sh/release-namespace")) {
             // AKS installs its features as releases of this name.
             (Some(release), _) if release.starts_with("aks-managed-") => Self::Aks,
-            (Some(release), Some(namespace)) => Self::Helm { release, namespace },
+            // They become part of commands, and anybody who may annotate the object chooses them.
+            (Some(release), Some(namespace)) if is_dns_subdomain(&release) && is_dns_subdomain(&namespace) => {
+                Self::Helm { release, namespace }
+            }
             _ => Self::Manifest,
         }
     }
@@ -38,5 +43,23 @@ impl Installer {
             Self::Aks => "`az aks update --enable-windows-gmsa`".to_owned(),
             Self::Manifest => "`kubectl apply --server-side -f` with the manifest that installed it".to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_release_whose_name_is_no_name_is_no_part_of_a_command() {
+        let of = |release: &str| {
+            let annotations = [("meta.helm.sh/release-name", release), ("meta.helm.sh/release-namespace", "gmsa")];
+            let annotations: BTreeMap<_, _> = annotations.map(|(key, value)| (key.into(), value.into())).into();
+            Installer::of(&ObjectMeta { annotations: Some(annotations), ..ObjectMeta::default() }).restore()
+        };
+        assert_eq!(of("webhook"), "`helm upgrade webhook CHART -n gmsa`");
+        assert_eq!(of("x; reboot"), "`kubectl apply --server-side -f` with the manifest that installed it");
     }
 }

@@ -37,18 +37,23 @@ pub struct Configured {
     pub installer: Installer,
 }
 
-/// Every webhook for GMSA, by its name: that of this chart and of the one that it replaces contain `gmsa`.
+/// Whether a webhook is for GMSA, by its name: those of this chart and of the one that it replaces contain `gmsa`.
+pub fn is_of_gmsa(name: &str) -> bool {
+    name.contains("gmsa")
+}
+
+/// Every webhook for GMSA.
 pub async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
     let mut found = Vec::new();
-    let (mutating, validating) = tokio::try_join!(
+    let (mutating, validating) = tokio::join!(
         cluster.list("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"),
         cluster.list("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"),
-    )?;
-    for (mutating, configurations) in [(true, mutating), (false, validating)] {
+    );
+    for (mutating, configurations) in [(true, mutating?), (false, validating?)] {
         for Configuration { metadata, webhooks } in configurations {
             for (index, webhook) in webhooks.into_iter().flatten().enumerate() {
                 let name = format!("{}/{}", metadata.name.as_deref().unwrap_or(""), webhook.name);
-                if name.contains("gmsa") {
+                if is_of_gmsa(&name) {
                     let changed_by = changed_by(&metadata, &webhook);
                     let installer = Installer::of(&metadata);
                     found.push(Configured { mutating, name, index, webhook, changed_by, installer });

@@ -2,26 +2,33 @@
 //! `/validate` must refuse. A denial means that the API server reached the webhook and trusts its certificate, and that the webhook
 //! could ask the API server.
 
+use k8s_openapi::api::admissionregistration::v1::ServiceReference;
+
 use super::{
     found,
     not_checked::{Remedy, because},
 };
-use crate::shared::{connection::Cluster, installer::Installer, webhook::Configured};
+use crate::shared::{
+    connection::Cluster,
+    webhook::{Configured, is_of_gmsa},
+};
 use gmsa_cluster::{
     apiserver::CallError,
     probe::{self, Answer, is_denial},
 };
 use gmsa_core::{
     admission::Webhook,
+    credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, rules},
 };
 
 const MUTATE: &str = "call of /mutate";
 const VALIDATE: &str = "call of /validate";
 
-/// The checks of the webhooks that are configured.
-pub(super) async fn checks(cluster: &Cluster, webhooks: &[Configured]) -> Vec<Check> {
-    let is_configured = |mutating| webhooks.iter().any(|found| found.mutating == mutating && found.is_of_pods());
+/// The checks of the webhooks that are configured; of both where `webhooks` could not be read.
+pub(super) async fn checks(cluster: &Cluster, webhooks: Option<&[Configured]>) -> Vec<Check> {
+    let is_configured =
+        |mutating| webhooks.is_none_or(|all| all.iter().any(|found| found.mutating == mutating && found.is_of_pods()));
     let asked = async |webhook, is_configured, pod| {
         if is_configured { Some(ask(cluster, webhook, &pod, webhooks).await) } else { None }
     };
@@ -32,7 +39,7 @@ pub(super) async fn checks(cluster: &Cluster, webhooks: &[Configured]) -> Vec<Ch
     mutate.into_iter().chain(validate).collect()
 }
 
-async fn ask(cluster: &Cluster, webhook: Webhook, pod: &serde_json::Value, webhooks: &[Configured]) -> Check {
+async fn ask(cluster: &Cluster, webhook: Webhook, pod: &serde_json::Value, webhooks: Option<&[Configured]>) -> Check {
     let (about, what) = if webhook == Webhook::Mutate {
         (MUTATE, "a pod that names a credential spec that does not exist")
     } else {
@@ -57,10 +64,19 @@ async fn ask(cluster: &Cluster, webhook: Webhook, pod: &serde_json::Value, webho
 }
 
 /// Neither admitted nor denied: who failed, and what to do about it.
-fn failed(about: &'static str, webhook: Webhook, error: &CallError, namespace: &str, webhooks: &[Configured]) -> Check {
+fn failed(
+    about: &'static str,
+    webhook: Webhook,
+    error: &CallError,
+    namespace: &str,
+    webhooks: Option<&[Configured]>,
+) -> Check {
     let text = error.to_string();
     let message = error.status().map_or("", |status| status.message.as_str());
-    let is_ours = |name: &str| webhooks.iter().any(|found| found.webhook.name == name);
+    let is_ours = |name: &str| match webhooks {
+        Some(all) => all.iter().any(|found| found.webhook.name == name),
+        None => is_of_gmsa(name),
+    };
     let other = |name: &str, does: &str| {
         let fix = format!(
             "The webhook {name:?} is not of this installation. Correct it, or choose a namespace whose pods it does not review: `--namespace`."
@@ -84,11 +100,11 @@ fn failed(about: &'static str, webhook: Webhook, error: &CallError, namespace: &
             if webhook == Webhook::Mutate && is_denial(Webhook::Validate, message) {
                 return not_called(about, namespace);
             }
-            let installer = webhooks.iter().find(|found| found.is_of_pods()).map(|found| &found.installer);
+            let failing = webhooks.into_iter().flatten().find(|found| found.is_of_pods());
             let cause = Diagnostic::new(&rules::WEBHOOK_FAILING, text);
             Check::found(
                 about,
-                match fix(message, installer.unwrap_or(&Installer::Manifest)) {
+                match failing.and_then(|failing| fix(message, failing)) {
                     Some(fix) => cause.with_fix(fix),
                     None => cause,
                 },
@@ -116,14 +132,20 @@ fn quoted_after<'m>(message: &'m str, words: &str) -> Option<&'m str> {
 }
 
 /// What to do where the API server refuses what the webhook asks; `None` where only its log says more.
-fn fix(message: &str, installer: &Installer) -> Option<String> {
-    let restore = installer.restore();
+fn fix(message: &str, failing: &Configured) -> Option<String> {
+    let restore = failing.installer.restore();
     if message.contains("CustomResourceDefinition") {
         Some("Install the custom resource again: see the check of it above.".to_owned())
     } else if message.contains("answered 401") {
+        // The chart gives the Deployment the name of the Service.
+        let ServiceReference { namespace, name, .. } = failing.webhook.client_config.service.as_ref()?;
+        // The API server does not check what a configuration names.
+        if !is_dns_subdomain(name) || !is_dns_subdomain(namespace) {
+            return None;
+        }
         Some(format!(
-            "The API server does not accept the token of the webhook's service account. If the account was deleted, {restore} creates it again. Then \
-             replace the Pods: `kubectl rollout restart deployment`."
+            "The API server does not accept the token of the webhook's service account. {restore} creates the account again if it was deleted; then \
+             `kubectl rollout restart deployment/{name} -n {namespace}` replaces the Pods, whose tokens are dead."
         ))
     } else if message.contains("answered 403") {
         Some(format!(

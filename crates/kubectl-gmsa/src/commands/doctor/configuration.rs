@@ -1,5 +1,7 @@
 //! One webhook in a webhook configuration: what it receives, what happens without it, whose selectors it has.
 
+use serde_json::{Value, json};
+
 use super::{certificate, found};
 use crate::shared::{installer::Installer, webhook::Configured};
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
@@ -11,7 +13,7 @@ pub(super) fn add_checks(of: &Configured, checks: &mut Vec<Check>) {
     let Configured { mutating, name, webhook, changed_by, installer, .. } = of;
     if *installer == Installer::Aks {
         let text = format!(
-            "{name} is managed by AKS (--enable-windows-gmsa), which gives the nodes their plugin and DNS: keep it. It reviews pods too"
+            "{name} is managed by AKS (--enable-windows-gmsa), which also gives the nodes their plugin and DNS: keep it. Every webhook for GMSA must admit a pod"
         );
         return checks.push(Check::pass(CONFIGURATION, text));
     }
@@ -53,13 +55,13 @@ pub(super) fn add_checks(of: &Configured, checks: &mut Vec<Check>) {
 /// The commands that bring the selectors back. Server-side apply takes back only fields that are applied: a selector that the
 /// chart does not render stays until it is removed.
 fn restored(of: &Configured) -> String {
-    let path = |field: &str| format!("/webhooks/{}/{field}", of.index);
-    let test = serde_json::json!({"op": "test", "path": path("name"), "value": of.webhook.name});
+    let pointer = |field: &str| format!("/webhooks/{}/{field}", of.index);
+    let test = json!({"op": "test", "path": pointer("name"), "value": of.webhook.name});
     let selectors =
         [("namespaceSelector", &of.webhook.namespace_selector), ("objectSelector", &of.webhook.object_selector)];
     let present = selectors.iter().filter(|(_, selector)| selector.is_some());
-    let removals = present.map(|(field, _)| serde_json::json!({"op": "remove", "path": path(field)}));
-    let patch = serde_json::Value::Array(std::iter::once(test).chain(removals).collect());
+    let removals = present.map(|(field, _)| json!({"op": "remove", "path": pointer(field)}));
+    let patch = Value::Array(std::iter::once(test).chain(removals).collect());
     let (kind, name) = (of.kind().to_lowercase(), of.configuration());
     let apply = match &of.installer {
         Installer::Helm { release, namespace } => {

@@ -39,7 +39,7 @@ pub(super) fn check(read: anyhow::Result<Option<CustomResourceDefinition>>, inst
         found(CRD, &rules::CRD_NOT_SERVED, format!("{VERSION} is not served, only: {served}"))
     } else if !is_established {
         found(CRD, &rules::CRD_NOT_SERVED, "it is not established")
-    } else if revision < own {
+    } else if revision < own && installer != Some(&Installer::Aks) {
         let text = format!("serves {served}, but is older than this release's (revision {revision}, not {own})");
         found(CRD, &rules::CRD_OUTDATED, text)
     } else {
@@ -50,7 +50,8 @@ pub(super) fn check(read: anyhow::Result<Option<CustomResourceDefinition>>, inst
 /// What creates the custom resource again where the webhook is installed.
 fn restored(installer: &Installer) -> String {
     let create = match installer {
-        // `helm upgrade` never creates what is in the folder `crds`: https://helm.sh/docs/chart_best_practices/custom_resource_definitions/
+        // `helm upgrade` never creates what is in the folder `crds`:
+        // https://helm.sh/docs/chart_best_practices/custom_resource_definitions/
         Installer::Helm { .. } => "`helm show crds CHART | kubectl apply --server-side -f -`",
         Installer::Aks => "`az aks update --enable-windows-gmsa`",
         Installer::Manifest => "`kubectl apply --server-side -f deploy/gmsa-crd.yaml`",

@@ -31,6 +31,8 @@ pub(super) async fn add_checks(cluster: &Cluster, checks: &mut Vec<Check>) -> Ve
         Ok(webhooks) => webhooks,
         Err(error) => {
             checks.extend([crd::check(crd, None), not_checked(CONFIGURATION, &error)]);
+            // Who may create pods can still see whether they are refused.
+            checks.extend(call::checks(cluster, None).await);
             return Vec::new();
         }
     };
@@ -47,7 +49,7 @@ pub(super) async fn add_checks(cluster: &Cluster, checks: &mut Vec<Check>) -> Ve
     if of_pods.is_empty() {
         return Vec::new();
     }
-    let (called, serving) = tokio::join!(call::checks(cluster, &webhooks), services(cluster, &ours));
+    let (called, serving) = tokio::join!(call::checks(cluster, Some(&webhooks)), services(cluster, &ours));
     checks.extend(called);
     checks.extend(serving);
     namespaces::excluded(namespaces, if ours.is_empty() { &of_pods } else { &ours }, checks)
@@ -80,7 +82,7 @@ fn configurations(mutating: bool, webhooks: &[Configured], installer: Option<&In
     let mut by_name: BTreeMap<&str, Vec<&Configured>> = BTreeMap::new();
     for found in of_pods {
         configuration::add_checks(found, checks);
-        // AKS's own reviews pods beside any other, as AKS documents it.
+        // That of AKS is not one that somebody forgot to uninstall.
         if found.installer != Installer::Aks {
             by_name.entry(&found.webhook.name).or_default().push(found);
         }

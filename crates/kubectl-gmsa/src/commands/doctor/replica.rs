@@ -26,7 +26,7 @@ use gmsa_core::{
 const PERMISSIONS: &str = "permissions";
 const SECRET: &str = "secret";
 
-/// The answer without what the Secret holds: https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
+/// The answer without what the Secret holds. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 /// Adds the checks of one pod of the webhook.
@@ -68,8 +68,8 @@ impl<'p> Arguments<'p> {
     fn permissions(&self) -> Vec<Permission<'p>> {
         let mut needed: Vec<Permission<'p>> =
             vec![("get", GROUP, PLURAL, None), ("create", "authorization.k8s.io", "localsubjectaccessreviews", None)];
-        // The Go webhook keeps no cache.
-        if self.0.first().is_none_or(|command| *command == "serve") {
+        // The Go webhook, which has no such command, keeps no cache.
+        if self.0.contains(&"serve") {
             needed.extend(["list", "watch"].map(|verb| (verb, GROUP, PLURAL, None)));
         }
         for secret in self.values("--self-managed-secret") {

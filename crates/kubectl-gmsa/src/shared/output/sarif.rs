@@ -37,8 +37,8 @@ fn rule(rule: &Rule) -> Value {
         "help": {"text": format!("{} See {}.", rule.remedy, rule.page())},
         "defaultConfiguration": {"level": rule.severity.as_str()},
     });
-    if let Some(source) = SOURCE {
-        described["helpUri"] = format!("{source}/blob/v{VERSION}/{}", rule.page()).into();
+    if let (Some(source), Value::Object(fields)) = (SOURCE, &mut described) {
+        fields.insert("helpUri".to_owned(), format!("{source}/blob/v{VERSION}/{}", rule.page()).into());
     }
     described
 }
@@ -55,11 +55,16 @@ fn result(found: &Diagnostic, rule: Option<usize>) -> Value {
     // Code scanning refuses results without a location. What comes from a cluster is in no file, and is named as an object.
     let place = if file(found).is_empty() { "cluster" } else { file(found) };
     let artifact = json!({"uri": uri(place)});
-    let mut location =
-        json!({"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": line(found).unwrap_or(1)}}});
-    if !found.object.is_empty() {
-        location["logicalLocations"] = json!([{"fullyQualifiedName": found.object}]);
-    }
+    let region = json!({"startLine": line(found).unwrap_or(1)});
+    let objects: Vec<Value> = Some(&found.object)
+        .filter(|object| !object.is_empty())
+        .map(|object| json!({"fullyQualifiedName": object}))
+        .into_iter()
+        .collect();
+    let location = json!({
+        "physicalLocation": {"artifactLocation": artifact, "region": region},
+        "logicalLocations": objects,
+    });
     json!({
         "ruleId": found.rule.id,
         "ruleIndex": rule,

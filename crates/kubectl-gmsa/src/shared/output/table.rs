@@ -1,6 +1,9 @@
 //! Text for people: tables, findings with their fixes, checks with what to do.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Write as _,
+};
 
 use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity, rules},
@@ -43,8 +46,9 @@ pub(super) fn report(rows: &[Place], findings: &[Folded<'_>], summary: &str, sty
         places(&mut out, rows, style);
         out.push('\n');
     }
+    let mut fixed = HashMap::new();
     for (found, others) in findings {
-        finding(&mut out, found, others, style);
+        finding(&mut out, found, others, &mut fixed, style);
     }
     line(&mut out, summary);
     out
@@ -74,7 +78,17 @@ fn places(out: &mut String, places: &[Place], style: Style) {
     }
 }
 
-fn finding(out: &mut String, found: &Diagnostic, others: &[&str], style: Style) {
+/// The lines of a fix that is written again.
+const SHORT: usize = 10;
+
+/// Writes a finding. A long fix is written once: `fixed` has the object that it was written for.
+fn finding<'f>(
+    out: &mut String,
+    found: &'f Diagnostic,
+    others: &[&str],
+    fixed: &mut HashMap<&'f str, &'f str>,
+    style: Style,
+) {
     let Diagnostic { rule, severity, object, field, message, consequence, fix, .. } = found;
     let head = style.level(Some(*severity), &format!("{}[{}]", severity.as_str(), rule.id));
     let mut place = one_line(file(found)).into_owned();
@@ -92,13 +106,16 @@ fn finding(out: &mut String, found: &Diagnostic, others: &[&str], style: Style) 
     if let Some(consequence) = consequence {
         line(out, &format!("  so: {}", one_line(consequence)));
     }
-    match fix.as_deref().map(lines) {
-        Some(fix) if fix.contains('\n') => {
+    let long = fix.as_deref().filter(|fix| fix.lines().count() > SHORT);
+    let first = long.map(|fix| *fixed.entry(fix).or_insert(object)).filter(|first| first != object);
+    match (fix.as_deref().map(lines), first) {
+        (_, Some(first)) => line(out, &format!("  fix: the same as for {}", one_line(first))),
+        (Some(fix), None) if fix.contains('\n') => {
             line(out, "  fix:");
             fix.lines().for_each(|text| line(out, &format!("    {text}")));
         }
-        Some(fix) => line(out, &format!("  fix: {fix}")),
-        None => {}
+        (Some(fix), None) => line(out, &format!("  fix: {fix}")),
+        (None, None) => {}
     }
     for more in left_out(found).into_iter().chain(also(others)) {
         line(out, &format!("  {}", one_line(&more)));

@@ -65,8 +65,8 @@ async fn a_failure_of_the_webhook_has_the_remedy_of_its_cause() {
     for (cause, remedy) in [
         (
             "the API server answered 401: Unauthorized",
-            "The API server does not accept the token of the webhook's service account. If the account was deleted, `helm upgrade webhook CHART -n gmsa` \
-             creates it again. Then replace the Pods: `kubectl rollout restart deployment`.",
+            "The API server does not accept the token of the webhook's service account. `helm upgrade webhook CHART -n gmsa` creates the account again \
+             if it was deleted; then `kubectl rollout restart deployment/webhook -n gmsa` replaces the Pods, whose tokens are dead.",
         ),
         (
             "the API server answered 403: gmsacredentialspecs.windows.k8s.io is forbidden",
@@ -109,6 +109,25 @@ async fn what_another_webhook_does_is_not_blamed_on_this_one() {
         };
         assert_eq!(found, [skip("call of /mutate"), skip("call of /validate")]);
     }
+}
+
+/// A user who may not list webhook configurations sees whether pods are refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_dry_runs_are_made_without_the_configurations_too() {
+    let found = complaints(|api| {
+        script(api, refuse(500, MUTATE_DOWN), &[]);
+        api.fault(Verb::List, "webhookconfigurations", usize::MAX, Fault::forbidden());
+    })
+    .await;
+    assert_eq!(
+        found,
+        [
+            "skip configuration: could not be checked: the API server answered 403: not allowed here [not-checked]"
+                .to_owned(),
+            format!("fail call of /mutate: the API server answered 500: {MUTATE_DOWN} [webhook-unreachable]"),
+            "skip call of /validate: could not be checked: /mutate is called first, and fails [not-checked]".to_owned(),
+        ]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

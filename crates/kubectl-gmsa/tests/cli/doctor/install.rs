@@ -1,4 +1,4 @@
-//! What `doctor` says of the custom resource, the webhook configurations and the call of the webhook.
+//! What `doctor` says of the custom resource and of the webhook configurations.
 
 use serde_json::{Value, json};
 
@@ -150,7 +150,7 @@ async fn the_webhook_that_aks_manages_stays() {
         api.apply(managed);
         let output = run(&api, &["doctor"]).await;
         let said = "pass  configuration      aks-gmsa/admission-webhook.windows-gmsa.sigs.k8s.io is managed by AKS (--enable-windows-gmsa), which \
-            gives the nodes their plugin and DNS: keep it. It reviews pods too\n";
+            also gives the nodes their plugin and DNS: keep it. Every webhook for GMSA must admit a pod\n";
         assert!(text(&output.stdout).contains(said), "{}", text(&output.stdout));
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
     }

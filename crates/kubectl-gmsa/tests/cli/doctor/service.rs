@@ -42,7 +42,7 @@ async fn faults_of_the_service_are_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_permissions_are_found() {
     let found = complaints(|api| {
-        script(api, REFUSED, &[r#""verb":"list""#, r#""resource":"gmsacredentialspecs","verb":"watch""#])
+        script(api, REFUSED, &[r#""verb":"list""#, r#""resource":"gmsacredentialspecs","verb":"watch""#]);
     })
     .await;
     let reads = "gmsa:webhook may not list gmsacredentialspecs, watch gmsacredentialspecs: each pod costs a read";

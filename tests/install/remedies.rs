@@ -1,0 +1,204 @@
+//! What `kubectl gmsa doctor` says of an installation that is broken: its remedies are followed to the letter, and then all is well.
+
+use serde_json::json;
+
+use crate::{
+    cluster::Cluster,
+    doctor::put_in_service,
+    helm::CHART,
+    nodes::join,
+    pods::NAMESPACE,
+    release::{RELEASE_NAMESPACE, Release},
+    tool::Tool,
+};
+
+/// An installation with nothing to complain of. Its replica is the caller's.
+fn in_order(cluster: &Cluster) -> Release<'_> {
+    let release = Release::install(cluster);
+    put_in_service(&release);
+    cluster.create_namespace(NAMESPACE);
+    join(cluster, "windows-1", "windows");
+    release
+}
+
+#[test]
+fn what_doctor_says_to_do_mends_what_is_missing() {
+    let cluster = Cluster::start();
+    let release = in_order(&cluster);
+    let tool = Tool::new(&cluster);
+    let mut replica = release.start_replica();
+    is_in_order(&cluster, &tool);
+    cluster_role(&release, &tool);
+    custom_resource(&release, &tool);
+    configurations(&release, &tool);
+    second_release(&release, &tool);
+    selectors_role_and_secret(&release, &tool);
+    service_account(&release, &tool, || {
+        replica.end();
+        replica = release.start_replica();
+    });
+}
+
+/// In a total outage the webhook answers, and cannot ask the API server.
+fn cluster_role(release: &Release<'_>, tool: &Tool<'_>) {
+    let cluster = release.cluster;
+    cluster.kubectl_prints(["delete", "clusterrole/gmsa"]);
+    let forbidden = "fail  call of /mutate    the API server answered 500: admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: \
+            unable to retrieve the contents of cred spec gmsa-webhook-test-does-not-exist: the API server answered 403: \
+            gmsacredentialspecs.windows.k8s.io \"gmsa-webhook-test-does-not-exist\" is forbidden: User \"system:serviceaccount:windows:gmsa\" cannot \
+            get resource \"gmsacredentialspecs\" in API group \"windows.k8s.io\" at the cluster scope: RBAC: clusterrole.rbac.authorization.k8s.io \"gmsa\" not found \
+            [webhook-failing]";
+    let remedy = first_complaint(cluster, tool, forbidden);
+    mended(release, tool, &remedy);
+}
+
+/// Helm never creates it again.
+fn custom_resource(release: &Release<'_>, tool: &Tool<'_>) {
+    let cluster = release.cluster;
+    cluster.kubectl_prints(["delete", "crd/gmsacredentialspecs.windows.k8s.io"]);
+    let not_installed = "fail  custom resource    gmsacredentialspecs.windows.k8s.io is not installed [crd-missing]";
+    let remedy = first_complaint(cluster, tool, not_installed);
+    follow(release, &remedy);
+    let spec = include_str!("credential-spec.yaml");
+    cluster.until("the API server has the custom resource", || {
+        cluster.kubectl_with(["apply", "-f", "-"], spec).status.success()
+    });
+    is_in_order(cluster, tool);
+}
+
+/// The configurations, which the release still has.
+fn configurations(release: &Release<'_>, tool: &Tool<'_>) {
+    let cluster = release.cluster;
+    cluster.kubectl_prints(["delete", "mutatingwebhookconfiguration/gmsa", "mutatingwebhookconfiguration/zz-gmsa"]);
+    let missing =
+        "fail  configuration      no MutatingWebhookConfiguration sends pods to a GMSA webhook [webhook-missing]";
+    let remedy = first_complaint(cluster, tool, missing);
+    mended(release, tool, &remedy);
+}
+
+/// A second release, which refuses every pod: it is checked too, and named with the command that removes it.
+fn second_release(release: &Release<'_>, tool: &Tool<'_>) {
+    let cluster = release.cluster;
+    release.helm().prints(["install", "other", CHART, "--namespace", "other", "--create-namespace"]);
+    let twice = "warn  configuration      2 MutatingWebhookConfigurations of several installations are for GMSA: \
+        gmsa/admission-webhook.windows-gmsa.sigs.k8s.io, other/admission-webhook.windows-gmsa.sigs.k8s.io [webhook-duplicate]";
+    let found = complaints(tool);
+    let remedy = found.iter().find(|(line, _)| line == twice).map(|(_, remedy)| remedy.as_str());
+    let uninstall = "`helm uninstall gmsa -n windows` or `helm uninstall other -n other`.";
+    let keep = format!("All of them must admit a Pod. Keep one, and uninstall the others: {uninstall}");
+    assert_eq!(remedy, Some(keep.as_str()), "{found:?}");
+    let down = "fail  service            other/other has 0 of 0 endpoints ready [endpoints]";
+    assert!(found.iter().any(|(line, _)| line == down), "{found:?}");
+    follow(release, "`helm uninstall other -n other`");
+    is_in_order(cluster, tool);
+}
+
+/// AKS adds expressions to a selector that the chart does not render.
+fn selectors_role_and_secret(release: &Release<'_>, tool: &Tool<'_>) {
+    let cluster = release.cluster;
+    let mut configuration = release.get("validatingwebhookconfiguration/gmsa");
+    configuration["webhooks"][0]["namespaceSelector"] =
+        json!({"matchExpressions": [{"key": "control-plane", "operator": "DoesNotExist"}]});
+    let replace = ["replace", "--field-manager", "admissionsenforcer", "-f", "-"];
+    assert!(cluster.kubectl_with(replace, &configuration.to_string()).status.success());
+    for object in ["role/gmsa", "secret/gmsa-tls"] {
+        cluster.kubectl_prints(["delete", object, "--namespace", RELEASE_NAMESPACE]);
+    }
+    let found = complaints(tool);
+    let lines: Vec<_> = found.iter().map(|(line, _)| line.as_str()).collect();
+    let selectors = "warn  configuration      the selectors of gmsa/admission-webhook.windows-gmsa.sigs.k8s.io were changed after the installation, by \
+        admissionsenforcer [selectors-changed]";
+    let role = "fail  permissions        windows:gmsa may not get secrets/gmsa-tls, watch secrets/gmsa-tls, update secrets/gmsa-tls [webhook-permissions]";
+    let secret = "fail  secret             windows/gmsa-tls does not exist [secret-missing]";
+    assert_eq!(lines, [selectors, role, secret]);
+    mended(release, tool, &found[0].1);
+}
+
+/// The service account is deleted: the tokens of the replicas are dead, also after it is there again.
+fn service_account(release: &Release<'_>, tool: &Tool<'_>, replace_the_replica: impl FnOnce()) {
+    let cluster = release.cluster;
+    cluster.kubectl_prints(["delete", "serviceaccount/gmsa", "--namespace", RELEASE_NAMESPACE]);
+    let dead = "fail  call of /mutate    the API server answered 500: admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: \
+        unable to retrieve the contents of cred spec gmsa-webhook-test-does-not-exist: the API server answered 401: Unauthorized [webhook-failing]";
+    let remedy = first_complaint(cluster, tool, dead);
+    follow(release, &remedy);
+    // Nothing runs the Deployment's pods here.
+    replace_the_replica();
+    is_in_order(cluster, tool);
+}
+
+/// No pod with GMSA can be created then, although the mutating webhook answers.
+#[test]
+fn a_validating_webhook_that_alone_is_broken_is_found_in_a_restricted_namespace() {
+    let cluster = Cluster::start();
+    let release = in_order(&cluster);
+    let tool = Tool::new(&cluster);
+    let _replica = release.start_replica();
+    is_in_order(&cluster, &tool);
+    let restricted = ["label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted"];
+    cluster.kubectl_prints(restricted);
+    let lines = |report: &str| -> Vec<String> {
+        report.lines().filter(|line| line.contains("call of /")).map(str::to_owned).collect()
+    };
+    let reached = |webhook: &str| {
+        format!("pass  call of {webhook}the API server reaches it and trusts its certificate (dry run in {NAMESPACE})")
+    };
+    let (report, code) = tool.gmsa(&format!("doctor --namespace {NAMESPACE}"));
+    assert_eq!((lines(&report), code), (vec![reached("/mutate    "), reached("/validate  ")], 0));
+
+    let port = |port: &serde_json::Value| {
+        let path = "/webhooks/0/clientConfig/service/port";
+        let patch = json!([{"op": "replace", "path": path, "value": port}]).to_string();
+        cluster.kubectl_prints(["patch", "validatingwebhookconfiguration/gmsa", "--type=json", "--patch", &patch]);
+    };
+    let right =
+        release.get("validatingwebhookconfiguration/gmsa")["webhooks"][0]["clientConfig"]["service"]["port"].clone();
+    // Nothing listens there.
+    port(&json!(1));
+    let broken = || lines(&tool.gmsa(&format!("doctor --namespace {NAMESPACE}")).0);
+    cluster.until("the API server calls the wrong port", || broken()[1].starts_with("fail"));
+    let found = broken();
+    assert_eq!(found[0], reached("/mutate    "));
+    assert!(found[1].ends_with("connect: connection refused [webhook-unreachable]"), "{}", found[1]);
+    port(&right);
+    cluster
+        .until("the API server calls the right port", || broken() == [reached("/mutate    "), reached("/validate  ")]);
+}
+
+/// What `doctor` complains of: each line, and what to do about it.
+fn complaints(tool: &Tool<'_>) -> Vec<(String, String)> {
+    let (report, _) = tool.gmsa("doctor");
+    let mut lines = report.lines().filter(|line| !line.starts_with("pass")).map(str::to_owned);
+    let mut found = Vec::new();
+    while let (Some(line), Some(remedy)) = (lines.next(), lines.next()) {
+        found.push((line, remedy.trim_start().trim_start_matches("-> ").to_owned()));
+    }
+    found
+}
+
+/// Runs the commands in backquotes, one after the other, by a shell, with the chart for `CHART`.
+fn follow(release: &Release<'_>, remedy: &str) {
+    for command in remedy.split('`').skip(1).step_by(2) {
+        let command = command.replace("CHART", CHART);
+        let output = release.cluster.command("bash").args(["-ec", &command]).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// Waits until this is the first complaint, and returns what to do about it.
+fn first_complaint(cluster: &Cluster, tool: &Tool<'_>, line: &str) -> String {
+    let first = || complaints(tool).into_iter().next().filter(|(found, _)| found == line);
+    cluster.until(line, || first().is_some());
+    first().unwrap().1
+}
+
+/// What `doctor` said to do is done, and then there is nothing to complain of.
+fn mended(release: &Release<'_>, tool: &Tool<'_>, remedy: &str) {
+    follow(release, remedy);
+    release.route_to_loopback();
+    is_in_order(release.cluster, tool);
+}
+
+fn is_in_order(cluster: &Cluster, tool: &Tool<'_>) {
+    cluster.until("everything is in order again", || complaints(tool).is_empty());
+}
