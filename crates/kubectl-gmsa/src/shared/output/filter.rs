@@ -30,7 +30,7 @@ impl Filter {
     }
 
     /// Whether its rule is not ignored.
-    pub(super) fn keeps(&self, found: &Diagnostic) -> bool {
+    pub fn keeps(&self, found: &Diagnostic) -> bool {
         self.ignore.iter().all(|rule| rule.id != found.rule.id)
     }
 
