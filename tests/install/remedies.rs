@@ -146,21 +146,21 @@ fn a_validating_webhook_that_alone_is_broken_is_found_in_a_restricted_namespace(
     let (report, code) = tool.gmsa(&format!("doctor --namespace {NAMESPACE}"));
     assert_eq!((lines(&report), code), (vec![reached("/mutate    "), reached("/validate  ")], 0));
 
-    let port = |port: &serde_json::Value| {
+    let call = |port: &serde_json::Value| {
         let path = "/webhooks/0/clientConfig/service/port";
-        let patch = json!([{"op": "replace", "path": path, "value": port}]).to_string();
-        cluster.kubectl_prints(["patch", "validatingwebhookconfiguration/gmsa", "--type=json", "--patch", &patch]);
+        let change = json!([{"op": "replace", "path": path, "value": port}]).to_string();
+        cluster.kubectl_prints(["patch", "validatingwebhookconfiguration/gmsa", "--type=json", "--patch", &change]);
     };
     let right =
         release.get("validatingwebhookconfiguration/gmsa")["webhooks"][0]["clientConfig"]["service"]["port"].clone();
     // Nothing listens there.
-    port(&json!(1));
+    call(&json!(1));
     let broken = || lines(&tool.gmsa(&format!("doctor --namespace {NAMESPACE}")).0);
     cluster.until("the API server calls the wrong port", || broken()[1].starts_with("fail"));
     let found = broken();
     assert_eq!(found[0], reached("/mutate    "));
     assert!(found[1].ends_with("connect: connection refused [webhook-unreachable]"), "{}", found[1]);
-    port(&right);
+    call(&right);
     cluster
         .until("the API server calls the right port", || broken() == [reached("/mutate    "), reached("/validate  ")]);
 }

@@ -54,7 +54,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         Some(Grant { credential_spec: Some(name.to_string()), ..Grant::by(grant.binding) })
     };
     let grants = names.iter().filter_map(grant).collect();
-    Grants { grants, problems, none: "none".to_owned() }.print(options.output)
+    Grants { found: grants, problems, none: "none".to_owned() }.print(options.output)
 }
 
 fn spec_name(object: &Value) -> Option<SpecName> {

@@ -66,7 +66,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 Some(pod) => one_pod::explain(&cluster, pod).await?,
                 None => Box::pin(all_checks(&cluster)).await?,
             };
-            let fails = checks.iter().any(|check| check.severity() == Some(Severity::Error));
+            // Nothing is waited for that is ignored.
+            let awaits = |found: &Diagnostic| found.severity == Severity::Error && options.filter.keeps(found);
+            let fails = checks.iter().any(|check| check.result.as_ref().is_err_and(awaits));
             if !fails || until.is_none_or(|until| Instant::now() >= until) {
                 let shape = if options.json { Shape::Json } else { options.output };
                 // Who waits until nothing fails is not kept waiting by warnings.

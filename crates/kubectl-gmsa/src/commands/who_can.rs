@@ -40,7 +40,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let (rbac, refused) = Rbac::from_documents(&documents);
     problems.extend(refused);
     let grants = grants(&rbac, &options.name, connection.asked_namespace());
-    Grants { grants, problems, none: format!("no subject may use {}", options.name) }.print(options.output)
+    Grants { found: grants, problems, none: format!("no subject may use {}", options.name) }.print(options.output)
 }
 
 fn grants(rbac: &Rbac, name: &SpecName, only: Option<&str>) -> BTreeSet<Grant> {

@@ -122,11 +122,18 @@ impl<'v> Search<'v> {
                     self.path.pop();
                 }
             }
-            _ => match meant(key) {
+            _ => match meant(key).or_else(|| self.is_slip_in_options(key).then_some(NAME)) {
                 Some(field) => self.add(field, None, value, false),
                 None => self.any(value),
             },
         }
+    }
+
+    /// Whether the key at hand is in `windowsOptions`, whose fields are few, and is about credentials.
+    fn is_slip_in_options(&self, key: &str) -> bool {
+        let is_option = matches!(self.path.as_slice(), [.., Step::Field("windowsOptions"), _]);
+        let key = key.to_ascii_lowercase();
+        is_option && (key.contains("gmsa") || key.contains("cred"))
     }
 
     fn annotation(&mut self, key: &str, value: &'v Value) {

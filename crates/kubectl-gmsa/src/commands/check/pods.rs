@@ -135,10 +135,12 @@ fn denied(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: &Denial)
     Diagnostic { fix, ..finding }
 }
 
-/// A new pod with ephemeral containers, which `ValidatePodCreate` and `ValidatePodTemplateSpec` of kube-apiserver refuse.
+/// A new pod with ephemeral containers, which `ValidatePodCreate` and `ValidatePodTemplateSpec` of kube-apiserver refuse. Without
+/// containers of its own it is no pod, but a patch of one.
 fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagnostic> {
-    let mut slots = pod.slots();
-    let found = slots.find(|slot| slot.kind == SlotKind::EphemeralContainer).filter(|_| !checked.exists())?;
+    let of_kind = |kind| pod.slots().find(|slot| slot.kind == kind);
+    let is_new = of_kind(SlotKind::Container).is_some() && !checked.exists();
+    let found = of_kind(SlotKind::EphemeralContainer).filter(|_| is_new)?;
     let list = found.kind.field().unwrap_or_default();
     let text = "a new pod may not have ephemeral containers: the API server refuses it";
     Some(checked.finding(&rules::EPHEMERAL_CONTAINERS, &format!("/spec/{list}"), text).with_fix("remove the field"))

@@ -12,6 +12,9 @@ use super::{
     pointer::{Step, pointer},
 };
 
+/// The groups of objects that are records of requests, and create nothing.
+const RECORDS: [&str; 2] = ["admission.k8s.io", "audit.k8s.io"];
+
 /// The most pod templates of one object that are checked.
 const MAX_TEMPLATES: usize = 100;
 
@@ -75,7 +78,7 @@ pub(super) struct Search<'d> {
 impl<'d> Search<'d> {
     pub(super) fn of(document: &'d Value) -> Self {
         let mut search = Self::default();
-        if let Some(owner) = Owner::of(document, 0) {
+        if let Some(owner) = Owner::of(document, 0).filter(|owner| !RECORDS.contains(&owner.group)) {
             search.object(document, owner);
         }
         search

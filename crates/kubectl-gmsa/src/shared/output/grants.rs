@@ -60,7 +60,7 @@ impl Grant {
 
 /// The grants that were found, and what could not be read.
 pub struct Grants {
-    pub grants: BTreeSet<Grant>,
+    pub found: BTreeSet<Grant>,
     pub problems: Diagnostics,
     /// What is said where there is no grant.
     pub none: String,
@@ -80,9 +80,9 @@ impl Grants {
     fn table(&self) -> String {
         let problems = self.problems.as_slice().iter();
         let mut lines: Vec<String> = problems.map(|problem| format!("{}: {problem}\n", problem.rule.id)).collect();
-        let of_specs = || self.grants.iter().filter_map(|grant| Some([grant.credential_spec.clone()?, grant.why()]));
-        let of_subjects = || self.grants.iter().filter_map(|grant| Some((grant, grant.subject.as_ref()?))).map(row);
-        lines.push(if self.grants.is_empty() {
+        let of_specs = || self.found.iter().filter_map(|grant| Some([grant.credential_spec.clone()?, grant.why()]));
+        let of_subjects = || self.found.iter().filter_map(|grant| Some((grant, grant.subject.as_ref()?))).map(row);
+        lines.push(if self.found.is_empty() {
             format!("{}\n", self.none)
         } else if of_specs().next().is_some() {
             table(["CREDENTIAL SPEC", "BY"], &of_specs().collect())

@@ -106,7 +106,7 @@ struct ShownGrants<'g> {
 
 pub(super) fn grants(outcome: Outcome, grants: &Grants) -> anyhow::Result<String> {
     let findings = grants.problems.as_slice().iter().map(Finding::from).collect();
-    object(outcome, ShownGrants { grants: grants.grants.iter().collect(), findings })
+    object(outcome, ShownGrants { grants: grants.found.iter().collect(), findings })
 }
 
 #[derive(Serialize)]

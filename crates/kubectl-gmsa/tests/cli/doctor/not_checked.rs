@@ -68,6 +68,15 @@ async fn waiting_goes_on_while_the_api_server_is_busy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_waited_for_that_is_ignored() {
+    let api = healthy().await;
+    api.delete("endpointslices", "gmsa", "webhook-1");
+    let output = run(&api, &["doctor", "--wait", "60", "--ignore", "endpoints"]).await;
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+    assert_eq!(api.count(Verb::List, "/endpointslices"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn its_calls_are_made_at_the_same_time() {
     let api = healthy().await;
     let gates = [Gate::new(), Gate::new()];
