@@ -1,5 +1,6 @@
 //! What several commands need. Nothing here knows a command, and no command imports another.
 
+pub mod admission;
 pub mod args;
 pub mod connection;
 pub mod credspecs;
@@ -11,5 +12,6 @@ pub mod pods;
 pub mod progress;
 pub mod rbac;
 pub mod webhook;
+pub mod workloads;
 
 pub use output::{Outcome, print};

@@ -185,6 +185,12 @@ rules! {
             "Set `gmsaCredentialSpecName` in its `windowsOptions`.";
         CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries contents that are not the current ones of a credential spec.",
             "Delete the Pod: its controller creates a new one.";
+        POD_REFUSED: "pod-refused", Error, "The API server refuses the Pods of a workload, for another reason than GMSA.",
+            "Do what the message says: it is that of a quota, of the Pod Security level of the namespace, of a policy, or of another webhook.";
+        PODS_MISSING: "pods-missing", Error, "A workload has fewer Pods than it wants.",
+            "`kubectl describe` of the workload, and of its ReplicaSet, shows events and conditions.";
+        NODE_TAINT: "node-taint", Error, "The Windows nodes that a Pod selects have a taint that it does not tolerate.",
+            "Add the toleration to the Pod template, or remove the taint: `kubectl taint nodes NODE KEY-`.";
         NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
             "See docs/windows-placement.md.";
         POD_FAILED: "pod-failed", Error, "A Pod has failed: it was evicted, or a container of it ended with an error.",

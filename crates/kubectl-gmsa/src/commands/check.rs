@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::shared::{
     Outcome,
+    admission::FactFinder,
     connection::{Connection, block_on},
     credspecs, input,
     output::{Filter, Format, Report, Style, first_five},
@@ -27,10 +28,8 @@ use gmsa_cluster::{
 };
 use gmsa_core::diagnostic::{Diagnostic, Severity, rules};
 
-mod admit;
 mod argo;
 mod builds;
-mod facts;
 mod fix;
 mod near_miss;
 mod pods;
@@ -38,9 +37,7 @@ mod pointer;
 mod search;
 mod surroundings;
 mod template;
-mod webhooks;
 
-use facts::FactFinder;
 use search::Search;
 use surroundings::Surroundings;
 use template::CheckedPod;

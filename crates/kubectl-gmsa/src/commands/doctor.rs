@@ -9,40 +9,60 @@ use std::{
 };
 
 use clap::Args;
-use k8s_openapi::apimachinery::pkg::version::Info;
+use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::version::Info};
 use tokio::time::{Instant, sleep};
 
 use crate::shared::{
     Outcome,
-    connection::{Cluster, Connection, block_on},
+    connection::{Cluster, Connection, block_on, timeout},
     output::{Filter, Shape, print_checks, table},
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules::Rule};
 
 mod call;
+mod cause;
 mod certificate;
 mod configuration;
+mod containers;
 mod crd;
+mod decision;
+mod events;
 mod install;
 mod namespaces;
 mod nodes;
 mod not_checked;
-mod one_pod;
-mod place;
+mod placement;
+mod refusal;
+mod remedy;
 mod replica;
+mod scheduling;
 mod service;
 mod usage;
+mod walk;
+mod workload;
+mod workloads;
 
 use not_checked::not_checked;
+use scheduling::Nodes;
 
 /// How long `--wait` pauses between two rounds of checks.
 const PAUSE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Explain one pod, from admission to node
-    #[arg(long, value_name = "NAMESPACE/NAME")]
+    /// Walk through one workload, from its template to its containers, as far as the first cause why it does not run:
+    /// deploy, sts, ds, rs, job or cronjob
+    #[arg(long, value_name = "NAMESPACE/KIND/NAME", value_parser = walk::Named::parse)]
+    workload: Option<walk::Named>,
+    /// Walk through one pod, from its template to its containers, as far as the first cause why it does not run
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "workload")]
     pod: Option<String>,
+    /// Walk again until the workload or the pod runs, or the time of --timeout is over; warnings then do not count
+    #[arg(long, conflicts_with = "wait")]
+    watch: bool,
+    /// How long --watch waits, such as 30s, 5m or 1h
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = timeout, requires = "watch")]
+    timeout: Duration,
     /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
@@ -59,12 +79,14 @@ pub struct Options {
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     block_on(async {
         let cluster = connection.cluster().await?;
-        let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
+        let until = patience.map(|patience| Instant::now() + patience);
         let mut awaited = Vec::new();
         loop {
-            let checks = match &options.pod {
-                Some(pod) => one_pod::explain(&cluster, pod).await?,
-                None => Box::pin(all_checks(&cluster)).await?,
+            let checks = match (&options.workload, &options.pod) {
+                (Some(workload), _) => Box::pin(walk::workload(&cluster, workload)).await?,
+                (None, Some(pod)) => Box::pin(walk::pod(&cluster, pod)).await?,
+                (None, None) => Box::pin(all_checks(&cluster)).await?,
             };
             // Nothing is waited for that is ignored.
             let awaits = |found: &Diagnostic| found.severity == Severity::Error && options.filter.keeps(found);
@@ -91,18 +113,22 @@ fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<Strin
 }
 
 async fn all_checks(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
-    let (mut installed, mut windows) = (Vec::new(), Vec::new());
-    let (version, excluded, used, ()) = tokio::join!(
+    let mut installed = Vec::new();
+    let (version, excluded, used, read, nodes) = tokio::join!(
         cluster.get::<Info>("/version"),
         install::add_checks(cluster, &mut installed),
         usage::read(cluster),
-        nodes::add_checks(cluster, &mut windows),
+        workloads::read(cluster),
+        cluster.list::<Node>(Nodes::WINDOWS),
     );
     let Info { git_version, .. } = version?;
     let version = if git_version.is_empty() { "of unknown version" } else { &git_version };
     let mut checks = vec![Check::pass("API server", format!("answers, {version}"))];
     checks.append(&mut installed);
-    usage::add_checks(used, &excluded, &mut checks);
+    usage::add_checks(&used, &excluded, &mut checks);
+    let mut windows = Vec::new();
+    nodes::add_checks(&nodes, &mut windows);
+    workloads::add_checks(cluster, read, used.pods.as_deref().ok(), nodes.ok(), &mut checks).await;
     checks.append(&mut windows);
     Ok(checks)
 }

@@ -60,7 +60,7 @@ pub struct Connection {
 }
 
 /// A time-out as client-go reads it (`clientcmd.ParseTimeout`): a number of seconds, or a number with its unit.
-fn timeout(text: &str) -> Result<Duration, String> {
+pub fn timeout(text: &str) -> Result<Duration, String> {
     let read = match text.parse() {
         Ok(seconds) => Ok(Duration::from_secs(seconds)),
         Err(_) => text.parse::<SignedDuration>().map_err(drop).and_then(|read| Duration::try_from(read).map_err(drop)),

@@ -85,6 +85,13 @@ pub async fn healthy() -> SimulatedApi {
         kind("v1", "Node", "nodes", false),
         kind("v1", "Secret", "secrets", true),
         kind("apps/v1", "Deployment", "deployments", true),
+        kind("apps/v1", "StatefulSet", "statefulsets", true),
+        kind("apps/v1", "DaemonSet", "daemonsets", true),
+        kind("apps/v1", "ReplicaSet", "replicasets", true),
+        kind("batch/v1", "Job", "jobs", true),
+        kind("batch/v1", "CronJob", "cronjobs", true),
+        kind("v1", "Event", "events", true),
+        kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false),
         kind("v1", "ServiceAccount", "serviceaccounts", true),
         kind("v1", "Namespace", "namespaces", false),
     ] {

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    admit::{Admission, admit, is_unchecked},
-    builds,
-    facts::FactFinder,
-    fix, near_miss,
+    builds, fix, near_miss,
     surroundings::{RuntimeClass, Surroundings, labels},
     template::CheckedPod,
-    webhooks::Reviewed,
 };
-use crate::shared::output::{Place, Report};
+use crate::shared::{
+    admission::{Admission, FactFinder, Reviewed, admit, is_unchecked},
+    output::{Place, Report},
+};
 use gmsa_core::admission::{
     Denial, Review,
     advice::{Advice, advise, advise_template},

@@ -12,8 +12,8 @@ use std::{
 use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
 
-use super::webhooks::{Labels, Reviewed};
 use crate::shared::{
+    admission::{Labels, Reviewed},
     connection::Cluster,
     webhook::{Configured, configured},
 };

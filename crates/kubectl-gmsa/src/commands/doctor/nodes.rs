@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Node;
 
 use super::{found, not_checked};
-use crate::shared::connection::Cluster;
 use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity, rules},
     windows_build::{Build, LABEL},
@@ -13,13 +12,13 @@ use gmsa_core::{
 
 const NODES: &str = "Windows nodes";
 
-pub(super) async fn add_checks(cluster: &Cluster, checks: &mut Vec<Check>) {
-    let nodes: Vec<Node> = match cluster.list("/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows").await {
+pub(super) fn add_checks(read: &anyhow::Result<Vec<Node>>, checks: &mut Vec<Check>) {
+    let nodes = match read {
         Ok(nodes) => nodes,
-        Err(error) => return checks.push(not_checked(NODES, &error)),
+        Err(error) => return checks.push(not_checked(NODES, error)),
     };
     let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
-    for node in &nodes {
+    for node in nodes {
         let build = node.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL));
         *builds.entry(build.map_or("unknown build", String::as_str)).or_default() += 1;
     }

@@ -23,7 +23,7 @@ const PODS: &str = "pods";
 /// What both are checked by.
 pub(super) struct Read {
     specs: anyhow::Result<Vec<Value>>,
-    pods: anyhow::Result<Vec<Box<RawValue>>>,
+    pub pods: anyhow::Result<Vec<Box<RawValue>>>,
 }
 
 pub(super) async fn read(cluster: &Cluster) -> Read {
@@ -33,20 +33,20 @@ pub(super) async fn read(cluster: &Cluster) -> Read {
 }
 
 /// Checks both. `excluded` are the namespaces that the webhook does not review.
-pub(super) fn add_checks(Read { specs, pods }: Read, excluded: &[String], checks: &mut Vec<Check>) {
-    let objects: Vec<Value> = match specs {
+pub(super) fn add_checks(Read { specs, pods }: &Read, excluded: &[String], checks: &mut Vec<Check>) {
+    let objects: &[Value] = match specs {
         Ok(objects) => {
-            check_specs(&objects, checks);
+            check_specs(objects, checks);
             objects
         }
         // If the CRD is missing, which another check reports, there are no credential specs.
-        Err(error) if is_missing(&error) => Vec::new(),
-        Err(error) => return checks.push(not_checked(SPECS, &error)),
+        Err(error) if is_missing(error) => &[],
+        Err(error) => return checks.push(not_checked(SPECS, error)),
     };
     let contents = contents_by_name(objects.iter().filter_map(|object| CredentialSpec::deserialize(object).ok()));
     match pods {
-        Ok(pods) => check_pods(&pods, &contents, excluded, checks),
-        Err(error) => checks.push(not_checked(PODS, &error)),
+        Ok(pods) => check_pods(pods, &contents, excluded, checks),
+        Err(error) => checks.push(not_checked(PODS, error)),
     }
 }
 

@@ -5,17 +5,8 @@ use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::LabelSelecto
 use kube::core::{Request, Selector, params::ListParams};
 use serde_json::{Value, value::RawValue};
 
-use crate::shared::{connection::Cluster, pods::ClusterPod};
+use crate::shared::{connection::Cluster, pods::ClusterPod, workloads::Kind};
 use gmsa_core::credspec::is_dns_subdomain;
-
-/// The kinds whose pods are found by their selector: the words for them, as `kubectl` has them, and their path.
-const WORKLOADS: [(&[&str], &str); 5] = [
-    (&["deploy", "deployment", "deployments"], "/apis/apps/v1/namespaces/NAMESPACE/deployments/"),
-    (&["sts", "statefulset", "statefulsets"], "/apis/apps/v1/namespaces/NAMESPACE/statefulsets/"),
-    (&["ds", "daemonset", "daemonsets"], "/apis/apps/v1/namespaces/NAMESPACE/daemonsets/"),
-    (&["rs", "replicaset", "replicasets"], "/apis/apps/v1/namespaces/NAMESPACE/replicasets/"),
-    (&["job", "jobs"], "/apis/batch/v1/namespaces/NAMESPACE/jobs/"),
-];
 
 pub(super) struct Target {
     pub namespace: String,
@@ -28,9 +19,10 @@ pub(super) async fn find(cluster: &Cluster, named: &str) -> anyhow::Result<Targe
     let word = named.split_once('/').map(|(first, name)| (first.to_ascii_lowercase(), name));
     let named = match &word {
         Some((kind, name)) if ["pod", "pods", "po"].contains(&kind.as_str()) => name,
-        Some((kind, name)) => match WORKLOADS.iter().find(|(words, _)| words.contains(&kind.as_str())) {
-            Some((_, path)) => {
-                return of_workload(cluster, named, &path.replace("NAMESPACE", &cluster.namespace), name).await;
+        Some((kind, name)) => match Kind::of_word(kind).filter(|kind| *kind != Kind::CronJob) {
+            Some(kind) => {
+                let path = format!("{}/{name}", kind.collection(Some(&cluster.namespace)));
+                return of_workload(cluster, named, &path, name).await;
             }
             None => named,
         },
@@ -45,7 +37,7 @@ async fn of_workload(cluster: &Cluster, named: &str, path: &str, name: &str) -> 
         bail!("{named:?} is not KIND/NAME");
     }
     let namespace = &cluster.namespace;
-    let workload: Option<Value> = cluster.find(&format!("{path}{name}")).await?;
+    let workload: Option<Value> = cluster.find(path).await?;
     let workload = workload.with_context(|| format!("there is no {named} in namespace {namespace}"))?;
     let selector = workload.pointer("/spec/selector").cloned().context("the workload has no selector")?;
     let selector = Selector::try_from(serde_json::from_value::<LabelSelector>(selector)?)?;

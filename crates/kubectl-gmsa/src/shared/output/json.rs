@@ -154,7 +154,7 @@ pub(super) fn checks(outcome: Outcome, checks: &[Check], ignored: usize) -> anyh
             about,
             text: result.as_ref().map_or_else(sentence, String::clone),
             rule: found.map(|found| found.rule.id),
-            remedy: found.map(Diagnostic::remedy),
+            remedy: found.map(Diagnostic::remedy).filter(|remedy| !remedy.is_empty()),
         }
     };
     object(outcome, Checks { totals, checks: checks.iter().map(shown).collect() })

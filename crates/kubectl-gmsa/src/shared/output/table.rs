@@ -130,13 +130,14 @@ pub fn checks(checks: &[Check], style: Style) -> String {
         let (mark, about) = (style.level(check.severity(), status(check)), check.about);
         match &check.result {
             Ok(text) => format!("{mark}  {about:width$}  {}\n", one_line(text)),
-            Err(found) => format!(
-                "{mark}  {about:width$}  {} [{}]\n      {:width$}  -> {}\n",
-                one_line(&sentence(found)),
-                found.rule.id,
-                "",
-                one_line(found.remedy())
-            ),
+            Err(found) => {
+                let head = format!("{mark}  {about:width$}  {} [{}]\n", one_line(&sentence(found)), found.rule.id);
+                match found.remedy() {
+                    // There is nothing to do about a step that another one keeps from being reached.
+                    "" => head,
+                    remedy => format!("{head}      {:width$}  -> {}\n", "", one_line(remedy)),
+                }
+            }
         }
     };
     checks.iter().map(row).collect()

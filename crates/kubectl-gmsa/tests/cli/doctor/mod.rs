@@ -7,6 +7,7 @@ mod not_checked;
 mod one_pod;
 mod service;
 mod usage;
+mod workloads;
 
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use crate::shared::webhook::Configured;
 use gmsa_core::diagnostic::rules::{self, Rule};
 
 /// Labels of an object.
-pub(super) type Labels = BTreeMap<String, String>;
+pub type Labels = BTreeMap<String, String>;
 
 /// Whether the webhooks of one kind review a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Coverage {
 
 /// Which webhooks review a pod.
 #[derive(Debug)]
-pub(super) struct Reviewed {
+pub struct Reviewed {
     mutating: Coverage,
     validating: Coverage,
     /// Whether the cluster was asked for them and did not answer.
@@ -31,14 +31,13 @@ pub(super) struct Reviewed {
 
 impl Reviewed {
     /// By both.
-    pub(super) const ASSUMED: Self =
-        Self { mutating: Coverage::Reviews, validating: Coverage::Reviews, is_unsure: false };
+    pub const ASSUMED: Self = Self { mutating: Coverage::Reviews, validating: Coverage::Reviews, is_unsure: false };
 
     /// By both, as far as is known.
-    pub(super) const UNSURE: Self = Self { is_unsure: true, ..Self::ASSUMED };
+    pub const UNSURE: Self = Self { is_unsure: true, ..Self::ASSUMED };
 
     /// What the webhooks of a cluster do with a pod with these labels, in a namespace with those.
-    pub(super) fn of(webhooks: &[Configured], namespace: &Labels, pod: &Labels) -> Self {
+    pub fn of(webhooks: &[Configured], namespace: &Labels, pod: &Labels) -> Self {
         let labels = Some(namespace.clone());
         let namespace = Namespace { metadata: ObjectMeta { labels, ..ObjectMeta::default() }, ..Namespace::default() };
         let coverage = |mutating: bool| {
@@ -56,16 +55,16 @@ impl Reviewed {
         Self { mutating: coverage(true), validating: coverage(false), is_unsure: false }
     }
 
-    pub(super) fn mutates(&self) -> bool {
+    pub fn mutates(&self) -> bool {
         self.mutating == Coverage::Reviews
     }
 
-    pub(super) fn validates(&self) -> bool {
+    pub fn validates(&self) -> bool {
         self.validating == Coverage::Reviews
     }
 
     /// What is wrong where one of the two does not review the pod: the rule, the message, and what follows.
-    pub(super) fn problem(&self) -> Option<(&'static Rule, String, &'static str)> {
+    pub fn problem(&self) -> Option<(&'static Rule, String, &'static str)> {
         let (which, consequence) = match (self.mutates(), self.validates()) {
             (true, true) => return None,
             (false, true) => ("mutating ", "the name gets no contents, so the validating webhook refuses the pod"),

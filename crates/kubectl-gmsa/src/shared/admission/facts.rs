@@ -18,7 +18,7 @@ use gmsa_core::{
 const MAX_ROUNDS: usize = 2 * MAX_SPECS_PER_POD + 1;
 
 /// Looks facts up, and remembers them.
-pub(super) struct FactFinder {
+pub struct FactFinder {
     resolver: Arc<dyn Resolver>,
     authorizer: Arc<dyn Authorizer>,
     /// How long one call may take.
@@ -28,12 +28,12 @@ pub(super) struct FactFinder {
 }
 
 impl FactFinder {
-    pub(super) fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>, timeout: Duration) -> Self {
+    pub fn new(resolver: Arc<dyn Resolver>, authorizer: Arc<dyn Authorizer>, timeout: Duration) -> Self {
         Self { resolver, authorizer, timeout, specs: HashMap::new(), uses: HashMap::new() }
     }
 
     /// What a webhook finds, with every denial. A host name, which the server draws at random, is not given.
-    pub(super) async fn examine(&mut self, webhook: Webhook, review: &Review) -> anyhow::Result<Examined> {
+    pub async fn examine(&mut self, webhook: Webhook, review: &Review) -> anyhow::Result<Examined> {
         let settings = Settings { enforcement: Enforcement::Warn, ..Settings::default() };
         let mut facts = Facts::default();
         for _ in 0..MAX_ROUNDS {

@@ -3,10 +3,10 @@
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::{facts::FactFinder, webhooks::Reviewed};
+use super::{FactFinder, Reviewed};
 use gmsa_core::admission::{Denial, Review, SlotDenial, Webhook};
 
-pub(super) struct Admission {
+pub struct Admission {
     /// The pod as the mutating webhook leaves it.
     pub stored: Value,
     /// Every denial, at most one for each slot.
@@ -14,7 +14,7 @@ pub(super) struct Admission {
 }
 
 /// Admits the pod of `review`, which is `pod`, by the webhooks that review it.
-pub(super) async fn admit(
+pub async fn admit(
     review: &Review,
     pod: &Value,
     reviewed: &Reviewed,
@@ -48,6 +48,6 @@ pub(super) async fn admit(
 }
 
 /// Whether a look-up failed: the webhook, which makes it as another user and from another place, may succeed.
-pub(super) fn is_unchecked(denial: &Denial) -> bool {
+pub fn is_unchecked(denial: &Denial) -> bool {
     matches!(denial, Denial::SpecUnreadable { .. } | Denial::AuthorizationFailed { .. })
 }

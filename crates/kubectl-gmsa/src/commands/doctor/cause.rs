@@ -1,0 +1,130 @@
+//! The first cause for which a workload does not have the pods that it wants, or for which they do not run.
+
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
+
+use super::{
+    containers::{CONTAINERS, Seen},
+    events::Events,
+    refusal,
+    remedy::Subject,
+    scheduling::{self, Nodes},
+    workload::{Maker, Workload, is_active},
+};
+use crate::shared::pods::ClusterPod;
+
+pub(super) const ADMISSION: &str = "admission";
+
+/// Whether a check names a cause. What could not be checked is none.
+pub(super) fn is_cause(check: &Check) -> bool {
+    check.result.as_ref().is_err_and(|found| found.severity == Severity::Error && *found.rule != rules::NOT_CHECKED)
+}
+
+/// The steps of a pod, from its node to its containers, as far as the first that fails.
+pub(super) fn steps(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
+    let seen = Seen { pod, subject, events };
+    let mut checks = vec![scheduling::check(pod, subject, nodes, events)];
+    for step in [Seen::sandbox, Seen::init_containers, Seen::containers_run] {
+        if checks.iter().any(is_cause) {
+            break;
+        }
+        checks.push(step(&seen));
+    }
+    checks
+}
+
+/// A pod, and its steps.
+pub(super) type Walked<'w> = (&'w ClusterPod, Vec<Check>);
+
+/// The pod of a workload that comes least far, or one that runs. Those that have ended count where the workload has no other, or has given up.
+pub(super) fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
+    let walked = |pod: &'w ClusterPod| (pod, steps(pod, Subject::Workload(workload), nodes, events));
+    let rank = |(pod, checks): &Walked<'_>| {
+        let fails = checks.iter().any(is_cause);
+        (!fails, checks.len(), pod.place().1.to_owned())
+    };
+    let active = workload.pods().filter(|pod| is_active(pod)).map(walked).min_by_key(rank);
+    let ended = || workload.pods().filter(|pod| pod.phase() == "Failed").map(walked).min_by_key(rank);
+    if workload.given_up.is_some() {
+        ended().or(active)
+    } else {
+        active.or_else(|| (workload.wanted > 0).then(ended).flatten())
+    }
+}
+
+/// The step: whether its pods were created, and if not, what the API server said.
+pub(super) fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &Events) -> Check {
+    let Workload { wanted, idle, given_up, .. } = workload;
+    if let Some(why) = given_up {
+        let fails = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
+        let text = format!("it has failed: {why}");
+        return if fails { Check::pass(ADMISSION, text) } else { Check::found(ADMISSION, missing(workload, text)) };
+    }
+    if *wanted == 0 {
+        return Check::pass(ADMISSION, format!("no pod is wanted: {idle}"));
+    }
+    let count = format!("{} of {wanted} pods", workload.has());
+    if !workload.lacks() {
+        return Check::pass(ADMISSION, format!("{count} were created"));
+    }
+    match refused(workload, events) {
+        Some(message) => Check::found(ADMISSION, refusal::found(workload, &count, message)),
+        // A StatefulSet, and a rolling update, waits for the pods that are there.
+        None if worst.is_some_and(|(_, checks)| checks.iter().any(is_cause)) => {
+            Check::pass(ADMISSION, format!("{count} were created"))
+        }
+        None => Check::found(ADMISSION, missing(workload, format!("{count}, and no event says why"))),
+    }
+}
+
+fn missing(workload: &Workload, text: String) -> Diagnostic {
+    let found = Diagnostic::new(&rules::PODS_MISSING, text);
+    let kind = workload.kind.as_str().to_ascii_lowercase();
+    let describe = Subject::Workload(workload).command(&format!("describe {kind}"), &workload.name, "");
+    Diagnostic { fix: describe.map(|describe| format!("{describe} shows its events and conditions.")), ..found }
+}
+
+/// Why pods that are missing were refused, by the newest event, or by a condition, which keeps the first message.
+fn refused<'w>(workload: &'w Workload, events: &'w Events) -> Option<&'w str> {
+    let lacking = || workload.makers.iter().filter(|maker| maker.lacks());
+    let event = |maker: &Maker| {
+        let newest = events.newest(&maker.uid, |event| event.reason == "FailedCreate")?;
+        let pods = maker.pods.iter().filter_map(|pod| pod.object.metadata.creation_timestamp.as_ref());
+        // One from before the newest pod was overcome, unless the condition says that it is not.
+        let is_past = maker.failure.is_none() && pods.map(|created| created.0).max() >= newest.at();
+        (!is_past || maker.pods.is_empty()).then_some(newest)
+    };
+    let newest = lacking().filter_map(event).max_by_key(|event| event.at()).map(|event| event.message.as_str());
+    newest.or_else(|| lacking().find_map(Maker::says))
+}
+
+/// Pods that have failed, beside those that the workload wants and has.
+pub(super) fn leftovers(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<Check> {
+    // The failed pods of a Job are what it counts, and a StatefulSet and a DaemonSet delete theirs.
+    let mut failed =
+        workload.pods().filter(|pod| pod.phase() == "Failed" && pod.object.metadata.deletion_timestamp.is_none());
+    if workload.given_up.is_some() || workload.wanted == 0 || workload.kind.runs_to_completion() {
+        return None;
+    }
+    let pod = failed.next()?;
+    let last = steps(pod, Subject::Workload(workload), nodes, events).pop()?;
+    let found = last.result.err()?;
+    let more = failed.count();
+    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+    let message = format!("pod {}: {}{more}", pod.place().1, found.message);
+    Some(Check::found(CONTAINERS, Diagnostic { message, ..found }.with_severity(Severity::Warning)))
+}
+
+/// What is wrong with a workload; `None` where it has its pods, and they run.
+pub(super) fn of(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
+    let worst = worst(workload, nodes, events);
+    let created = created(workload, worst.as_ref(), events);
+    if is_cause(&created) {
+        return created.result.err();
+    }
+    let of_pod = worst.and_then(|(pod, checks)| {
+        let found = checks.into_iter().find(is_cause)?.result.err()?;
+        let message = format!("pod {}: {}", pod.place().1, found.message);
+        Some(Diagnostic { message, ..found })
+    });
+    of_pod.or_else(|| leftovers(workload, nodes, events)?.result.err())
+}

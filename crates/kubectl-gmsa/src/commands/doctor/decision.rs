@@ -1,0 +1,168 @@
+//! What the webhooks decide about a pod of a template now, by the same code as `check --live`, and whether its service account exists.
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use super::{
+    not_checked,
+    not_checked::{Remedy, because},
+    refusal,
+    remedy::{self, Subject},
+    workload::Workload,
+};
+use crate::shared::{
+    admission::{FactFinder, Reviewed, admit},
+    connection::Cluster,
+    pods::ClusterPod,
+    workloads::Kind,
+};
+use gmsa_core::{
+    admission::{Denial, Review, pod::Pod},
+    credspec::is_dns_subdomain,
+    diagnostic::{
+        Check, Diagnostic,
+        rules::{self, Rule},
+    },
+};
+
+pub(super) const PERMISSION: &str = "permission";
+
+/// The steps: what the template asks for, which `about` names, and whether its service account may use it.
+pub(super) async fn checks(
+    cluster: &Cluster,
+    about: &'static str,
+    namespace: &str,
+    pod: &Value,
+    subject: Subject<'_>,
+) -> anyhow::Result<Vec<Check>> {
+    let review = Review::of_pod(namespace, &pod.to_string()).context("the pod template cannot be parsed")?;
+    let parsed = review.object.as_ref().context("there is no pod template")?;
+    let mut finder = FactFinder::new(cluster.api.clone(), cluster.api.clone(), cluster.timeout);
+    let denials = admit(&review, pod, &Reviewed::ASSUMED, &mut finder).await?.denials;
+    let denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).collect();
+    let (of_permission, of_template): (Vec<&Denial>, Vec<&Denial>) = denials
+        .iter()
+        .partition(|denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. }));
+    let names = names(parsed);
+    let first = |denials: &[&Denial], about| Some(denied(denials.first()?, parsed, about, namespace, subject));
+    let template = first(&of_template, about);
+    let is_denied = template.as_ref().is_some_and(super::cause::is_cause);
+    let (class, unread) = match missing_class(cluster, pod).await {
+        Ok(found) => (found.filter(|_| !is_denied).map(|found| Check::found(about, found)), None),
+        Err(error) => (None, Some(not_checked("runtime class", &error))),
+    };
+    let mut checks: Vec<Check> = unread.into_iter().collect();
+    let is_denied = is_denied || class.is_some();
+    checks.push(class.or(template).unwrap_or_else(|| Check::pass(about, format!("names {names}"))));
+    if is_denied {
+        return Ok(checks);
+    }
+    let account = parsed.service_account();
+    let (permission, lacking) = match missing_account(cluster, namespace, account).await {
+        Ok(None) => (None, None),
+        Ok(Some(found)) => (Some(Check::found(PERMISSION, found)), None),
+        Err(error) => (None, Some(not_checked("service account", &error))),
+    };
+    checks.extend(lacking);
+    let permission = permission.or_else(|| first(&of_permission, PERMISSION));
+    checks
+        .push(permission.unwrap_or_else(|| Check::pass(PERMISSION, format!("{namespace}:{account} may use {names}"))));
+    Ok(checks)
+}
+
+/// The names of the credential specs of a pod, each once.
+fn names(pod: &Pod) -> String {
+    let mut names: Vec<&str> = pod.slots().filter_map(|slot| slot.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+async fn missing_class(cluster: &Cluster, pod: &Value) -> anyhow::Result<Option<Diagnostic>> {
+    let name = pod.pointer("/spec/runtimeClassName").and_then(Value::as_str).filter(|name| is_dns_subdomain(name));
+    let Some(name) = name else { return Ok(None) };
+    let found: Option<Value> = cluster.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{name}")).await?;
+    let text = || format!("there is no runtime class {name}: the API server refuses the pod");
+    Ok(found.is_none().then(|| Diagnostic::new(&rules::RUNTIME_CLASS_MISSING, text())))
+}
+
+async fn missing_account(cluster: &Cluster, namespace: &str, account: &str) -> anyhow::Result<Option<Diagnostic>> {
+    // Every namespace gets `default` by itself.
+    if account == "default" || !is_dns_subdomain(account) {
+        return Ok(None);
+    }
+    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}");
+    if cluster.find::<Value>(&path).await?.is_some() {
+        return Ok(None);
+    }
+    let text =
+        format!("there is no service account {account} in namespace {namespace}: the API server refuses the pod");
+    let found = Diagnostic::new(&rules::SERVICE_ACCOUNT_MISSING, text);
+    Ok(Some(Diagnostic { fix: remedy::create_account(namespace, account), ..found }))
+}
+
+fn denied(denial: &Denial, pod: &Pod, about: &'static str, namespace: &str, subject: Subject<'_>) -> Check {
+    let found = Diagnostic::new(denial.rule(), denial.to_string());
+    let account = pod.service_account();
+    let fix = match denial {
+        Denial::SpecUnreadable { failure, .. } => return unread(about, &failure.cause, rules::NOT_CHECKED.remedy),
+        Denial::AuthorizationFailed { failure, .. } => {
+            let remedy = "Run the command as a user who may create localsubjectaccessreviews in the namespace.";
+            return unread(about, &failure.cause, remedy);
+        }
+        Denial::NotAuthorized { spec, .. } => {
+            let text = format!("{namespace}:{account} may not use {spec}");
+            let fix = remedy::grant(spec.as_str(), namespace, account);
+            return Check::found(about, Diagnostic { fix, ..Diagnostic::new(&rules::NOT_AUTHORIZED, text) });
+        }
+        Denial::SpecMissing(spec) => Some(remedy::create_spec(spec.as_str())),
+        Denial::InvalidSpecName { .. } => refusal::named(pod).map(|spec| subject.change(&spec)),
+        _ => None,
+    };
+    Check::found(about, Diagnostic { fix, ..found })
+}
+
+fn unread(about: &'static str, cause: &str, remedy: &str) -> Check {
+    let is_forbidden = cause.contains("answered 403");
+    because(about, cause, if is_forbidden { Remedy::new(remedy) } else { Remedy::later("Try again.") })
+}
+
+/// The rules that [`checks`] has found to hold, when a later step says otherwise.
+const HOLD: [&Rule; 6] = [
+    &rules::NOT_AUTHORIZED,
+    &rules::SPEC_MISSING,
+    &rules::SPEC_UNUSABLE,
+    &rules::INVALID_SPEC_NAME,
+    &rules::INVALID_SERVICE_ACCOUNT,
+    &rules::SERVICE_ACCOUNT_MISSING,
+];
+
+/// A refusal whose cause is gone by now: the controller tries again later and later, at the latest after 1000 seconds
+/// (`DefaultTypedControllerRateLimiter` of client-go).
+pub(super) fn not_up_to_date(created: Check, workload: &Workload) -> Check {
+    let Check { about, result: Err(found) } = created else { return created };
+    if !HOLD.contains(&found.rule) {
+        return Check::found(about, found);
+    }
+    let restart = match workload.kind {
+        Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => {
+            let kind = workload.kind.as_str().to_ascii_lowercase();
+            Subject::Workload(workload).command(&format!("rollout restart {kind}"), &workload.name, "")
+        }
+        Kind::ReplicaSet | Kind::Job | Kind::CronJob => None,
+    };
+    let restart = restart.map(|command| format!(", or at once after {command}")).unwrap_or_default();
+    let fix = format!("A pod would be admitted now. Its controller tries again by itself within 17 minutes{restart}.");
+    Check::found(about, found.with_fix(fix))
+}
+
+/// The pod as JSON without the contents of the slots that have a name, as a controller would create it.
+pub(super) fn without_contents(pod: &ClusterPod) -> anyhow::Result<Value> {
+    let mut json = serde_json::to_value(&pod.object)?;
+    for slot in pod.admission.slots().filter(|slot| slot.name.is_some()) {
+        if let Some(options) = json.pointer_mut(&slot.pointer()).and_then(Value::as_object_mut) {
+            options.remove("gmsaCredentialSpec");
+        }
+    }
+    Ok(json)
+}

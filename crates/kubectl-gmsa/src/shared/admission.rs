@@ -1,0 +1,9 @@
+//! What the webhooks decide about a pod, made by their own code from facts that are looked up: in a cluster, or in manifests.
+
+mod admit;
+mod facts;
+mod reviewed;
+
+pub use admit::{Admission, admit, is_unchecked};
+pub use facts::FactFinder;
+pub use reviewed::{Labels, Reviewed};
