@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod explain;
 pub mod grant;
 pub mod outdated;
+pub mod probe;
 pub mod reference;
 pub mod verify;
 pub mod version;

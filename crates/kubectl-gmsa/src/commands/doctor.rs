@@ -15,7 +15,13 @@ use tokio::time::{Instant, sleep};
 use crate::shared::{
     Outcome,
     connection::{Cluster, Connection, block_on, timeout},
+    not_checked::{self, not_checked},
     output::{Filter, Shape, print_checks, table},
+    start::{
+        containers, events, refusal, remedy,
+        scheduling::{self, Nodes},
+        workload,
+    },
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules::Rule};
 
@@ -23,27 +29,16 @@ mod call;
 mod cause;
 mod certificate;
 mod configuration;
-mod containers;
 mod crd;
 mod decision;
-mod events;
 mod install;
 mod namespaces;
 mod nodes;
-mod not_checked;
-mod placement;
-mod refusal;
-mod remedy;
 mod replica;
-mod scheduling;
 mod service;
 mod usage;
 mod walk;
-mod workload;
 mod workloads;
-
-use not_checked::not_checked;
-use scheduling::Nodes;
 
 /// How long `--wait` pauses between two rounds of checks.
 const PAUSE: Duration = Duration::from_secs(2);

@@ -254,7 +254,7 @@ fn also(others: &[&str]) -> Option<String> {
     (!others.is_empty()).then(|| format!("also: {}", first_five(others)))
 }
 
-fn plural(count: usize, what: &str) -> String {
+pub fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 

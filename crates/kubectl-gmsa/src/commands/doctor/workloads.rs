@@ -55,7 +55,7 @@ pub(super) async fn add_checks(
     // Without the pods, whose check says why, nothing is known of their number.
     let Some(pods) = pods else { return };
     let workloads = assemble(objects, pods);
-    let mut known = Nodes { windows: nodes, ..Nodes::default() };
+    let mut known = Nodes::of(nodes);
     known.add(cluster, workloads.iter().flat_map(Workload::pods)).await;
     let mut events = Events::default();
     if workloads.iter().any(|workload| cause::of(workload, &known, &events).is_some()) {

@@ -93,6 +93,12 @@ impl Cluster {
         self.call(creation(path, object)?).await
     }
 
+    /// Deletes an object.
+    pub async fn delete(&self, path: &str) -> anyhow::Result<()> {
+        self.api.call(Request::delete(path).body(Vec::new())?, self.deadline()).await?;
+        Ok(())
+    }
+
     async fn call<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> anyhow::Result<T> {
         Ok(serde_json::from_slice(&self.api.call(request, self.deadline()).await?)?)
     }

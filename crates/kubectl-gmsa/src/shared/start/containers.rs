@@ -14,9 +14,9 @@ use gmsa_core::{
     node_error::{self, Phase},
 };
 
-pub(super) const SANDBOX: &str = "sandbox";
-pub(super) const INIT: &str = "init containers";
-pub(super) const CONTAINERS: &str = "containers";
+pub const SANDBOX: &str = "sandbox";
+pub const INIT: &str = "init containers";
+pub const CONTAINERS: &str = "containers";
 
 /// The reasons of the kubelet for a container that it has not tried yet, because the sandbox or the init containers come first.
 const NOT_TRIED: [&str; 2] = ["ContainerCreating", "PodInitializing"];
@@ -32,7 +32,7 @@ const PULL: [&str; 6] = [
 ];
 
 /// A pod, and what is known about it.
-pub(super) struct Seen<'p> {
+pub struct Seen<'p> {
     pub pod: &'p ClusterPod,
     pub subject: Subject<'p>,
     pub events: &'p Events,
@@ -216,7 +216,7 @@ fn was_tried(container: &ContainerStatus) -> bool {
     has_state || !is_first || container.last_state.as_ref().is_some_and(|last| last.terminated.is_some())
 }
 
-fn is_running(container: &ContainerStatus) -> bool {
+pub fn is_running(container: &ContainerStatus) -> bool {
     container.state.as_ref().is_some_and(|state| state.running.is_some())
 }
 

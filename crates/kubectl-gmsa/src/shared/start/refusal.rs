@@ -37,7 +37,7 @@ const MESSAGES: [(&str, &Rule); 13] = [
 ];
 
 /// The finding about a workload whose pods are refused with this message. `count` says how many pods it has.
-pub(super) fn found(workload: &Workload, count: &str, message: &str) -> Diagnostic {
+pub fn found(workload: &Workload, count: &str, message: &str) -> Diagnostic {
     let message = said(message);
     let rule = rule(message);
     let found = Diagnostic::new(rule, format!("{count}: {message}"));
@@ -45,12 +45,13 @@ pub(super) fn found(workload: &Workload, count: &str, message: &str) -> Diagnost
 }
 
 /// The message without the words of the controller: `Error creating: pods "web-" is forbidden: …`.
-fn said(message: &str) -> &str {
+pub fn said(message: &str) -> &str {
     let rest = message.strip_prefix("Error creating: ").unwrap_or(message);
     rest.split_once(" failed error: ").map_or(rest, |(_, said)| said)
 }
 
-fn rule(message: &str) -> &'static Rule {
+/// The rule that a message is about.
+pub fn rule(message: &str) -> &'static Rule {
     let is_of_spec = message.contains("cred spec");
     if message.contains("is not a lower-case DNS subdomain") {
         return if is_of_spec { &rules::INVALID_SPEC_NAME } else { &rules::INVALID_SERVICE_ACCOUNT };
@@ -86,7 +87,7 @@ fn quoted_after<'m>(message: &'m str, start: &str) -> Option<&'m str> {
 }
 
 /// The spec of the pod with a valid name in its first slot that has none.
-pub(super) fn named(pod: &Pod) -> Option<Value> {
+pub fn named(pod: &Pod) -> Option<Value> {
     let slot = pod.slots().find(|slot| slot.name.is_some_and(|name| suggest_name(name) != name))?;
     let name = suggest_name(slot.name?);
     let context = json!({"windowsOptions": {"gmsaCredentialSpecName": name}});

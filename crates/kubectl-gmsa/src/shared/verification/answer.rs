@@ -5,14 +5,14 @@
 //! code page of the container.
 
 /// How a command ended, and what it printed. It is never shown.
-pub(super) struct CommandOutput {
+pub struct CommandOutput {
     pub exit: i64,
     pub printed: String,
 }
 
 impl CommandOutput {
     /// The first status code that is not a success: of `nltest` a Win32 code, of `klist` an NTSTATUS, otherwise the exit code.
-    pub(super) fn failure(&self) -> Option<u32> {
+    pub fn failure(&self) -> Option<u32> {
         let codes = self.codes();
         let of_exit = || u32::try_from(self.exit & 0xffff_ffff).ok().filter(|code| *code != 0);
         match codes.iter().find(|code| **code != 0) {
@@ -23,7 +23,7 @@ impl CommandOutput {
     }
 
     /// Whether a status code says that it succeeded.
-    pub(super) fn succeeded(&self) -> bool {
+    pub fn succeeded(&self) -> bool {
         self.failure().is_none() && self.codes().contains(&0)
     }
 
@@ -35,13 +35,13 @@ impl CommandOutput {
         of_nltest.chain(of_klist).collect()
     }
 
-    pub(super) fn sid(&self) -> Option<&str> {
+    pub fn sid(&self) -> Option<&str> {
         let is_part = |c: char| c.is_ascii_digit() || c == '-' || c == 'S';
         self.printed.split(|c: char| !is_part(c)).find(|word| word.starts_with("S-1-"))
     }
 
     /// The domain that `nltest /parentdomain` prints before the number of its kind: `contoso.com. (1)`.
-    pub(super) fn parent_domain(&self) -> Option<&str> {
+    pub fn parent_domain(&self) -> Option<&str> {
         self.printed.lines().find_map(|line| {
             let (domain, kind) = line.trim().rsplit_once(' ')?;
             let kind = kind.strip_prefix('(')?.strip_suffix(')')?;
@@ -52,7 +52,7 @@ impl CommandOutput {
 
     /// Whether each ticket that `klist` lists (`#0>  Client: WebApp1$ @ CONTOSO.COM`) is one of this account in this domain; `None`
     /// where it lists none.
-    pub(super) fn tickets_are_of(&self, account: &str, domain: &str) -> Option<bool> {
+    pub fn tickets_are_of(&self, account: &str, domain: &str) -> Option<bool> {
         let mut clients =
             self.printed.lines().filter_map(|line| line.trim().strip_prefix('#')?.split_once('>')).peekable();
         clients.peek()?;
@@ -66,12 +66,12 @@ impl CommandOutput {
     }
 
     /// Whether a ticket is encrypted by RC4, which `klist` names alike in every language: `RSADSI RC4-HMAC(NT)`.
-    pub(super) fn names_rc4(&self) -> bool {
+    pub fn names_rc4(&self) -> bool {
         self.printed.contains("RC4-HMAC")
     }
 
     /// Whether there is an assignment of this number, as `nslookup` prints the port of a service record.
-    pub(super) fn assigns(&self, number: &str) -> bool {
+    pub fn assigns(&self, number: &str) -> bool {
         self.printed.lines().any(|line| line.rsplit_once('=').is_some_and(|(_, value)| value.trim() == number))
     }
 }

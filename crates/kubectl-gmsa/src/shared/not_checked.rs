@@ -8,31 +8,31 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity, rules},
 };
 
-pub(super) fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
+pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
     let cause = causes::chain(error.as_ref());
     let call = error.downcast_ref::<CallError>();
     because(about, &cause, call.map_or(Remedy::of_answer(), Remedy::of))
 }
 
 /// As [`not_checked`], where the remedy is known.
-pub(super) fn because(about: &'static str, cause: &str, remedy: Remedy) -> Check {
+pub fn because(about: &'static str, cause: &str, remedy: Remedy) -> Check {
     let found = Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}")).with_fix(remedy.text);
     Check::found(about, if remedy.may_pass { found.with_severity(Severity::Error) } else { found })
 }
 
 /// What to do about a call that failed.
-pub(super) struct Remedy {
+pub struct Remedy {
     text: String,
     /// Whether the same call may succeed later.
     may_pass: bool,
 }
 
 impl Remedy {
-    pub(super) fn new(text: impl Into<String>) -> Self {
+    pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), may_pass: false }
     }
 
-    pub(super) fn later(text: &str) -> Self {
+    pub fn later(text: &str) -> Self {
         Self { text: text.to_owned(), may_pass: true }
     }
 
@@ -41,7 +41,7 @@ impl Remedy {
         Self::new("Correct the object that the message is about, or use a newer version of kubectl gmsa.")
     }
 
-    pub(super) fn of(error: &CallError) -> Self {
+    pub fn of(error: &CallError) -> Self {
         match error {
             CallError::Refused { code, .. } => Self::of_code(code.as_u16(), is_about_namespace(error)),
             CallError::NoPermit(..) | CallError::QueueFull(_) | CallError::TimedOut(_) => Self::later(

@@ -11,7 +11,7 @@ use gmsa_core::{
 
 /// One check in the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// As whom commands run in it.
     User,
     /// Whether Windows gave it a credential spec, and of which domain.
@@ -31,7 +31,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    pub(super) const ALL: [Self; 8] = [
+    pub const ALL: [Self; 8] = [
         Self::User,
         Self::CredentialSpec,
         Self::Dns,
@@ -43,7 +43,7 @@ impl Step {
     ];
 
     /// What it is about, for people.
-    pub(super) fn about(self) -> &'static str {
+    pub fn about(self) -> &'static str {
         match self {
             Self::User => "user",
             Self::CredentialSpec => "credential spec",
@@ -57,7 +57,7 @@ impl Step {
     }
 
     /// The command; `None` where the answer to this user would say nothing of the account.
-    pub(super) fn command(self, identity: &Identity, user: &User, service: Option<&str>) -> Option<Vec<String>> {
+    pub fn command(self, identity: &Identity, user: &User, service: Option<&str>) -> Option<Vec<String>> {
         let Identity { domain, account, .. } = identity;
         let record = format!("_ldap._tcp.dc._msdcs.{domain}.");
         let verify = format!("/sc_verify:{domain}");
@@ -75,7 +75,7 @@ impl Step {
         Some(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
-    pub(super) fn check(self, answer: &CommandOutput, identity: &Identity, command: &[String]) -> Check {
+    pub fn check(self, answer: &CommandOutput, identity: &Identity, command: &[String]) -> Check {
         let domain = &identity.domain;
         let about = self.about();
         let found = |rule: &'static Rule, text: String| Check::found(about, Diagnostic::new(rule, text));

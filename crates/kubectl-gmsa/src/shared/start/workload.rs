@@ -14,7 +14,7 @@ use gmsa_core::admission::pod::Pod;
 
 /// A workload as the API server describes it, as far as it is needed.
 #[derive(Deserialize)]
-pub(super) struct Object {
+pub struct Object {
     metadata: Metadata,
     #[serde(default)]
     spec: Spec,
@@ -119,7 +119,7 @@ impl Object {
 }
 
 /// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a CronJob.
-pub(super) struct Maker {
+pub struct Maker {
     pub uid: String,
     wanted: usize,
     /// The message of its condition `ReplicaFailure`.
@@ -145,12 +145,12 @@ impl Maker {
 }
 
 /// Whether a controller counts the pod.
-pub(super) fn is_active(pod: &ClusterPod) -> bool {
+pub fn is_active(pod: &ClusterPod) -> bool {
     !pod.has_ended() && pod.object.metadata.deletion_timestamp.is_none()
 }
 
 /// A workload that uses GMSA.
-pub(super) struct Workload {
+pub struct Workload {
     pub kind: Kind,
     pub namespace: String,
     pub name: String,
@@ -203,7 +203,7 @@ impl Workload {
 }
 
 /// The workloads among these objects that use GMSA, with their pods.
-pub(super) fn assemble(objects: Vec<(Kind, Object)>, pods: &[Box<RawValue>]) -> Vec<Workload> {
+pub fn assemble(objects: Vec<(Kind, Object)>, pods: &[Box<RawValue>]) -> Vec<Workload> {
     let uids: HashMap<String, String> =
         objects.iter().map(|(_, object)| (object.metadata.uid.clone(), object.metadata.namespace.clone())).collect();
     let is_below = |object: &Object| object.controller().is_some_and(|owner| uids.contains_key(owner));

@@ -22,18 +22,20 @@ use gmsa_core::{
 };
 
 /// The most bytes of an output that are read: what `nltest` and `klist` print is far shorter.
-const MAX_OUTPUT: u64 = 64 * 1024;
+pub const MAX_OUTPUT: u64 = 64 * 1024;
 
-pub(super) struct Executor {
+pub struct Executor {
     /// Speaks HTTP/1.1, which a connection needs to become a web socket.
     pub client: kube::Client,
     pub namespace: String,
     pub pod: String,
     pub container: String,
     pub limit: Duration,
+    /// The most bytes of an output that are read.
+    pub max_output: u64,
 }
 
-pub(super) enum Execution {
+pub enum Execution {
     Ended(CommandOutput),
     /// The image does not have it.
     Absent,
@@ -46,7 +48,7 @@ pub(super) enum Execution {
 }
 
 impl Executor {
-    pub(super) async fn run(&self, command: &[String]) -> Execution {
+    pub async fn run(&self, command: &[String]) -> Execution {
         let pods: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
         let attach = AttachParams::default().container(&self.container).stdin(false).stdout(true).stderr(true);
         // The client repeats a request for which the API server has no time: that is no command that hangs.
@@ -68,7 +70,7 @@ impl Executor {
                 return Execution::Failed(format!("the API server did not start it within {limit} s"));
             }
         };
-        timeout(self.limit, ended(process)).await.unwrap_or(Execution::TimedOut)
+        timeout(self.limit, ended(process, self.max_output)).await.unwrap_or(Execution::TimedOut)
     }
 
     fn forbidden(&self, message: &str) -> Diagnostic {
@@ -85,10 +87,10 @@ impl Executor {
 }
 
 /// Waits for the end of a command.
-async fn ended(mut process: AttachedProcess) -> Execution {
+async fn ended(mut process: AttachedProcess, max_output: u64) -> Execution {
     let (stdout, stderr) = (process.stdout(), process.stderr());
     let status = status(&mut process);
-    let (stdout, stderr, status) = tokio::join!(text(stdout), text(stderr), status);
+    let (stdout, stderr, status) = tokio::join!(text(stdout, max_output), text(stderr, max_output), status);
     let printed = format!("{stdout}\n{stderr}");
     let Some(status) = status else {
         return Execution::Failed("the connection to the container broke off".to_owned());
@@ -122,11 +124,11 @@ async fn status(process: &mut AttachedProcess) -> Option<Status> {
 }
 
 /// Reads a stream and keeps a bounded part. Bytes that are not UTF-8 are in translated text, which does not matter.
-async fn text(stream: Option<impl AsyncRead + Unpin>) -> String {
+async fn text(stream: Option<impl AsyncRead + Unpin>, max_output: u64) -> String {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
         // What was read before a break counts: the status says how the command ended.
-        let _ = (&mut stream).take(MAX_OUTPUT).read_to_end(&mut bytes).await;
+        let _ = (&mut stream).take(max_output).read_to_end(&mut bytes).await;
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }
     String::from_utf8_lossy(&bytes).into_owned()

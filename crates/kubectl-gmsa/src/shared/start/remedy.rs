@@ -10,7 +10,7 @@ use crate::shared::workloads::Kind;
 
 /// What a remedy is for: the pods of a workload, or a pod that nothing controls, as far as is known here.
 #[derive(Clone, Copy)]
-pub(super) enum Subject<'w> {
+pub enum Subject<'w> {
     Workload(&'w Workload),
     Pod { namespace: &'w str, name: &'w str },
 }
@@ -56,13 +56,13 @@ impl Subject<'_> {
 }
 
 /// How to let a service account use a credential spec.
-pub(super) fn grant(spec: &str, namespace: &str, account: &str) -> Option<String> {
+pub fn grant(spec: &str, namespace: &str, account: &str) -> Option<String> {
     let are_names = is_dns_subdomain(spec) && is_dns_label(namespace) && is_dns_subdomain(account);
     are_names.then(|| format!("`kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{account} --apply`."))
 }
 
 /// How to have a credential spec that does not exist.
-pub(super) fn create_spec(spec: &str) -> String {
+pub fn create_spec(spec: &str) -> String {
     if is_dns_subdomain(spec) {
         format!(
             "`kubectl gmsa credspec new {spec} --account ACCOUNT --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: \
@@ -73,7 +73,7 @@ pub(super) fn create_spec(spec: &str) -> String {
     }
 }
 
-pub(super) fn create_account(namespace: &str, account: &str) -> Option<String> {
+pub fn create_account(namespace: &str, account: &str) -> Option<String> {
     let are_names = is_dns_label(namespace) && is_dns_subdomain(account);
     are_names.then(|| format!("`kubectl create serviceaccount {account} --namespace {namespace}`."))
 }

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration};
 
 /// The labels of a node.
-pub(super) fn labels(node: &Node) -> BTreeMap<String, String> {
+pub fn labels(node: &Node) -> BTreeMap<String, String> {
     node.metadata.labels.clone().unwrap_or_default()
 }
 
 /// Whether the pod selects the node by its labels.
-pub(super) fn selects(spec: &PodSpec, labels: &BTreeMap<String, String>) -> bool {
+pub fn selects(spec: &PodSpec, labels: &BTreeMap<String, String>) -> bool {
     let mut by_selector = spec.node_selector.iter().flatten();
     by_selector.all(|(key, value)| labels.get(key) == Some(value)) && affinity_selects(spec, labels)
 }
@@ -39,7 +39,7 @@ fn requires(requirement: &NodeSelectorRequirement, labels: &BTreeMap<String, Str
 }
 
 /// The taints that keep the pod from a node.
-pub(super) fn untolerated<'n>(spec: &PodSpec, node: &'n Node) -> Vec<&'n Taint> {
+pub fn untolerated<'n>(spec: &PodSpec, node: &'n Node) -> Vec<&'n Taint> {
     let taints = node.spec.iter().flat_map(|node| node.taints.iter().flatten());
     let keeps_away = |taint: &&Taint| taint.effect != "PreferNoSchedule";
     let is_tolerated = |taint: &Taint| spec.tolerations.iter().flatten().any(|toleration| tolerates(toleration, taint));

@@ -27,7 +27,7 @@ const REASONS: [&str; 8] = [
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Event {
+pub struct Event {
     involved_object: Involved,
     #[serde(default)]
     pub reason: String,
@@ -77,7 +77,7 @@ impl Event {
 }
 
 #[derive(Default)]
-pub(super) struct Events(HashMap<String, Vec<Event>>);
+pub struct Events(HashMap<String, Vec<Event>>);
 
 impl Events {
     /// Reads those of a namespace, or of all.

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 
 use super::{
     events::Events,
-    not_checked,
     placement::{labels, selects, untolerated},
     remedy::Subject,
 };
-use crate::shared::{connection::Cluster, output::first_five, pods::ClusterPod};
+use crate::shared::{connection::Cluster, not_checked::not_checked, output::first_five, pods::ClusterPod};
 use gmsa_core::{
     admission::pod::SlotKind,
     credspec::is_dns_subdomain,
@@ -22,14 +21,14 @@ use gmsa_core::{
     windows_build::{Build, LABEL},
 };
 
-pub(super) const SCHEDULING: &str = "scheduling";
+pub const SCHEDULING: &str = "scheduling";
 
 /// The label of a node with its operating system.
 const OS: &str = "kubernetes.io/os";
 
 /// The nodes, as far as they were read.
 #[derive(Default)]
-pub(super) struct Nodes {
+pub struct Nodes {
     /// `None` where they were not asked for, or may not be read.
     pub windows: Option<Vec<Node>>,
     /// The nodes of pods that are none of these: `None` for one that does not exist.
@@ -38,6 +37,11 @@ pub(super) struct Nodes {
 
 impl Nodes {
     pub const WINDOWS: &str = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
+
+    /// With the Windows nodes, where they were read.
+    pub fn of(windows: Option<Vec<Node>>) -> Self {
+        Self { windows, others: HashMap::new() }
+    }
 
     /// Reads the nodes that these pods are on and that are not among the Windows nodes.
     pub async fn add(&mut self, cluster: &Cluster, pods: impl Iterator<Item = &ClusterPod>) {
@@ -61,12 +65,12 @@ impl Nodes {
     }
 }
 
-pub(super) fn node_name(pod: &ClusterPod) -> Option<&str> {
+pub fn node_name(pod: &ClusterPod) -> Option<&str> {
     pod.object.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
 }
 
 /// The step: what keeps the pod from running on its node, or from being on one.
-pub(super) fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Check {
+pub fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Check {
     let Some(name) = node_name(pod) else {
         // A pod that has ended without a node says itself why.
         return if pod.has_ended() {
@@ -122,7 +126,7 @@ fn on_node(pod: &ClusterPod, subject: Subject<'_>, name: &str, node: &Node, node
 }
 
 /// Why a node is not ready.
-fn not_ready(node: &Node) -> Option<&str> {
+pub fn not_ready(node: &Node) -> Option<&str> {
     let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let ready = conditions.find(|condition| condition.type_ == "Ready" && condition.status != "True")?;
     Some(ready.message.as_deref().or(ready.reason.as_deref()).unwrap_or("its kubelet does not say why"))

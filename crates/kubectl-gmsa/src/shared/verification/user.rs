@@ -6,7 +6,7 @@ use gmsa_core::diagnostic::Check;
 /// A user of Windows, by its SID. The SIDs are those of Microsoft's page on securing Windows containers, and the well-known ones
 /// ([MS-DTYP] 2.4.2.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum User {
+pub enum User {
     System,
     NetworkService,
     ContainerAdministrator,
@@ -16,7 +16,7 @@ pub(super) enum User {
 }
 
 impl User {
-    pub(super) fn of(answer: &CommandOutput) -> Self {
+    pub fn of(answer: &CommandOutput) -> Self {
         match answer.sid() {
             Some("S-1-5-18") => Self::System,
             Some("S-1-5-20") => Self::NetworkService,
@@ -28,12 +28,12 @@ impl User {
 
     /// Whether `nltest /sc_verify` can succeed: Netlogon verifies a channel for administrators alone ([MS-NRPC] 3.5.4.9.1), and
     /// answers others with `ERROR_ACCESS_DENIED`, which says nothing of the account.
-    pub(super) fn may_verify(&self) -> bool {
+    pub fn may_verify(&self) -> bool {
         matches!(self, Self::System | Self::ContainerAdministrator)
     }
 
     /// The command that gets a ticket of the account; `None` where this user sees no ticket of it.
-    pub(super) fn get_ticket(&self, of: &str) -> Option<Vec<String>> {
+    pub fn get_ticket(&self, of: &str) -> Option<Vec<String>> {
         let words: &[&str] = match self {
             Self::System | Self::NetworkService => &["klist", "get", of],
             // It may look into the logon session of SYSTEM.
@@ -45,7 +45,7 @@ impl User {
 
     /// What `about` says of the user. Services and the application pools of IIS act as the account whatever this user is, so
     /// no user is a fault.
-    pub(super) fn check(&self, about: &'static str) -> Check {
+    pub fn check(&self, about: &'static str) -> Check {
         let name = match self {
             Self::System => return Check::pass(about, "SYSTEM, which acts as the gMSA"),
             Self::NetworkService => return Check::pass(about, "NETWORK SERVICE, which acts as the gMSA"),
@@ -64,7 +64,7 @@ impl User {
     }
 
     /// Why the tickets are not checked.
-    pub(super) fn sees_no_ticket(&self, about: &'static str) -> Option<Check> {
+    pub fn sees_no_ticket(&self, about: &'static str) -> Option<Check> {
         let Self::Other(_) = self else { return None };
         let text = "only SYSTEM, NETWORK SERVICE and ContainerAdministrator see the tickets of the gMSA";
         let fix = "Verify a container of the same Pod that runs as one of them. A process that acts as the gMSA itself, not by a service or an IIS \
