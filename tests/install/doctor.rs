@@ -70,6 +70,7 @@ fail  configuration    no MutatingWebhookConfiguration sends pods to a GMSA webh
 fail  configuration    no ValidatingWebhookConfiguration sends pods to a GMSA webhook [webhook-missing]
                        -> Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.
 pass  pods             none uses GMSA yet
+pass  workloads        no pod template uses GMSA yet
 warn  Windows nodes    there are none [windows-nodes]
                        -> Add one: until then, Pods that use GMSA stay Pending.
 ",
@@ -84,6 +85,7 @@ warn  Windows nodes    there are none [windows-nodes]
     let fresh = "\
 pass  credential specs   there are none yet: kubectl gmsa credspec new makes one
 pass  pods               none uses GMSA yet
+pass  workloads          no pod template uses GMSA yet
 warn  Windows nodes      there are none [windows-nodes]
                          -> Add one: until then, Pods that use GMSA stay Pending.
 ";
@@ -99,6 +101,7 @@ warn  Windows nodes      there are none [windows-nodes]
     let used = "\
 pass  credential specs   no problems found in 1 credential spec
 pass  pods               1 uses GMSA, with up-to-date contents
+pass  workloads          no pod template uses GMSA yet
 pass  Windows nodes      1 of 10.0.20348
 ";
     assert_eq!((open(&report), code), (in_order(6, used), 0));
@@ -120,28 +123,38 @@ fn one_pod(cluster: &Cluster, tool: &Tool<'_>) {
     cluster.apply(&pod.to_string());
 
     let (report, code) = tool.gmsa("doctor --pod apps/web");
-    let pending = "\
-pass  admission   the pod carries the contents of its credential spec
-pass  permission  apps:default may use webapp1
-warn  node        the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]
-                  -> Set `spec.os.name: windows` and the node selector `kubernetes.io/os: windows`.
-fail  node        the pod is not on a node: the scheduler has not tried it [not-scheduled]
-                  -> See docs/windows-placement.md.
+    let admitted = "\
+pass  template         names webapp1
+pass  permission       apps:default may use webapp1
+pass  admission        the pod carries the contents of its credential spec
+warn  admission        the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]
+                       -> Set `spec.os.name: windows` and the node selector `kubernetes.io/os: windows`.
 ";
-    assert_eq!((report.as_str(), code), (pending, 1));
+    let pending = format!(
+        "\
+{admitted}fail  scheduling       the pod is not on a node: the scheduler has not tried it; the cluster has no Windows node [windows-nodes]
+                       -> Add one: until then, Pods that use GMSA stay Pending.
+skip  sandbox          not reached [not-checked]
+skip  init containers  not reached [not-checked]
+skip  containers       not reached [not-checked]
+skip  in the pod       not reached [not-checked]
+"
+    );
+    assert_eq!((report, code), (pending, 1));
 
     join(cluster, "windows-1", "windows");
     run_pods(cluster, NAMESPACE, "windows-1", 1);
     let (report, code) = tool.gmsa("doctor --pod web --namespace apps --wait 60");
-    let running = "\
-pass  admission   the pod carries the contents of its credential spec
-pass  permission  apps:default may use webapp1
-warn  node        the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows [linux-node]
-                  -> Set `spec.os.name: windows` and the node selector `kubernetes.io/os: windows`.
-pass  node        Running on windows-1
-pass  in the pod  run: kubectl gmsa verify apps/web
-";
-    assert_eq!((report.as_str(), code), (running, 0));
+    let running = format!(
+        "\
+{admitted}pass  scheduling       on windows-1, which is of 10.0.20348
+pass  sandbox          was created
+pass  init containers  the kubelet has reported nothing of them
+pass  containers       Running on windows-1
+pass  in the pod       run: kubectl gmsa verify apps/web
+"
+    );
+    assert_eq!((report, code), (running, 0));
 }
 
 /// `--as` goes along with every request.

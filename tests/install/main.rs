@@ -44,3 +44,5 @@ mod tool;
 mod trial;
 mod upgrade;
 mod warnings;
+mod windows_node;
+mod workloads;

@@ -27,15 +27,7 @@ pub fn run_pods(cluster: &Cluster, namespace: &str, node: &str, wanted: usize) {
     cluster.until("the pods are there", || pods().len() == wanted);
     for (index, pod) in pods().iter().filter(|pod| pod["spec"]["nodeName"].is_null()).enumerate() {
         let name = pod["metadata"]["name"].as_str().unwrap();
-        let binding = json!({
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": name},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-        });
-        let bindings = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
-        let bound = cluster.kubectl_with(["create", "--raw", &bindings, "-f", "-"], &binding.to_string());
-        assert!(bound.status.success(), "{}", String::from_utf8_lossy(&bound.stderr));
+        bind(cluster, namespace, name, node);
         // Of a network for documentation (RFC 5737).
         let address = format!("192.0.2.{}", index + 1);
         let status = json!({"status": {
@@ -44,7 +36,25 @@ pub fn run_pods(cluster: &Cluster, namespace: &str, node: &str, wanted: usize) {
             "podIPs": [{"ip": address}],
             "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
         }});
-        let patch = ["patch", "pod", name, "--namespace", namespace, "--subresource=status", "--patch"];
-        cluster.kubectl_prints(patch.into_iter().chain([status.to_string().as_str()]));
+        report(cluster, namespace, name, &status);
     }
+}
+
+/// Puts a pod on a node, as the scheduler does.
+pub fn bind(cluster: &Cluster, namespace: &str, pod: &str, node: &str) {
+    let binding = json!({
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": pod},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+    });
+    let bindings = format!("/api/v1/namespaces/{namespace}/pods/{pod}/binding");
+    let bound = cluster.kubectl_with(["create", "--raw", &bindings, "-f", "-"], &binding.to_string());
+    assert!(bound.status.success(), "{}", String::from_utf8_lossy(&bound.stderr));
+}
+
+/// Changes the status of a pod, as its kubelet does.
+pub fn report(cluster: &Cluster, namespace: &str, pod: &str, status: &Value) {
+    let patch = ["patch", "pod", pod, "--namespace", namespace, "--subresource=status", "--patch"];
+    cluster.kubectl_prints(patch.into_iter().chain([status.to_string().as_str()]));
 }

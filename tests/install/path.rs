@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What `Get-ADDomain | ConvertTo-Json` prints, the parts that matter and some that do not.
-const DOMAIN: &str = r#"{
+pub const DOMAIN: &str = r#"{
     "AllowedDNSSuffixes":  [],
     "DistinguishedName":  "DC=contoso,DC=com",
     "DNSRoot":  "contoso.com",

@@ -41,13 +41,22 @@ impl<'p> Tool<'p> {
         command.args(args.split_whitespace()).stdin(Stdio::null()).output().unwrap()
     }
 
+    /// Runs a command line by a shell there, with the plugin on its path.
+    pub fn shell(&self, line: &str) -> Output {
+        self.with_plugin("bash").args(["-ec", line]).stdin(Stdio::null()).output().unwrap()
+    }
+
     fn command(&self) -> Command {
+        self.with_plugin("kubectl")
+    }
+
+    fn with_plugin(&self, program: &str) -> Command {
         // Built beside the server: `just e2e-install` does that.
         let plugins = Path::new(env!("CARGO_BIN_EXE_gmsa-webhook")).parent().unwrap().to_owned();
         assert!(plugins.join("kubectl-gmsa").is_file(), "cargo build -p kubectl-gmsa must come first");
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([plugins].into_iter().chain(env::split_paths(&path))).unwrap();
-        let mut command = self.cluster.command("kubectl");
+        let mut command = self.cluster.command(program);
         command.current_dir(self.folder.path()).env("PATH", path);
         command
     }

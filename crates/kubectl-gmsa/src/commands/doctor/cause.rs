@@ -18,20 +18,23 @@ pub(super) const ADMISSION: &str = "admission";
 /// A pod, and its steps.
 pub(super) type Walked<'w> = (&'w ClusterPod, Vec<Check>);
 
-/// The pod of a workload that comes least far, or one that runs. Those that have ended count where the workload has no other, or has given up.
+/// The pod of a workload that comes least far, of the newest template that has one that fails, or else one that runs. Those that have ended
+/// count where the workload has no other, or has given up.
 pub(super) fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
-    let walked = |pod: &'w ClusterPod| (pod, steps(pod, Subject::Workload(workload), nodes, events));
-    let rank = |(pod, checks): &Walked<'_>| {
-        let fails = checks.iter().any(is_cause);
-        (!fails, checks.len(), pod.place().1.to_owned())
+    let first = |counts: fn(&ClusterPod) -> bool| {
+        let makers = workload.makers.iter().rev().enumerate();
+        let pods = makers.flat_map(|(age, maker)| maker.pods.iter().map(move |pod| (age, pod)));
+        let walked = pods.filter(|(_, pod)| counts(pod)).map(|(age, pod)| {
+            let checks = steps(pod, Subject::Workload(workload), nodes, events);
+            ((!checks.iter().any(is_cause), age, checks.len(), pod.place().1), (pod, checks))
+        });
+        walked.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, walked)| walked)
     };
-    let active = workload.pods().filter(|pod| is_active(pod)).map(walked).min_by_key(rank);
-    let ended = || workload.pods().filter(|pod| pod.phase() == "Failed").map(walked).min_by_key(rank);
+    let (active, failed) = (|| first(is_active), || first(|pod| pod.phase() == "Failed"));
     if workload.given_up.is_some() {
-        ended().or(active)
-    } else {
-        active.or_else(|| (workload.wanted > 0).then(ended).flatten())
+        return failed().or_else(active);
     }
+    active().or_else(|| if workload.wanted > 0 { failed() } else { None })
 }
 
 /// The step: whether its pods were created, and if not, what the API server said.

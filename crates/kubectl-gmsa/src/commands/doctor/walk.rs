@@ -132,8 +132,8 @@ async fn read(cluster: &Cluster, namespace: &str, named: &Named) -> anyhow::Resu
 }
 
 pub(super) async fn pod(cluster: &Cluster, named: &str) -> anyhow::Result<Vec<Check>> {
-    let (namespace, name, pod) = ClusterPod::find(cluster, named).await?;
-    let subject = Subject::Pod { namespace: &namespace, name: &name };
+    let (namespace, _, pod) = ClusterPod::find(cluster, named).await?;
+    let subject = Subject::Pod { namespace: &namespace };
     let mut checks = Vec::new();
     if pod.admission.uses_gmsa() {
         let template = decision::without_contents(&pod)?;

@@ -1,5 +1,7 @@
 //! All workloads that use GMSA: those that lack pods, or whose pods do not run, each with the first cause.
 
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Node;
 use serde_json::value::RawValue;
 
 use super::{
@@ -10,10 +12,7 @@ use super::{
     workload::{Object, Workload, assemble},
 };
 use crate::shared::{connection::Cluster, output::first_five, workloads::Kind};
-use gmsa_core::{
-    diagnostic::rules,
-    diagnostic::{Check, Diagnostic},
-};
+use gmsa_core::diagnostic::{Check, Diagnostic, rules};
 
 pub(super) const WORKLOADS: &str = "workloads";
 
@@ -27,9 +26,10 @@ pub(super) struct Read {
 }
 
 pub(super) async fn read(cluster: &Cluster) -> Read {
+    let reading = Kind::ALL.map(async |kind| (kind, cluster.list::<Object>(&kind.collection(None)).await));
     let mut all = Read { objects: Vec::new(), unread: Vec::new() };
-    for kind in Kind::ALL {
-        match cluster.list::<Object>(&kind.collection(None)).await {
+    for (kind, read) in join_all(reading).await {
+        match read {
             Ok(objects) => all.objects.extend(objects.into_iter().map(|object| (kind, object))),
             Err(error) => all.unread.push((kind, error)),
         }
@@ -42,7 +42,7 @@ pub(super) async fn add_checks(
     cluster: &Cluster,
     Read { objects, unread }: Read,
     pods: Option<&[Box<RawValue>]>,
-    nodes: Option<Vec<k8s_openapi::api::core::v1::Node>>,
+    nodes: Option<Vec<Node>>,
     checks: &mut Vec<Check>,
 ) {
     let before = checks.len();
@@ -83,7 +83,7 @@ pub(super) async fn add_checks(
         checks.push(Check::pass(
             WORKLOADS,
             match workloads.len() {
-                0 => "none uses GMSA yet".to_owned(),
+                0 => "no pod template uses GMSA yet".to_owned(),
                 1 => "1 uses GMSA, and has its pods".to_owned(),
                 count => format!("{count} use GMSA, and have their pods"),
             },

@@ -80,13 +80,9 @@ impl<'p> Seen<'p> {
         Check::found(
             SANDBOX,
             match event {
-                Some(event) => explained(format!("{place}: {}: {}", event.reason, event.message), || {
-                    self.subject.command("describe pod", self.name(), "").map(|command| {
-                        format!("{command} shows all events; see the logs of the node in docs/troubleshooting.md.")
-                    })
-                }),
+                Some(event) => explained(format!("{place}: {}: {}", event.reason, event.message), || self.see_events()),
                 // A status that says nothing of containers is of a kubelet that has not seen the pod.
-                None => explained(format!("{place}: its kubelet has created no sandbox yet"), || None),
+                None => explained(format!("{place}: its kubelet has created no sandbox yet"), || self.see_events()),
             },
         )
     }
@@ -107,11 +103,17 @@ impl<'p> Seen<'p> {
         let init = self.init();
         match init.iter().find_map(|container| Some((container, trouble(container)?))) {
             Some((container, trouble)) => Check::found(INIT, self.broken("init container", container, &trouble)),
-            None if init.is_empty() => Check::pass(INIT, "there are none"),
+            None if init.is_empty() => {
+                let spec = self.pod.object.spec.as_ref();
+                let are_none = spec.is_none_or(|spec| spec.init_containers.iter().flatten().next().is_none());
+                Check::pass(INIT, if are_none { "there are none" } else { "the kubelet has reported nothing of them" })
+            }
             None => match init.iter().find(|container| is_running(container) && !self.is_sidecar(container)) {
                 Some(container) => Check::found(
                     INIT,
-                    explained(format!("init container {:?} has not ended yet", container.name), || None),
+                    explained(format!("init container {:?} has not ended yet", container.name), || {
+                        self.see_logs(container)
+                    }),
                 ),
                 None => Check::pass(INIT, "have ended well"),
             },
@@ -130,7 +132,7 @@ impl<'p> Seen<'p> {
             Some((container, trouble)) => Check::found(CONTAINERS, self.broken("container", container, trouble)),
             None if self.pod.phase() == "Pending" => Check::found(
                 CONTAINERS,
-                explained(format!("{place}: its kubelet has started no container yet"), || None),
+                explained(format!("{place}: its kubelet has started no container yet"), || self.see_events()),
             ),
             None => Check::pass(CONTAINERS, place),
         }
@@ -186,15 +188,18 @@ impl<'p> Seen<'p> {
 
     fn see_logs(&self, container: &ContainerStatus) -> Option<String> {
         let has_run = container.last_state.as_ref().is_some_and(|last| last.terminated.is_some());
-        let previous = if has_run { " --previous" } else { "" };
-        let ended = container.state.as_ref().is_some_and(|state| state.terminated.is_some());
-        let more = format!(" --container {}{previous}", container.name);
-        if (has_run || ended) && is_dns_label(&container.name) {
-            let logs = self.subject.command("logs", self.name(), &more)?;
-            return Some(format!("{logs} says why: correct the container, or what it needs."));
+        let was_started = container.state.as_ref().is_some_and(|state| state.waiting.is_none());
+        if !(has_run || was_started) || !is_dns_label(&container.name) {
+            return self.see_events();
         }
+        let previous = if has_run && !was_started { " --previous" } else { "" };
+        let logs = self.subject.command("logs", self.name(), &format!(" --container {}{previous}", container.name))?;
+        Some(format!("{logs} says why: correct the container, or what it needs."))
+    }
+
+    fn see_events(&self) -> Option<String> {
         let describe = self.subject.command("describe pod", self.name(), "")?;
-        Some(format!("{describe} shows all events; see docs/troubleshooting.md."))
+        Some(format!("{describe} shows all events; docs/troubleshooting.md explains those of Windows nodes."))
     }
 }
 

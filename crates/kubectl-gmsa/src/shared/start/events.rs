@@ -8,7 +8,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{MicroTime, Time},
     jiff::Timestamp,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::shared::connection::Cluster;
 
@@ -29,9 +29,9 @@ const REASONS: [&str; 8] = [
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     involved_object: Involved,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text")]
     pub reason: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text")]
     pub message: String,
     last_timestamp: Option<Time>,
     event_time: Option<MicroTime>,
@@ -42,10 +42,10 @@ pub struct Event {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Involved {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text")]
     uid: String,
     /// `spec.containers{iis}`
-    #[serde(default)]
+    #[serde(default, deserialize_with = "text")]
     field_path: String,
 }
 
@@ -59,6 +59,11 @@ struct Series {
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     creation_timestamp: Option<Time>,
+}
+
+/// A text; null is an empty one.
+fn text<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    Option::deserialize(input).map(Option::unwrap_or_default)
 }
 
 impl Event {

@@ -12,14 +12,14 @@ use crate::shared::workloads::Kind;
 #[derive(Clone, Copy)]
 pub enum Subject<'w> {
     Workload(&'w Workload),
-    Pod { namespace: &'w str, name: &'w str },
+    Pod { namespace: &'w str },
 }
 
 impl Subject<'_> {
     fn namespace(&self) -> &str {
         match self {
             Self::Workload(workload) => &workload.namespace,
-            Self::Pod { namespace, .. } => namespace,
+            Self::Pod { namespace } => namespace,
         }
     }
 

@@ -32,6 +32,8 @@ struct Metadata {
     #[serde(default)]
     owner_references: Vec<OwnerReference>,
     creation_timestamp: Option<Time>,
+    #[serde(default)]
+    annotations: HashMap<String, String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -76,6 +78,12 @@ struct Condition {
 impl Object {
     fn condition(&self, name: &str) -> Option<&Condition> {
         self.status.conditions.iter().find(|condition| condition.type_ == name && condition.status == "True")
+    }
+
+    /// The order of ReplicaSets, and of Jobs: a rollback makes an old ReplicaSet the newest.
+    fn age(&self) -> (Option<u64>, Option<&Time>) {
+        let revision = self.metadata.annotations.get("deployment.kubernetes.io/revision");
+        (revision.and_then(|revision| revision.parse().ok()), self.metadata.creation_timestamp.as_ref())
     }
 
     fn controller(&self) -> Option<&str> {
@@ -162,6 +170,7 @@ pub struct Workload {
     pub idle: &'static str,
     /// Why it has given up: the message of a Job that has failed.
     pub given_up: Option<String>,
+    /// The newest is the last.
     pub makers: Vec<Maker>,
 }
 
@@ -234,7 +243,7 @@ fn add_makers(
     mut below: Vec<(Kind, Object)>,
     top: &[(Kind, Object)],
 ) {
-    below.sort_by(|(_, one), (_, other)| one.metadata.creation_timestamp.cmp(&other.metadata.creation_timestamp));
+    below.sort_by(|(_, one), (_, other)| one.age().cmp(&other.age()));
     for (kind, object) in below {
         let owner = object.controller().and_then(|owner| by_uid.get(owner)).copied();
         let Some(workload) = owner.and_then(|index| workloads.get_mut(index)) else { continue };

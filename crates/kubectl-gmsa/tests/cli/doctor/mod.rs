@@ -69,6 +69,7 @@ pass  permissions        gmsa:webhook has the permissions that it needs
 pass  namespaces         pods are reviewed in 2 of 4
 pass  credential specs   no problems found in 1 credential spec
 pass  pods               1 uses GMSA, with up-to-date contents
+pass  workloads          no pod template uses GMSA yet
 pass  Windows nodes      1 of 10.0.20348
 ";
     let days = |line: &str| match line.split_once(" is valid for ") {

@@ -15,56 +15,101 @@ async fn one_pod_is_explained() {
     assert_eq!(
         text(&output.stdout),
         "\
-pass  admission   the pod carries the contents of its credential spec
-pass  permission  shop:web may use webapp1
-pass  node        Running on win1
-pass  in the pod  run: kubectl gmsa verify shop/web
+pass  template         names webapp1
+pass  permission       shop:web may use webapp1
+pass  admission        the pod carries the contents of its credential spec
+pass  scheduling       on win1, which is of 10.0.20348
+pass  sandbox          was created
+pass  init containers  there are none
+pass  containers       Running on win1
+pass  in the pod       run: kubectl gmsa verify shop/web
 "
     );
     assert_eq!(output.status.code(), Some(0));
     api.authorize_by(Table::default());
     let output = run(&api, &["doctor", "--pod", "shop/web"]).await;
-    assert!(text(&output.stdout).contains(
-        "fail  permission  shop:web may not use webapp1 [not-authorized]\n                  -> kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --apply\n"
-    ));
-    api.apply(pod("bare", &json!({"gmsaCredentialSpecName": "gone"})));
+    let denied = "\
+pass  template         names webapp1
+fail  permission       shop:web may not use webapp1 [not-authorized]
+                       -> `kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --apply`.
+skip  admission        not reached [not-checked]
+";
+    assert!(text(&output.stdout).starts_with(denied), "{}", text(&output.stdout));
+    api.authorize_by(Table::of(&[("shop", "web", "webapp1"), ("shop", "web", "gone")]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_pod_carries_is_compared() {
+    let api = healthy().await;
+    api.apply(pod("bare", &json!({"gmsaCredentialSpecName": "webapp1"})));
     let mut waiting = pod("old", &json!({"gmsaCredentialSpecName": "webapp1", "gmsaCredentialSpec": "{}"}));
     waiting["status"] = json!({"phase": "Pending", "containerStatuses": [
         {"name": "iis", "state": {"waiting": {"reason": "CreateContainerError", "message": "winapi error #3489792023"}}},
     ]});
     api.apply(waiting);
-    api.authorize_by(Table::of(&[("shop", "web", "webapp1"), ("shop", "web", "gone")]));
-    let output = run(&api, &["doctor", "--pod", "shop/bare"]).await;
-    assert_eq!(
-        text(&output.stdout),
-        "\
+    api.apply(pod("unmatched", &json!({"gmsaCredentialSpecName": "gone", "gmsaCredentialSpec": "{}"})));
+    api.apply(pod("plain", &json!({})));
+    for (name, said, code) in [
+        (
+            "bare",
+            "\
 fail  admission        the pod names a credential spec and carries no contents: the webhook did not review it [name-without-contents]
                        -> delete it: its controller creates a new one; then run doctor without --pod
-fail  credential spec  gone does not exist [spec-missing]
-                       -> kubectl gmsa credspec new gone
-pass  permission       shop:web may use gone
-pass  node             Running on win1
-"
-    );
-    let output = run(&api, &["doctor", "--pod", "shop/old"]).await;
-    assert_eq!(
-        text(&output.stdout),
-        "\
-warn  admission   the pod carries other contents than its credential spec has now [contents-outdated]
-                  -> Delete the Pod: its controller creates a new one.
-pass  permission  shop:web may use webapp1
-fail  node        Pending on win1, container \"iis\" waits: CreateContainerError: winapi error #3489792023 [not-started]
-                  -> See docs/troubleshooting.md.
-"
-    );
-    api.apply(pod("unmatched", &json!({"gmsaCredentialSpecName": "gone", "gmsaCredentialSpec": "{}"})));
-    let output = run(&api, &["doctor", "--pod", "shop/unmatched"]).await;
-    assert_eq!(
-        text(&output.stdout).lines().next(),
-        Some(
-            "warn  admission        the pod carries contents, and there is no credential spec to compare them with [contents-outdated]"
-        )
-    );
+skip  scheduling       not reached [not-checked]
+skip  sandbox          not reached [not-checked]
+skip  init containers  not reached [not-checked]
+skip  containers       not reached [not-checked]
+skip  in the pod       not reached [not-checked]
+",
+            1,
+        ),
+        (
+            "old",
+            "\
+warn  admission        the pod carries other contents than its credential spec has now [contents-outdated]
+                       -> Delete the Pod: its controller creates a new one.
+pass  scheduling       on win1, which is of 10.0.20348
+pass  sandbox          was created
+pass  init containers  there are none
+fail  containers       Pending on win1, container \"iis\" waits: CreateContainerError: winapi error #3489792023 [node-credentials]
+                       -> The log Microsoft-Windows-Containers-CCG/Admin of the node says which step failed; `kubectl gmsa explain` reads its messages. Without a message there, the credential spec, its plugin or the path to a domain controller is at fault.
+skip  in the pod       not reached [not-checked]
+",
+            1,
+        ),
+        (
+            "unmatched",
+            "\
+fail  template         cred spec gone does not exist [spec-missing]
+                       -> `kubectl gmsa credspec new gone --account ACCOUNT --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: `kubectl get gmsacredentialspecs`.
+skip  permission       not reached [not-checked]
+skip  admission        not reached [not-checked]
+skip  scheduling       not reached [not-checked]
+skip  sandbox          not reached [not-checked]
+skip  init containers  not reached [not-checked]
+skip  containers       not reached [not-checked]
+skip  in the pod       not reached [not-checked]
+",
+            1,
+        ),
+        (
+            "plain",
+            "\
+warn  admission        the pod does not use GMSA [no-credential-spec]
+                       -> Set `gmsaCredentialSpecName` in its `windowsOptions`.
+pass  scheduling       on win1, which is of 10.0.20348
+pass  sandbox          was created
+pass  init containers  there are none
+pass  containers       Running on win1
+",
+            1,
+        ),
+    ] {
+        let output = run(&api, &["doctor", "--pod", &format!("shop/{name}")]).await;
+        let found = text(&output.stdout);
+        assert!(found.ends_with(said), "{name}: {found}");
+        assert_eq!(output.status.code(), Some(code), "{name}");
+    }
     let output = run(&api, &["doctor", "--pod", "shop/none"]).await;
     assert_eq!((text(&output.stderr), output.status.code()), ("error: there is no pod shop/none\n", Some(2)));
 }
@@ -77,7 +122,7 @@ async fn of_node(status: Value, change: impl FnOnce(&SimulatedApi)) -> (String, 
     api.apply(web);
     change(&api);
     let output = run(&api, &["doctor", "--pod", "shop/web"]).await;
-    let (_, of_node) = text(&output.stdout).split_once("may use webapp1\n").unwrap();
+    let (_, of_node) = text(&output.stdout).split_once("the contents of its credential spec\n").unwrap();
     (of_node.to_owned(), output.status.code())
 }
 
@@ -92,7 +137,16 @@ async fn a_pod_that_has_failed_is_no_pass() {
         (ended, "container \"iis\" ended with exit code 1, Error"),
     ] {
         let remedy = "`kubectl describe pod` and `kubectl logs` say why. Its controller creates a new Pod; a Pod without a controller must be created again.";
-        let said = format!("fail  node        Failed on win1: {why} [pod-failed]\n                  -> {remedy}\n");
+        let said = format!(
+            "\
+pass  scheduling       on win1
+pass  sandbox          was created
+pass  init containers  there are none
+fail  containers       Failed on win1: {why} [pod-failed]
+                       -> {remedy}
+skip  in the pod       not reached [not-checked]
+"
+        );
         assert_eq!(of_node(status, |_| {}).await, (said, Some(1)));
     }
 }
@@ -101,7 +155,7 @@ async fn a_pod_that_has_failed_is_no_pass() {
 async fn a_container_that_crashes_is_named() {
     let crash = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s"}});
     let waits = json!({"waiting": {"reason": "PodInitializing"}});
-    for (status, why) in [
+    for (status, step, why, remedy) in [
         (
             json!({
                 "phase": "Pending",
@@ -111,14 +165,18 @@ async fn a_container_that_crashes_is_named() {
                 ],
                 "containerStatuses": [{"name": "iis", "state": waits}],
             }),
+            "init containers",
             "Pending on win1, init container \"join\" waits: CrashLoopBackOff: back-off 40s, and ended with exit code 3, Error before",
+            "`kubectl logs web --namespace shop --container join --previous`",
         ),
         (
             json!({"phase": "Running", "containerStatuses": [
                 {"name": "iis", "state": {"running": {}}},
                 {"name": "log", "state": {"terminated": {"exitCode": 2}}},
             ]}),
+            "containers",
             "Running on win1, container \"log\" ended with exit code 2",
+            "`kubectl logs web --namespace shop --container log`",
         ),
         (
             json!({
@@ -126,12 +184,16 @@ async fn a_container_that_crashes_is_named() {
                 "initContainerStatuses": [{"name": "join", "state": {"running": {}}}],
                 "containerStatuses": [{"name": "iis", "state": waits}],
             }),
-            "Pending on win1, container \"iis\" waits: PodInitializing",
+            "init containers",
+            "init container \"join\" has not ended yet",
+            "`kubectl logs web --namespace shop --container join`",
         ),
     ] {
-        let remedy = "                  -> See docs/troubleshooting.md.\n";
-        let said = format!("fail  node        {why} [not-started]\n{remedy}");
-        assert_eq!(of_node(status, |_| {}).await, (said, Some(1)));
+        let (said, code) = of_node(status, |_| {}).await;
+        let line = format!(
+            "fail  {step:15}  {why} [not-started]\n                       -> {remedy} says why: correct the container, or what it needs.\n"
+        );
+        assert!(said.contains(&line) && code == Some(1), "{said}");
     }
 }
 
@@ -149,34 +211,40 @@ async fn a_node_that_cannot_run_the_pod_is_no_pass() {
         node["status"]["conditions"][0] =
             json!({"type": "Ready", "status": "Unknown", "message": "Kubelet stopped posting node status."});
     });
-    let said = "\
-fail  node        win1 is not ready: Kubelet stopped posting node status. [node-not-ready]
-                  -> `kubectl describe node` says why. Pods with a controller are created on other nodes after five minutes.
-pass  node        Running on win1
+    let unreached = "\
+skip  sandbox          not reached [not-checked]
+skip  init containers  not reached [not-checked]
+skip  containers       not reached [not-checked]
+skip  in the pod       not reached [not-checked]
 ";
-    assert_eq!(of_node(running(), not_ready).await, (said.to_owned(), Some(1)));
+    let said = "\
+fail  scheduling       win1 is not ready: Kubelet stopped posting node status. [node-not-ready]
+                       -> `kubectl describe node win1` says why: start its kubelet and its container runtime. Pods with a controller are created on other nodes after five minutes.
+";
+    assert_eq!(of_node(running(), not_ready).await, (format!("{said}{unreached}"), Some(1)));
 
     let linux = changed(|node| node["metadata"]["labels"] = json!({"kubernetes.io/os": "linux"}));
     let said = "\
-fail  node        win1 is a node with the operating system linux, on which no Windows container runs [linux-node]
-                  -> Set `spec.os.name: windows` and the node selector `kubernetes.io/os: windows`.
-pass  node        Running on win1
+fail  scheduling       the pod is on win1, a node with the operating system linux, on which no Windows container runs [linux-node]
+                       -> Set {\"nodeSelector\":{\"kubernetes.io/os\":\"windows\"},\"os\":{\"name\":\"windows\"}} in the spec of its Pod template, or in its manifest, and create the Pod again.
 ";
-    assert_eq!(of_node(running(), linux).await, (said.to_owned(), Some(1)));
+    assert_eq!(of_node(running(), linux).await, (format!("{said}{unreached}"), Some(1)));
 
     let gone = |api: &SimulatedApi| api.delete("nodes", "", "win1");
     let said = "\
-fail  node        win1 does not exist any more [node-not-ready]
-                  -> `kubectl describe node` says why. Pods with a controller are created on other nodes after five minutes.
-pass  node        Running on win1
+fail  scheduling       the pod is on win1, which does not exist any more [node-not-ready]
+                       -> `kubectl describe node` says why. Pods with a controller are created on other nodes after five minutes.
 ";
-    assert_eq!(of_node(running(), gone).await, (said.to_owned(), Some(1)));
+    assert_eq!(of_node(running(), gone).await, (format!("{said}{unreached}"), Some(1)));
 
     let forbidden = |api: &SimulatedApi| api.fault(Verb::Get, "/api/v1/nodes/win1", usize::MAX, Fault::forbidden());
     let said = "\
-skip  node        could not be checked: the API server answered 403: not allowed here [not-checked]
-                  -> Run the command as a user who may read it (`--as`, `--context`).
-pass  node        Running on win1
+skip  scheduling       could not be checked: the API server answered 403: not allowed here [not-checked]
+                       -> Run the command as a user who may read it (`--as`, `--context`).
+pass  sandbox          was created
+pass  init containers  there are none
+pass  containers       Running on win1
+pass  in the pod       run: kubectl gmsa verify shop/web
 ";
     assert_eq!(of_node(running(), forbidden).await, (said.to_owned(), Some(2)));
 }
@@ -186,11 +254,17 @@ async fn a_credential_spec_that_cannot_be_read_is_no_fault_of_the_pod() {
     let api = healthy().await;
     api.fault(Verb::Get, "/gmsacredentialspecs/webapp1", usize::MAX, Fault::forbidden());
     let output = run(&api, &["doctor", "--pod", "shop/web"]).await;
-    let said = "\
-skip  admission   could not be checked: the API server answered 403: not allowed here [not-checked]
-                  -> Run the command as a user who may read it (`--as`, `--context`).
-pass  permission  shop:web may use webapp1
-pass  node        Running on win1
-";
-    assert_eq!((text(&output.stdout), output.status.code()), (said, Some(2)));
+    let unread = "could not be checked: the API server answered 403: not allowed here [not-checked]\n                       \
+        -> Run the command as a user who may read it (`--as`, `--context`).\n";
+    let said = format!(
+        "\
+skip  template         {unread}pass  permission       shop:web may use webapp1
+skip  admission        {unread}pass  scheduling       on win1, which is of 10.0.20348
+pass  sandbox          was created
+pass  init containers  there are none
+pass  containers       Running on win1
+pass  in the pod       run: kubectl gmsa verify shop/web
+"
+    );
+    assert_eq!((text(&output.stdout), output.status.code()), (said.as_str(), Some(2)));
 }

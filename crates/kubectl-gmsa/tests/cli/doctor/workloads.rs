@@ -57,10 +57,11 @@ fn pod_of_it(api: &SimulatedApi, name: &str, node: Option<&str>, status: &Value)
 /// A warning about an object, as its component makes it.
 fn event(api: &SimulatedApi, plural: &str, object: &str, reason: &str, message: &str) {
     let uid = api.object(plural, "shop", object).unwrap()["metadata"]["uid"].clone();
-    let name = format!("{object}.{}", api.count(Verb::Create, "/nothing") + message.len());
+    // One event of a reason for each message.
+    let name = format!("{object}.{reason}.{}", message.len()).to_lowercase();
     let path = (reason == "Failed").then_some("spec.containers{iis}");
     api.apply(json!({
-        "apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("{name}.{reason}").to_lowercase(), "namespace": "shop"},
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": "shop"},
         "involvedObject": {"uid": uid, "name": object, "namespace": "shop", "fieldPath": path},
         "type": "Warning", "reason": reason, "message": message, "lastTimestamp": "2026-11-01T10:00:00Z",
     }));

@@ -8,7 +8,10 @@ const DENIED: &str =
 
 /// Asserts the line in the list, its remedy, and the lines of the walk from the cause on.
 async fn says(fault: impl Fn(&SimulatedApi), complaint: &str, remedy: &str, walk: &str) {
-    assert_eq!(listed(&fault).await, [(format!("fail workloads: Deployment shop/web: {complaint}"), remedy.to_owned())]);
+    assert_eq!(
+        listed(&fault).await,
+        [(format!("fail workloads: Deployment shop/web: {complaint}"), remedy.to_owned())]
+    );
     let (said, code) = walked(&fault).await;
     assert!(said.ends_with(walk), "--- found\n{said}--- expected at its end\n{walk}");
     let before = said.strip_suffix(walk).unwrap();
@@ -62,7 +65,8 @@ skip  in the pod       not reached [not-checked]
 
 #[tokio::test(flavor = "multi_thread")]
 async fn missing_service_account() {
-    let message = "pods \"web-1-\" is forbidden: error looking up service account shop/web: serviceaccount \"web\" not found";
+    let message =
+        "pods \"web-1-\" is forbidden: error looking up service account shop/web: serviceaccount \"web\" not found";
     let fault = |api: &SimulatedApi| {
         refused(api, &format!("Error creating: {message}"));
         api.delete("serviceaccounts", "shop", "web");
@@ -174,7 +178,8 @@ async fn linux_node() {
     };
     let patch = "`kubectl patch deployment web --namespace shop --patch \
         '{\"spec\":{\"template\":{\"spec\":{\"nodeSelector\":{\"kubernetes.io/os\":\"windows\"},\"os\":{\"name\":\"windows\"}}}}}'`.";
-    let why = "the pod is on linux1, a node with the operating system linux, on which no Windows container runs [linux-node]";
+    let why =
+        "the pod is on linux1, a node with the operating system linux, on which no Windows container runs [linux-node]";
     pod_says(fault, "scheduling", why, patch, UNREACHED_FROM_SANDBOX).await;
 }
 
@@ -305,7 +310,11 @@ async fn image_pull() {
         \"registry/shop:4.2-ltsc2022\": failed to resolve reference \"registry/shop:4.2-ltsc2022\": registry/shop:4.2-ltsc2022: not found";
     let fault = |api: &SimulatedApi| {
         let waits = json!({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"registry/shop:4.2-ltsc2022\""}});
-        with_pod(api, Some("win1"), &json!({"phase": "Pending", "containerStatuses": [{"name": "iis", "state": waits}]}));
+        with_pod(
+            api,
+            Some("win1"),
+            &json!({"phase": "Pending", "containerStatuses": [{"name": "iis", "state": waits}]}),
+        );
         event(api, "pods", "web-1-a", "Failed", message);
         event(api, "pods", "web-1-a", "Failed", "Error: ImagePullBackOff");
     };

@@ -1,0 +1,94 @@
+//! A Windows node as the control plane sees it: what its kubelet and containerd, and the scheduler, report of it and of the pods on it.
+//!
+//! Invariant: nothing here runs on Windows, and nothing runs the pods. The words are those of the components, from public sources:
+//! `pkg/kubelet/events/event.go`, `pkg/kubelet/kuberuntime` and `pkg/scheduler` of Kubernetes, `internal/cri` of containerd, and events
+//! that users of Windows nodes have reported (kubernetes#112927, kubernetes#116133, node-feature-discovery#1229, hcsshim#2017).
+
+use serde_json::{Value, json};
+
+use crate::{
+    cluster::Cluster,
+    nodes::{bind, report},
+};
+
+/// A node that is in the cluster.
+pub struct WindowsNode<'c> {
+    cluster: &'c Cluster,
+    pub name: &'c str,
+}
+
+impl<'c> WindowsNode<'c> {
+    /// Adds a node of a build, which is ready, with this label besides.
+    pub fn join(cluster: &'c Cluster, name: &'c str, build: &str, label: (&str, &str)) -> Self {
+        let labels = json!({
+            "kubernetes.io/os": "windows",
+            "kubernetes.io/arch": "amd64",
+            "kubernetes.io/hostname": name,
+            "node.kubernetes.io/windows-build": build,
+            (label.0): label.1,
+        });
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}});
+        cluster.apply(&node.to_string());
+        let node = Self { cluster, name };
+        node.becomes("True", "KubeletReady", "kubelet is posting ready status");
+        node
+    }
+
+    /// Sets its condition `Ready`.
+    pub fn becomes(&self, ready: &str, reason: &str, message: &str) {
+        let condition = json!({"type": "Ready", "status": ready, "reason": reason, "message": message});
+        let status =
+            json!({"status": {"conditions": [condition], "nodeInfo": {"operatingSystem": "windows"}}}).to_string();
+        self.cluster.kubectl_prints(["patch", "node", self.name, "--subresource=status", "--patch", &status]);
+    }
+
+    /// Takes a pod.
+    pub fn take(&self, namespace: &str, pod: &str) {
+        bind(self.cluster, namespace, pod, self.name);
+    }
+
+    /// Runs a pod that it has: all containers, ready.
+    pub fn run(&self, namespace: &str, pod: &str) {
+        report(
+            self.cluster,
+            namespace,
+            pod,
+            &json!({"status": {
+                "phase": "Running",
+                "conditions": [{"type": "Ready", "status": "True"}, {"type": "PodReadyToStartContainers", "status": "True"}],
+                "initContainerStatuses": null,
+                "containerStatuses": [container("main", &json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}}), None)],
+            }}),
+        );
+    }
+}
+
+/// The status of a container as a kubelet reports it: its state, and the exit code with which it ended before.
+pub fn container(name: &str, state: &Value, ended: Option<i32>) -> Value {
+    let last = ended.map(|code| json!({"terminated": {"exitCode": code, "reason": "Error"}}));
+    json!({
+        "name": name, "image": "i", "imageID": "", "ready": state.get("running").is_some(), "restartCount": 0,
+        "state": state, "lastState": last.unwrap_or_else(|| json!({})),
+    })
+}
+
+/// Makes a warning about a pod, or about one of its containers.
+pub fn event(cluster: &Cluster, namespace: &str, pod: &str, container: Option<&str>, reason: &str, message: &str) {
+    let uid = ["get", "pod", pod, "--namespace", namespace, "-o", "jsonpath={.metadata.uid}"];
+    let uid = cluster.kubectl_prints(uid);
+    let path = container.map(|name| format!("spec.containers{{{name}}}"));
+    let component = if reason == "FailedScheduling" { "default-scheduler" } else { "kubelet" };
+    let event = json!({
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": format!("{pod}."), "namespace": namespace},
+        "involvedObject":
+            {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": pod, "uid": uid, "fieldPath": path},
+        "type": "Warning",
+        "reason": reason,
+        "message": message,
+        "source": {"component": component},
+    });
+    let created = cluster.kubectl_with(["create", "-f", "-"], &event.to_string());
+    assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+}

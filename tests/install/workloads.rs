@@ -1,0 +1,413 @@
+//! Twelve workloads that do not run, on a real control plane: `doctor` names the first cause of each, and what it says to do, followed to
+//! the letter, mends it. Refusals are those of kube-apiserver and kube-controller-manager; what comes from the scheduler or from a node
+//! is worded as they word it (see `windows_node`).
+
+use serde_json::{Value, json};
+
+use crate::{
+    cluster::Cluster,
+    nodes::{join, report},
+    path::DOMAIN,
+    pods::{NAMESPACE, complaint},
+    release::Release,
+    tool::Tool,
+    windows_node::{WindowsNode, container, event},
+};
+
+/// The cluster, and the nodes that the pods of this test come to.
+struct Scene<'c> {
+    cluster: &'c Cluster,
+    tool: Tool<'c>,
+    node: WindowsNode<'c>,
+}
+
+impl<'c> Scene<'c> {
+    /// With the release, whose replica the caller has started.
+    fn new(cluster: &'c Cluster, release: &Release<'c>) -> Self {
+        release.route_to_loopback();
+        cluster.create_namespace(NAMESPACE);
+        cluster.apply(include_str!("credential-spec.yaml"));
+        cluster.kubectl_prints(["create", "serviceaccount", "web", "--namespace", NAMESPACE]);
+        let node = WindowsNode::join(cluster, "windows-2022", "10.0.20348", ("pool", "main"));
+        Self { cluster, tool: Tool::new(cluster), node }
+    }
+
+    /// Applies a Deployment of one pod, with this changed in the spec of its pods.
+    fn deploy(&self, name: &str, change: &Value) {
+        self.cluster.apply(&deployment(name, change).to_string());
+    }
+
+    /// What the list of `doctor` says of a Deployment, and what to do.
+    fn listed(&self, name: &str) -> Option<(String, String)> {
+        let (report, _) = self.tool.gmsa("doctor");
+        let mut lines = report.lines();
+        let start = format!("Deployment {NAMESPACE}/{name}: ");
+        let line = lines.find_map(|line| line.split_once(&start).map(|(_, line)| line.to_owned()))?;
+        let remedy = lines.next().unwrap().trim_start().trim_start_matches("-> ").to_owned();
+        Some((line, remedy))
+    }
+
+    /// Waits until `doctor` lists this cause; gives back what to do.
+    fn until_listed(&self, name: &str, cause: &str) -> String {
+        let said = || self.listed(name);
+        self.cluster.until(&format!("doctor says of {name}: {cause}; it says {:?}", said()), || {
+            said().is_some_and(|(line, _)| line == cause)
+        });
+        said().unwrap().1
+    }
+
+    /// The first line of the walk that does not pass, and what to do.
+    fn first_cause(&self, name: &str) -> (String, String) {
+        let (report, code) = self.tool.gmsa(&format!("doctor --workload {NAMESPACE}/deploy/{name}"));
+        assert_eq!(code, 1, "{report}");
+        let mut lines = report.lines().skip_while(|line| line.starts_with("pass"));
+        let line = lines.next().unwrap().trim_start_matches("fail  ").to_owned();
+        let remedy = lines.next().unwrap().trim_start().trim_start_matches("-> ").to_owned();
+        assert!(
+            lines.all(|line| line.starts_with("skip  ") && line.ends_with("  not reached [not-checked]")),
+            "{report}"
+        );
+        (line, remedy)
+    }
+
+    /// Runs the commands in backquotes by a shell, with these words for the placeholders.
+    fn follow(&self, remedy: &str, words: &[(&str, &str)]) {
+        for command in remedy.split('`').skip(1).step_by(2) {
+            let command = words.iter().fold(command.to_owned(), |command, (from, to)| command.replace(from, to));
+            let output = self.tool.shell(&command);
+            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+
+    /// The name of the one pod that nobody has put on a node.
+    fn new_pod(&self, name: &str) -> String {
+        let pod = || {
+            let selector = format!("app={name}");
+            let get = ["get", "pods", "--namespace", NAMESPACE, "--selector", &selector, "-o", "json"];
+            let list: Value = serde_json::from_str(&self.cluster.kubectl_prints(get)).unwrap();
+            let pods = list["items"].as_array().cloned().unwrap();
+            let is_new =
+                |pod: &&Value| pod["spec"]["nodeName"].is_null() && pod["metadata"]["deletionTimestamp"].is_null();
+            pods.iter().find(is_new).map(|pod| pod["metadata"]["name"].as_str().unwrap().to_owned())
+        };
+        self.cluster.until(&format!("{name} has a pod"), || pod().is_some());
+        pod().unwrap()
+    }
+
+    /// Waits until `doctor` no longer lists the Deployment, whose pod runs by now; the walk passes every step.
+    fn until_mended(&self, name: &str, pod: &str) {
+        self.cluster.until(&format!("doctor does not list {name}"), || self.listed(name).is_none());
+        let (report, code) = self.tool.gmsa(&format!("doctor --workload {NAMESPACE}/deploy/{name}"));
+        assert!(
+            report.ends_with(&format!("pass  in the pod       run: kubectl gmsa verify {NAMESPACE}/{pod}\n")),
+            "{report}"
+        );
+        assert_eq!(code, 0, "{report}");
+    }
+
+    /// The rest of the way of a pod that was refused: it is there, comes to a node and runs.
+    fn runs_at_last(&self, name: &str) {
+        let pod = self.new_pod(name);
+        self.node.take(NAMESPACE, &pod);
+        self.node.run(NAMESPACE, &pod);
+        self.until_mended(name, &pod);
+    }
+}
+
+/// A Deployment with one pod on Windows that uses `webapp1`, with this changed in the spec of its pods.
+fn deployment(name: &str, change: &Value) -> Value {
+    let labels = json!({"app": name});
+    let mut spec = json!({
+        "serviceAccountName": "web",
+        "os": {"name": "windows"},
+        "nodeSelector": {"kubernetes.io/os": "windows"},
+        "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "webapp1"}},
+        "containers": [{"name": "main", "image": "registry.example.com/shop:4.2-ltsc2022"}],
+    });
+    for (field, value) in change.as_object().unwrap() {
+        spec[field] = value.clone();
+    }
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    })
+}
+
+/// What the webhook's denials begin with in the words of the API server.
+const DENIED: &str =
+    "0 of 1 pods: admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: ";
+
+#[test]
+fn workloads_that_are_refused_are_explained_and_mended() {
+    let cluster = Cluster::start();
+    let release = Release::install(&cluster);
+    let _replica = release.start_replica();
+    let scene = Scene::new(&cluster, &release);
+    no_use(&scene);
+    missing_service_account(&scene);
+    missing_credential_spec(&scene);
+    wrong_case(&scene);
+}
+
+/// After it, the service account may use `webapp1`.
+fn no_use(scene: &Scene<'_>) {
+    scene.deploy("no-use", &json!({}));
+    let denial = "service account \"web\" is not authorized to `use` GMSA cred spec \"webapp1\" [not-authorized]";
+    let remedy = scene.until_listed("no-use", &format!("{DENIED}{denial}"));
+    assert_eq!(remedy, "`kubectl gmsa grant --credspec webapp1 --serviceaccount apps:web --apply`.");
+    let cause = "permission       apps:web may not use webapp1 [not-authorized]".to_owned();
+    assert_eq!(scene.first_cause("no-use"), (cause, remedy.clone()));
+    scene.follow(&remedy, &[]);
+    scene.runs_at_last("no-use");
+}
+
+fn missing_service_account(scene: &Scene<'_>) {
+    scene.deploy("no-account", &json!({"serviceAccountName": "absent"}));
+    scene.tool.gmsa("grant --credspec webapp1 --serviceaccount apps:absent --apply");
+    let name = ["get", "replicasets", "--namespace", NAMESPACE, "--selector=app=no-account", "-o"];
+    let name = || scene.cluster.kubectl_prints(name.into_iter().chain(["jsonpath={.items[*].metadata.name}"]));
+    scene.cluster.until("the Deployment has its ReplicaSet", || !name().is_empty());
+    let cause = format!(
+        "0 of 1 pods: pods \"{}-\" is forbidden: error looking up service account apps/absent: serviceaccount \"absent\" not found \
+         [service-account-missing]",
+        name()
+    );
+    let remedy = scene.until_listed("no-account", &cause);
+    assert_eq!(remedy, "`kubectl create serviceaccount absent --namespace apps`.");
+    let cause = "permission       there is no service account absent in namespace apps: the API server refuses the pod [service-account-missing]";
+    assert_eq!(scene.first_cause("no-account"), (cause.to_owned(), remedy.clone()));
+    scene.follow(&remedy, &[]);
+    scene.runs_at_last("no-account");
+}
+
+fn missing_credential_spec(scene: &Scene<'_>) {
+    scene.tool.gmsa("grant --credspec later --serviceaccount apps:web --apply");
+    scene.deploy("no-spec", &json!({"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "later"}}}));
+    let remedy = scene.until_listed("no-spec", &format!("{DENIED}cred spec later does not exist [spec-missing]"));
+    let cause = "template         cred spec later does not exist [spec-missing]".to_owned();
+    assert_eq!(scene.first_cause("no-spec"), (cause, remedy.clone()));
+    scene.tool.write("domain.json", DOMAIN);
+    scene.follow(&remedy, &[("ACCOUNT", "WebApp1"), ("FILE", "domain.json")]);
+    scene.runs_at_last("no-spec");
+}
+
+/// kube-apiserver does not store such a Deployment at all, so it is no workload of the cluster: `check` says it of the file.
+fn wrong_case(scene: &Scene<'_>) {
+    let wrong = deployment(
+        "wrong-case",
+        &json!({"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "WebApp1"}}}),
+    );
+    let said = complaint(scene.cluster.kubectl_with(["apply", "-f", "-"], &wrong.to_string())).unwrap();
+    assert!(
+        said.contains("gmsaCredentialSpecName: Invalid value: \"WebApp1\": a lowercase RFC 1123 subdomain"),
+        "{said}"
+    );
+    assert_eq!(scene.listed("wrong-case"), None);
+    let walk = scene.tool.kubectl("gmsa doctor --workload apps/deploy/wrong-case");
+    assert_eq!(String::from_utf8(walk.stderr).unwrap(), "error: there is no Deployment apps/wrong-case\n");
+    scene.tool.write("wrong.json", &wrong.to_string());
+    let checked = scene.tool.kubectl("gmsa check -f wrong.json --live");
+    let report = String::from_utf8(checked.stdout).unwrap();
+    let (_, fix) = report.split_once("  fix: gmsaCredentialSpecName: ").expect(&report);
+    let right = deployment(
+        "wrong-case",
+        &json!({"securityContext": {"windowsOptions": {
+            "gmsaCredentialSpecName": fix.lines().next().unwrap(),
+        }}}),
+    );
+    scene.cluster.apply(&right.to_string());
+    scene.runs_at_last("wrong-case");
+}
+
+#[test]
+fn workloads_that_do_not_run_are_explained_and_mended() {
+    let cluster = Cluster::start();
+    let release = Release::install(&cluster);
+    let _replica = release.start_replica();
+    let scene = Scene::new(&cluster, &release);
+    scene.tool.gmsa("grant --credspec webapp1 --serviceaccount apps:web --apply");
+    linux_node(&scene);
+    wrong_build(&scene);
+    node_that_is_not_ready(&scene);
+    taint(&scene);
+    sandbox_error(&scene);
+    init_crash(&scene);
+    eviction(&scene);
+    image_pull(&scene);
+}
+
+/// Follows a remedy that changes the template: the pod of the new one comes to this node, and runs.
+fn changed(scene: &Scene<'_>, name: &str, remedy: &str, words: &[(&str, &str)], node: &WindowsNode<'_>) {
+    scene.follow(remedy, words);
+    let pod = scene.new_pod(name);
+    node.take(NAMESPACE, &pod);
+    node.run(NAMESPACE, &pod);
+    scene.until_mended(name, &pod);
+}
+
+fn linux_node(scene: &Scene<'_>) {
+    join(scene.cluster, "linux-1", "linux");
+    scene.deploy("on-linux", &json!({"os": null, "nodeSelector": null}));
+    let pod = scene.new_pod("on-linux");
+    crate::nodes::bind(scene.cluster, NAMESPACE, &pod, "linux-1");
+    let why = "the pod is on linux-1, a node with the operating system linux, on which no Windows container runs [linux-node]";
+    let remedy = scene.until_listed("on-linux", &format!("pod {pod}: {why}"));
+    changed(scene, "on-linux", &remedy, &[], &scene.node);
+}
+
+fn wrong_build(scene: &Scene<'_>) {
+    let old = WindowsNode::join(scene.cluster, "windows-2019", "10.0.17763", ("pool", "old"));
+    scene.deploy(
+        "old-image",
+        &json!({"containers": [{"name": "main", "image": "registry.example.com/shop:4.2-ltsc2019"}]}),
+    );
+    let pod = scene.new_pod("old-image");
+    scene.node.take(NAMESPACE, &pod);
+    let why = "the pod is on windows-2022 of 10.0.20348, which does not run the image of container \"main\", of 10.0.17763 [windows-build]";
+    let remedy = scene.until_listed("old-image", &format!("pod {pod}: {why}"));
+    changed(scene, "old-image", &remedy, &[], &old);
+}
+
+fn node_that_is_not_ready(scene: &Scene<'_>) {
+    let down = WindowsNode::join(scene.cluster, "windows-down", "10.0.20348", ("pool", "down"));
+    scene.deploy("away", &json!({}));
+    let pod = scene.new_pod("away");
+    down.take(NAMESPACE, &pod);
+    down.run(NAMESPACE, &pod);
+    // The words of the node lifecycle controller.
+    down.becomes("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.");
+    let why = "windows-down is not ready: Kubelet stopped posting node status. [node-not-ready]";
+    let remedy = scene.until_listed("away", &format!("pod {pod}: {why}"));
+    scene.follow(&remedy, &[]);
+    down.becomes("True", "KubeletReady", "kubelet is posting ready status");
+    scene.until_mended("away", &pod);
+}
+
+fn taint(scene: &Scene<'_>) {
+    let tainted = WindowsNode::join(scene.cluster, "windows-tainted", "10.0.20348", ("pool", "tainted"));
+    scene.cluster.kubectl_prints(["taint", "nodes", tainted.name, "os=windows:NoSchedule"]);
+    scene.deploy("tainted", &json!({"nodeSelector": {"kubernetes.io/os": "windows", "pool": "tainted"}}));
+    let pod = scene.new_pod("tainted");
+    let scheduler = "0/5 nodes are available: 1 node(s) had untolerated taint {os: windows}, 4 node(s) didn't match Pod's node \
+        affinity/selector. preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling.";
+    event(scene.cluster, NAMESPACE, &pod, None, "FailedScheduling", scheduler);
+    let why = format!(
+        "the pod is not on a node: {scheduler}; windows-tainted has the taint os=windows:NoSchedule, which it does not tolerate [node-taint]"
+    );
+    let remedy = scene.until_listed("tainted", &format!("pod {pod}: {why}"));
+    scene.follow(&remedy, &[]);
+    // The pod of the old template is there until that of the new one runs.
+    let is_new = || scene.tolerating("tainted").is_some_and(|name| name != pod);
+    scene.cluster.until("the pod of the new template is there", is_new);
+    let new = scene.tolerating("tainted").unwrap();
+    tainted.take(NAMESPACE, &new);
+    tainted.run(NAMESPACE, &new);
+    scene.until_mended("tainted", &new);
+}
+
+impl Scene<'_> {
+    /// A pod that tolerates the taint.
+    fn tolerating(&self, name: &str) -> Option<String> {
+        let selector = format!("app={name}");
+        let get = ["get", "pods", "--namespace", NAMESPACE, "--selector", &selector, "-o", "json"];
+        let list: Value = serde_json::from_str(&self.cluster.kubectl_prints(get)).unwrap();
+        let tolerates = |pod: &&Value| pod["spec"]["tolerations"].to_string().contains("\"os\"");
+        let found = list["items"].as_array().unwrap().iter().find(tolerates)?;
+        Some(found["metadata"]["name"].as_str().unwrap().to_owned())
+    }
+
+    /// A Deployment whose pod is on the node, with this status.
+    fn on_node(&self, name: &str, change: &Value, status: &Value) -> String {
+        self.deploy(name, change);
+        let pod = self.new_pod(name);
+        self.node.take(NAMESPACE, &pod);
+        report(self.cluster, NAMESPACE, &pod, &json!({"status": status}));
+        pod
+    }
+}
+
+fn sandbox_error(scene: &Scene<'_>) {
+    let waits = container("main", &json!({"waiting": {"reason": "ContainerCreating"}}), None);
+    let pod = scene.on_node("no-sandbox", &json!({}), &json!({"phase": "Pending", "containerStatuses": [waits]}));
+    let message = "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: failed to create shim task: \
+        hcs::CreateComputeSystem 5bd1: winapi error #3489792023: unknown";
+    event(scene.cluster, NAMESPACE, &pod, None, "FailedCreatePodSandBox", message);
+    let why = format!("pod {pod}: Pending on windows-2022: FailedCreatePodSandBox: {message} [node-credentials]");
+    let remedy = scene.until_listed("no-sandbox", &why);
+    assert!(remedy.contains("The log Microsoft-Windows-Containers-CCG/Admin of the node"), "{remedy}");
+    scene.tool.write("event.txt", message);
+    scene.follow("`kubectl gmsa explain - < event.txt || test $? -eq 1`", &[]);
+    // The administrator of the node has mended its plugin, and the kubelet tries again.
+    scene.node.run(NAMESPACE, &pod);
+    scene.until_mended("no-sandbox", &pod);
+}
+
+fn init_crash(scene: &Scene<'_>) {
+    let message = "back-off 40s restarting failed container=join";
+    let crash = json!({"waiting": {"reason": "CrashLoopBackOff", "message": message}});
+    let status = json!({
+        "phase": "Pending",
+        "initContainerStatuses": [container("join", &crash, Some(3))],
+        "containerStatuses": [container("main", &json!({"waiting": {"reason": "PodInitializing"}}), None)],
+    });
+    let init = json!({"initContainers": [{"name": "join", "image": "registry.example.com/join:1-ltsc2022"}]});
+    let pod = scene.on_node("init-crash", &init, &status);
+    event(
+        scene.cluster,
+        NAMESPACE,
+        &pod,
+        None,
+        "BackOff",
+        &format!("Back-off restarting failed container join in pod {pod}_apps"),
+    );
+    let why = format!(
+        "pod {pod}: Pending on windows-2022, init container \"join\" waits: CrashLoopBackOff: {message}, and ended with exit code 3, Error before \
+         [not-started]"
+    );
+    let remedy = scene.until_listed("init-crash", &why);
+    let logs = format!("`kubectl logs {pod} --namespace apps --container join --previous`");
+    assert_eq!(remedy, format!("{logs} says why: correct the container, or what it needs."));
+    // No kubelet has logs here; the container is corrected.
+    scene.node.run(NAMESPACE, &pod);
+    scene.until_mended("init-crash", &pod);
+}
+
+fn eviction(scene: &Scene<'_>) {
+    let message =
+        "The node was low on resource: memory. Container main was using 43536Ki, which exceeds its request of 0. ";
+    let status = json!({"phase": "Failed", "reason": "Evicted", "message": message});
+    let pod = scene.on_node("evicted", &json!({}), &status);
+    // Its controller has created another.
+    let other = scene.new_pod("evicted");
+    scene.node.take(NAMESPACE, &other);
+    scene.node.run(NAMESPACE, &other);
+    let why = format!("pod {pod}: Failed on windows-2022: Evicted: {message} [pod-failed]");
+    let remedy = scene.until_listed("evicted", &why);
+    scene.follow(&remedy, &[]);
+    scene.until_mended("evicted", &other);
+}
+
+fn image_pull(scene: &Scene<'_>) {
+    let image = "registry.example.com/shop:4.2-ltsc2022";
+    let waits =
+        json!({"waiting": {"reason": "ImagePullBackOff", "message": format!("Back-off pulling image \"{image}\"")}});
+    let status = json!({"phase": "Pending", "containerStatuses": [container("main", &waits, None)]});
+    let pod = scene.on_node("no-image", &json!({}), &status);
+    let message = format!(
+        "Failed to pull image \"{image}\": rpc error: code = NotFound desc = failed to pull and unpack image \"{image}\": failed to resolve \
+         reference \"{image}\": {image}: not found"
+    );
+    event(scene.cluster, NAMESPACE, &pod, Some("main"), "Failed", &message);
+    event(scene.cluster, NAMESPACE, &pod, Some("main"), "Failed", "Error: ImagePullBackOff");
+    let why = format!(
+        "pod {pod}: Pending on windows-2022, container \"main\" waits: ImagePullBackOff: Back-off pulling image \"{image}\"; {message} [not-started]"
+    );
+    let remedy = scene.until_listed("no-image", &why);
+    changed(scene, "no-image", &remedy, &[("IMAGE", "registry.example.com/shop:4.3-ltsc2022")], &scene.node);
+}
