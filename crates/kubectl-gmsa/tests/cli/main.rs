@@ -28,6 +28,7 @@ mod doctor;
 mod hostile;
 mod live;
 mod outdated;
+mod probe;
 mod readme;
 #[cfg(unix)]
 mod terminal;

@@ -72,7 +72,7 @@ async fn cause(probe: &Probe<'_>, pod: &ClusterPod) -> Option<Check> {
     let events = Events::read(&probe.cluster, Some(namespace)).await.unwrap_or_default();
     let mut nodes = Nodes::of(probe.cluster.list(Nodes::WINDOWS).await.ok());
     nodes.add(&probe.cluster, std::iter::once(pod)).await;
-    let subject = Subject::Pod { namespace, name: pod.place().1 };
+    let subject = Subject::Pod { namespace };
     steps(pod, subject, &nodes, &events).into_iter().find(is_cause)
 }
 
