@@ -247,6 +247,7 @@ fn ended(state: Option<&ContainerState>) -> Option<String> {
 
 /// A reason and a message, as far as they are there.
 fn words(parts: [&Option<String>; 2]) -> String {
-    let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> =
+        parts.into_iter().flatten().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
     parts.join(": ")
 }

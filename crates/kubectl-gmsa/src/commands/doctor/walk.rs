@@ -105,7 +105,8 @@ pub(super) async fn workload(cluster: &Cluster, named: &Named) -> anyhow::Result
     let (_, name) = pod.place();
     checks.push(Check { about, result: result.map(|text| format!("{text}; what follows is of {name}")) });
     checks.extend(contents(cluster, &pod.admission).await.filter(|check| check.severity().is_some()));
-    walked(pod, steps, checks, cause::leftovers(&workload, &nodes, &events))
+    let more = if broken { None } else { cause::leftovers(&workload, &nodes, &events) };
+    walked(pod, steps, checks, more)
 }
 
 /// The workload; `None` where it does not use GMSA.

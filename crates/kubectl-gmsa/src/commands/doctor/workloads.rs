@@ -57,7 +57,10 @@ pub(super) async fn add_checks(
     let workloads = assemble(objects, pods);
     let mut known = Nodes::default();
     known.windows = nodes;
-    known.add(cluster, workloads.iter().flat_map(Workload::pods)).await;
+    // Who may not list nodes may rarely read one.
+    if known.windows.is_some() {
+        known.add(cluster, workloads.iter().flat_map(Workload::pods)).await;
+    }
     let mut events = Events::default();
     if workloads.iter().any(|workload| cause::of(workload, &known, &events).is_some()) {
         match Events::read(cluster, None).await {
