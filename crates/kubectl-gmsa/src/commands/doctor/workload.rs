@@ -1,6 +1,6 @@
 //! Workloads whose pod template uses GMSA: how many pods they want, and which they have.
 //!
-//! Invariants: an object that another known workload controls is no workload of its own; of a CronJob only its newest Job counts. A pod
+//! Invariants: an object that another known workload controls is no workload of its own; of a `CronJob` only its newest Job counts. A pod
 //! belongs to what it names as its controller, by the `uid`, in the same namespace.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ mod object;
 use object::Metadata;
 pub(super) use object::Object;
 
-/// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a CronJob.
+/// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
 pub(super) struct Maker {
     pub uid: String,
     wanted: usize,
@@ -126,7 +126,7 @@ pub(super) fn assemble(objects: Vec<(Kind, Object)>, pods: &[Box<RawValue>]) -> 
     workloads
 }
 
-/// Adds the ReplicaSets of Deployments and the newest Jobs of CronJobs.
+/// Adds each ReplicaSet of a Deployment, and the newest Job of a `CronJob`.
 fn add_makers(
     workloads: &mut [Workload],
     by_uid: &HashMap<String, usize>,

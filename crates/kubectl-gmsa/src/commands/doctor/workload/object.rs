@@ -77,7 +77,7 @@ impl Object {
         self.status.conditions.iter().find(|condition| condition.type_ == name && condition.status == "True")
     }
 
-    /// The order of ReplicaSets, and of Jobs: a rollback makes an old ReplicaSet the newest.
+    /// By what those of one owner are in order: a rollback makes an old ReplicaSet the newest.
     pub(super) fn age(&self) -> (Option<u64>, Option<&Time>) {
         let revision = self.metadata.annotations.get("deployment.kubernetes.io/revision");
         (revision.and_then(|revision| revision.parse().ok()), self.metadata.creation_timestamp.as_ref())
