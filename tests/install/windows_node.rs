@@ -34,12 +34,14 @@ impl<'c> WindowsNode<'c> {
         node
     }
 
-    /// Sets its condition `Ready`.
+    /// Sets its condition `Ready`, and the taint that the node lifecycle controller keeps for it: kube-apiserver gives it to each new node.
     pub fn becomes(&self, ready: &str, reason: &str, message: &str) {
         let condition = json!({"type": "Ready", "status": ready, "reason": reason, "message": message});
         let status =
             json!({"status": {"conditions": [condition], "nodeInfo": {"operatingSystem": "windows"}}}).to_string();
         self.cluster.kubectl_prints(["patch", "node", self.name, "--subresource=status", "--patch", &status]);
+        let taint = format!("node.kubernetes.io/not-ready:NoSchedule{}", if ready == "True" { "-" } else { "" });
+        self.cluster.kubectl_prints(["taint", "nodes", self.name, &taint]);
     }
 
     /// Takes a pod.

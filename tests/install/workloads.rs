@@ -387,7 +387,7 @@ fn eviction(scene: &Scene<'_>) {
     let other = scene.new_pod("evicted");
     scene.node.take(NAMESPACE, &other);
     scene.node.run(NAMESPACE, &other);
-    let why = format!("pod {pod}: Failed on windows-2022: Evicted: {message} [pod-failed]");
+    let why = format!("pod {pod}: Failed on windows-2022: Evicted: {} [pod-failed]", message.trim());
     let remedy = scene.until_listed("evicted", &why);
     scene.follow(&remedy, &[]);
     scene.until_mended("evicted", &other);

@@ -47,13 +47,13 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub struct Options {
     /// Walk through one workload, from its template to its containers, as far as the first cause why it does not run:
     /// deploy, sts, ds, rs, job or cronjob
-    #[arg(long, value_name = "NAMESPACE/KIND/NAME", value_parser = walk::Named::parse)]
+    #[arg(long, value_name = "NAMESPACE/KIND/NAME", value_parser = walk::Named::parse, group = "walked")]
     workload: Option<walk::Named>,
     /// Walk through one pod, from its template to its containers, as far as the first cause why it does not run
-    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "workload")]
+    #[arg(long, value_name = "NAMESPACE/NAME", group = "walked")]
     pod: Option<String>,
     /// Walk again until the workload or the pod runs, or the time of --timeout is over; warnings then do not count
-    #[arg(long, conflicts_with = "wait")]
+    #[arg(long, conflicts_with = "wait", requires = "walked")]
     watch: bool,
     /// How long --watch waits, such as 30s, 5m or 1h
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = timeout, requires = "watch")]

@@ -105,7 +105,8 @@ pub(super) async fn workload(cluster: &Cluster, named: &Named) -> anyhow::Result
     let (_, name) = pod.place();
     checks.push(Check { about, result: result.map(|text| format!("{text}; what follows is of {name}")) });
     checks.extend(contents(cluster, &pod.admission).await.filter(|check| check.severity().is_some()));
-    walked(pod, steps, checks, cause::leftovers(&workload, &nodes, &events))
+    let more = if broken { None } else { cause::leftovers(&workload, &nodes, &events) };
+    Ok(walked(pod, steps, checks, more))
 }
 
 /// The workload; `None` where it does not use GMSA.
@@ -152,18 +153,13 @@ pub(super) async fn pod(cluster: &Cluster, named: &str) -> anyhow::Result<Vec<Ch
     let (events, unread) = known(events);
     let steps = cause::steps(&pod, subject, &nodes, &events);
     checks.extend(unread.filter(|_| steps.iter().any(is_cause)));
-    walked(&pod, steps, checks, None)
+    Ok(walked(&pod, steps, checks, None))
 }
 
 /// The steps of a pod after those before it, and what to run next where all is well.
-fn walked(
-    pod: &ClusterPod,
-    steps: Vec<Check>,
-    mut checks: Vec<Check>,
-    more: Option<Check>,
-) -> anyhow::Result<Vec<Check>> {
+fn walked(pod: &ClusterPod, steps: Vec<Check>, mut checks: Vec<Check>, more: Option<Check>) -> Vec<Check> {
     if checks.iter().any(is_cause) {
-        return Ok(with_unreached(checks));
+        return with_unreached(checks);
     }
     let (namespace, name) = pod.place();
     let is_next = pod.phase() == "Running" && pod.admission.uses_gmsa() && !steps.iter().any(is_cause);
@@ -172,7 +168,7 @@ fn walked(
     if is_next {
         checks.push(Check::pass(NEXT, format!("run: kubectl gmsa verify {namespace}/{name}")));
     }
-    Ok(with_unreached(checks))
+    with_unreached(checks)
 }
 
 /// The events, and a check where they could not be read.

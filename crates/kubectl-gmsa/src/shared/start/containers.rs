@@ -6,8 +6,9 @@ use super::{
     events::{Event, Events},
     remedy::Subject,
     scheduling::node_name,
+    workload::Workload,
 };
-use crate::shared::pods::ClusterPod;
+use crate::shared::{pods::ClusterPod, workloads::Kind};
 use gmsa_core::{
     credspec::is_dns_label,
     diagnostic::{Check, Diagnostic, rules},
@@ -170,20 +171,22 @@ impl<'p> Seen<'p> {
         let more = event.filter(|event| !trouble.contains(event.message.trim_start_matches("Error: ")));
         let more = more.map(|event| format!("; {}", event.message)).unwrap_or_default();
         let text = format!("{}, {kind} {:?} {trouble}{more}", self.place(), container.name);
-        explained(text, || if is_pull { self.other_image(container) } else { self.see_logs(container) })
+        explained(text, || if is_pull { Some(self.other_image(container)) } else { self.see_logs(container) })
     }
 
-    fn other_image(&self, container: &ContainerStatus) -> Option<String> {
+    fn other_image(&self, container: &ContainerStatus) -> String {
         let text =
             "Correct the name and the tag of the image, or the access of the node to its registry (imagePullSecrets)";
-        let Subject::Workload(workload) = self.subject else { return Some(format!("{text}.")) };
-        let kind = workload.kind.as_str().to_ascii_lowercase();
-        let more = format!(" {}=IMAGE", container.name);
-        let set = self
-            .subject
-            .command(&format!("set image {kind}"), &workload.name, &more)
-            .filter(|_| is_dns_label(&container.name));
-        Some(set.map_or_else(|| format!("{text}."), |set| format!("{text}: {set}.")))
+        let set = match self.subject {
+            // The template of a Job cannot be changed, and the pods of a ReplicaSet keep their image.
+            Subject::Workload(Workload { kind, name, .. }) if !matches!(kind, Kind::Job | Kind::ReplicaSet) => {
+                let verb = format!("set image {}", kind.as_str().to_ascii_lowercase());
+                let more = format!(" {}=IMAGE", container.name);
+                self.subject.command(&verb, name, &more).filter(|_| is_dns_label(&container.name))
+            }
+            _ => None,
+        };
+        set.map_or_else(|| format!("{text}."), |set| format!("{text}: {set}."))
     }
 
     fn see_logs(&self, container: &ContainerStatus) -> Option<String> {
@@ -247,6 +250,7 @@ fn ended(state: Option<&ContainerState>) -> Option<String> {
 
 /// A reason and a message, as far as they are there.
 fn words(parts: [&Option<String>; 2]) -> String {
-    let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> =
+        parts.into_iter().flatten().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
     parts.join(": ")
 }

@@ -34,7 +34,8 @@ pub struct Event {
     #[serde(default, deserialize_with = "text")]
     pub message: String,
     last_timestamp: Option<Time>,
-    event_time: Option<MicroTime>,
+    #[serde(rename = "eventTime")]
+    precise: Option<MicroTime>,
     series: Option<Series>,
     metadata: Metadata,
 }
@@ -70,7 +71,7 @@ impl Event {
     /// When it was last seen.
     pub fn at(&self) -> Option<Timestamp> {
         let of_series = self.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
-        let precise = of_series.or(self.event_time.as_ref()).map(|MicroTime(at)| *at);
+        let precise = of_series.or(self.precise.as_ref()).map(|MicroTime(at)| *at);
         let last = self.last_timestamp.as_ref().or(self.metadata.creation_timestamp.as_ref()).map(|Time(at)| *at);
         precise.max(last)
     }

@@ -1,132 +1,22 @@
 //! Workloads whose pod template uses GMSA: how many pods they want, and which they have.
 //!
-//! Invariants: an object that another known workload controls is no workload of its own; of a CronJob only its newest Job counts. A pod
+//! Invariants: an object that another known workload controls is no workload of its own; of a `CronJob` only its newest Job counts. A pod
 //! belongs to what it names as its controller, by the `uid`, in the same namespace.
 
 use std::collections::HashMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::Deserialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, value::RawValue};
 
 use crate::shared::{pods::ClusterPod, workloads::Kind};
-use gmsa_core::admission::pod::Pod;
 
-/// A workload as the API server describes it, as far as it is needed.
-#[derive(Deserialize)]
-pub struct Object {
-    metadata: Metadata,
-    #[serde(default)]
-    spec: Spec,
-    #[serde(default)]
-    status: Status,
-}
+mod object;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    namespace: String,
-    name: String,
-    #[serde(default)]
-    uid: String,
-    #[serde(default)]
-    owner_references: Vec<OwnerReference>,
-    creation_timestamp: Option<Time>,
-    #[serde(default)]
-    annotations: HashMap<String, String>,
-}
+use object::Metadata;
+pub use object::Object;
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Spec {
-    replicas: Option<usize>,
-    parallelism: Option<usize>,
-    completions: Option<usize>,
-    #[serde(default)]
-    suspend: bool,
-    template: Option<Box<RawValue>>,
-    job_template: Option<JobTemplate>,
-}
-
-#[derive(Deserialize)]
-struct JobTemplate {
-    spec: JobSpec,
-}
-
-#[derive(Deserialize)]
-struct JobSpec {
-    template: Option<Box<RawValue>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Status {
-    #[serde(default)]
-    conditions: Vec<Condition>,
-    desired_number_scheduled: Option<usize>,
-    succeeded: Option<usize>,
-}
-
-#[derive(Deserialize)]
-struct Condition {
-    #[serde(rename = "type")]
-    type_: String,
-    status: String,
-    message: Option<String>,
-}
-
-impl Object {
-    fn condition(&self, name: &str) -> Option<&Condition> {
-        self.status.conditions.iter().find(|condition| condition.type_ == name && condition.status == "True")
-    }
-
-    /// The order of ReplicaSets, and of Jobs: a rollback makes an old ReplicaSet the newest.
-    fn age(&self) -> (Option<u64>, Option<&Time>) {
-        let revision = self.metadata.annotations.get("deployment.kubernetes.io/revision");
-        (revision.and_then(|revision| revision.parse().ok()), self.metadata.creation_timestamp.as_ref())
-    }
-
-    fn controller(&self) -> Option<&str> {
-        let mut owners = self.metadata.owner_references.iter();
-        owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
-    }
-
-    /// How many pods it creates, and why that is none.
-    fn wanted(&self, kind: Kind) -> (usize, &'static str) {
-        let Self { spec, status, .. } = self;
-        match kind {
-            Kind::Deployment | Kind::StatefulSet | Kind::ReplicaSet => (spec.replicas.unwrap_or(1), "replicas is 0"),
-            Kind::DaemonSet => (status.desired_number_scheduled.unwrap_or(0), "no node matches its node selector"),
-            Kind::CronJob if spec.suspend => (0, "it is suspended"),
-            Kind::CronJob => (0, "it has started no Job yet"),
-            Kind::Job if self.condition("Complete").is_some() => (0, "it is complete"),
-            Kind::Job if spec.suspend => (0, "it is suspended"),
-            Kind::Job => {
-                let at_once = spec.parallelism.unwrap_or(1);
-                let left = |all: usize| all.saturating_sub(status.succeeded.unwrap_or(0));
-                (spec.completions.map_or(at_once, |all| left(all).min(at_once)), "nothing is left to do")
-            }
-        }
-    }
-
-    /// Its pod template as a pod, where that uses GMSA.
-    fn pod(&self, kind: Kind) -> Option<Value> {
-        let template = match kind {
-            Kind::CronJob => self.spec.job_template.as_ref()?.spec.template.as_ref(),
-            _ => self.spec.template.as_ref(),
-        }?;
-        if !template.get().contains("gmsaCredentialSpec") || !Pod::from_json(template.get()).ok()?.uses_gmsa() {
-            return None;
-        }
-        let mut pod: Value = serde_json::from_str(template.get()).ok()?;
-        // Its controller names it.
-        let labels = pod.pointer("/metadata/labels").cloned().unwrap_or_default();
-        *pod.get_mut("metadata")? = json!({"generateName": format!("{}-", self.metadata.name), "labels": labels});
-        Some(pod)
-    }
-}
-
-/// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a CronJob.
+/// What creates pods: the workload itself, a ReplicaSet of a Deployment, or a Job of a `CronJob`.
 pub struct Maker {
     pub uid: String,
     wanted: usize,
@@ -236,7 +126,7 @@ pub fn assemble(objects: Vec<(Kind, Object)>, pods: &[Box<RawValue>]) -> Vec<Wor
     workloads
 }
 
-/// Adds the ReplicaSets of Deployments and the newest Jobs of CronJobs.
+/// Adds each ReplicaSet of a Deployment, and the newest Job of a `CronJob`.
 fn add_makers(
     workloads: &mut [Workload],
     by_uid: &HashMap<String, usize>,

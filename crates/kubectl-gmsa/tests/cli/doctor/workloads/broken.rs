@@ -280,7 +280,7 @@ async fn eviction() {
     let next = "skip  in the pod       not reached [not-checked]\n";
     let remedy = "Remove what the message names; set requests that fit the container, so that its node has room for it. Its controller has created, or \
         creates, a new Pod; this one is only a record: `kubectl delete pod web-1-a --namespace shop`.";
-    let why = format!("Failed on win1: Evicted: {message} [pod-failed]");
+    let why = format!("Failed on win1: Evicted: {} [pod-failed]", message.trim());
     // Its controller counts it no more, and has created no other yet.
     let (said, code) = walked(|api| with_pod(api, Some("win1"), &evicted)).await;
     let end = format!("fail  containers       {why}\n                       -> {remedy}\n{next}");

@@ -7,8 +7,8 @@ async fn admission(api: &SimulatedApi, named: &str) -> (String, Option<i32>) {
     let output = run(api, &["doctor", "--workload", named]).await;
     let said = text(&output.stdout);
     let line = said.lines().find(|line| line.contains("  admission  ")).unwrap_or_else(|| panic!("{output:?}"));
-    let (status, said) = line.split_once("  admission        ").unwrap();
-    (format!("{status}:{said}"), output.status.code())
+    let (status, said) = line.split_once("  admission ").unwrap();
+    (format!("{status}:{}", said.trim_start()), output.status.code())
 }
 
 /// A pod of an object, which runs.
