@@ -158,3 +158,184 @@ async fn each_node_has_its_first_cause() {
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(1)));
     assert_eq!((left(&api), api.count(Verb::Delete, "/namespaces/shop/pods/gmsa-probe-")), (0, 4));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pod_is_short_lived_limited_and_on_its_node() {
+    let fates = [("win1", Fate::Runs(transcript("network-service")))];
+    let api = cluster(&fates).await;
+    let mut tainted = api.object("nodes", "", "win1").unwrap();
+    tainted["spec"]["taints"] = json!([
+        {"key": "os", "value": "windows", "effect": "NoSchedule"},
+        {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"},
+    ]);
+    api.apply(tainted);
+    let output = probe(&api, &fates, &["--node", "win1", "--timeout", "5m"]).await;
+    assert_eq!(
+        (text(&output.stdout), output.status.code()),
+        ("pass  identity  win1: a container gets the identity of webapp1\n", Some(0))
+    );
+    let created = api.requests(Verb::Create, "/namespaces/shop/pods").pop().unwrap().body;
+    let name = created["metadata"]["name"].as_str().unwrap();
+    assert!(name.starts_with("gmsa-probe-") && name.len() == 27, "{name}");
+    assert_eq!(
+        created,
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "gmsa-probe", "app.kubernetes.io/managed-by": "kubectl-gmsa"}},
+            "spec": {
+                "os": {"name": "windows"},
+                "nodeSelector": {"kubernetes.io/os": "windows"},
+                "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["win1"]}]}
+                ]}}},
+                "tolerations": [{"key": "os", "effect": "NoSchedule", "operator": "Exists"}],
+                "restartPolicy": "Never",
+                "activeDeadlineSeconds": 600,
+                "terminationGracePeriodSeconds": 1,
+                "automountServiceAccountToken": false,
+                "serviceAccountName": "web",
+                "securityContext": {"runAsNonRoot": true, "windowsOptions": {
+                    "gmsaCredentialSpecName": "webapp1", "runAsUserName": "NT AUTHORITY\\NETWORK SERVICE"
+                }},
+                "containers": [{
+                    "name": "probe",
+                    "image": "mcr.microsoft.com/windows/servercore:ltsc2022",
+                    "command": ["cmd", "/c", "ping -t 127.0.0.1 >nul"],
+                    "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
+                }],
+            }
+        })
+    );
+    assert_eq!(left(&api), 0);
+}
+
+/// The answer of the API server to a pod that it does not create.
+fn refusal(message: &'static str) -> Fault {
+    Fault::Refuse { code: 403, reason: "Forbidden", message, retry_after: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_is_refused_says_why() {
+    for (message, expected, code) in [
+        (
+            "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: service account \"web\" in namespace shop is not authorized to `use` GMSA cred spec \"webapp1\"",
+            "fail  admission  win1: admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: service account \"web\" in namespace shop is not authorized to `use` GMSA cred spec \"webapp1\" [not-authorized]\n                 \
+             -> `kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --apply`.\n",
+            1,
+        ),
+        (
+            "pods \"x\" is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\" in the namespace \"shop\"",
+            "skip  admission  win1: pods \"x\" is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\" in the namespace \"shop\" [not-checked]\n                 \
+             -> Use a user who may create pods in shop.\n",
+            2,
+        ),
+    ] {
+        let api = cluster(&[]).await;
+        api.fault(Verb::Create, "/namespaces/shop/pods", usize::MAX, refusal(message));
+        let output = probe(&api, &[], &[]).await;
+        assert_eq!((text(&output.stdout), output.status.code()), (expected, Some(code)));
+        assert_eq!(api.count(Verb::Delete, "/pods/"), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_cannot_be_deleted_is_named_with_the_command() {
+    let fates = [("win1", Fate::Runs(transcript("network-service")))];
+    let api = cluster(&fates).await;
+    api.fault(Verb::Delete, "/pods/", usize::MAX, refusal("no"));
+    let output = probe(&api, &fates, &[]).await;
+    let created = api.requests(Verb::Create, "/namespaces/shop/pods").pop().unwrap().body;
+    let name = created["metadata"]["name"].as_str().unwrap();
+    assert_eq!(text(&output.stdout), "pass  identity  win1: a container gets the identity of webapp1\n");
+    let expected = format!(
+        "error: cannot delete pod {name}: the API server answered 403 Forbidden: no\nleft behind: kubectl delete pod {name} --namespace shop\n"
+    );
+    assert_eq!((text(&output.stderr), output.status.code()), (&*expected, Some(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_probed_is_said_before_anything_is_made() {
+    let api = cluster(&[]).await;
+    let mut linux = node("linux", "");
+    linux["metadata"]["labels"] = json!({"kubernetes.io/os": "linux"});
+    api.apply(linux);
+    for (arguments, error) in [
+        (&["--node", "win9"][..], "error: there is no node win9\n"),
+        (&["--node", "linux"], "error: linux is no Windows node (label kubernetes.io/os)\n"),
+        (&["--runtime-class", "hyperv"], "error: there is no runtime class hyperv\n"),
+        (&["--logs", "logs"], "error: there is no terminal to ask for confirmation: use --yes\n"),
+    ] {
+        let output = probe(&api, &[], arguments).await;
+        assert_eq!((text(&output.stderr), output.status.code()), (error, Some(2)));
+    }
+    api.delete("nodes", "", "win1");
+    let output = probe(&api, &[], &[]).await;
+    assert_eq!((text(&output.stderr), output.status.code()), ("error: the cluster has no Windows node\n", Some(2)));
+    assert_eq!(api.count(Verb::Create, "/namespaces/shop/pods"), 0);
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_removes_the_pods() {
+    let fates = [("win1", Fate::Waits)];
+    let api = cluster(&fates).await;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config"), api.kubeconfig()).unwrap();
+    let mut command = program(folder.path());
+    command.args(["--kubeconfig", "config", "probe", "--credspec", "webapp1", "--serviceaccount", "shop:web"]);
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let id = child.id().to_string();
+    let interrupted = async {
+        api.wait_for(Verb::Get, "/namespaces/shop/pods/gmsa-probe-", 1).await;
+        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap()
+    };
+    let output = tokio::select! {
+        output = interrupted => output,
+        () = kubelets(&api, &fates) => unreachable!("the nodes never end"),
+    };
+    assert_eq!(
+        (text(&output.stdout), text(&output.stderr), output.status.code()),
+        ("", "error: interrupted\n", Some(2))
+    );
+    assert_eq!((left(&api), api.count(Verb::Delete, "/namespaces/shop/pods/gmsa-probe-")), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logs_of_a_node_are_written_once() {
+    let printed = |text: &str| (text.as_bytes().to_vec(), Ending::Exit(0));
+    let mut answers = transcript("network-service");
+    answers.extend([
+        ("wevtutil qe Microsoft-Windows-Containers-CCG/Admin /f:text /rd:true /c:1000".to_owned(), printed("Event[0]")),
+        ("wevtutil qe Microsoft-Windows-Hyper-V-Compute-Admin /f:text /rd:true /c:1000".to_owned(), printed("")),
+        ("wevtutil qe EKS /f:text /rd:true /c:1000".to_owned(), (Vec::new(), Ending::Exit(15007))),
+    ]);
+    let kubelet = "cmd /c for %f in (C:\\k\\kubelet.log C:\\k\\kubelet.err.log C:\\var\\log\\kubelet\\kubelet.exe.INFO C:\\var\\log\\kubelet\\kubelet.log C:\\var\\lib\\rancher\\rke2\\agent\\logs\\kubelet.log) do @if exist %f type %f";
+    answers.insert(kubelet.to_owned(), printed("I1123 kubelet"));
+    let fates = [("win1", Fate::Runs(answers))];
+    let api = cluster(&fates).await;
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let logs = logs.to_str().unwrap();
+    let output = probe(&api, &fates, &["--logs", logs, "--yes"]).await;
+    let expected = format!(
+        "pass  identity  win1: a container gets the identity of webapp1\npass  logs      win1: {logs}/win1: ccg.txt, kubelet.txt\n"
+    );
+    assert_eq!((text(&output.stdout), text(&output.stderr), output.status.code()), (&*expected, "", Some(0)));
+    let written = |file: &str| fs::read_to_string(Path::new(logs).join("win1").join(file)).unwrap();
+    assert_eq!((written("ccg.txt"), written("kubelet.txt")), ("Event[0]\n".to_owned(), "I1123 kubelet\n".to_owned()));
+    let pods = api.requests(Verb::Create, "/namespaces/shop/pods");
+    let spec = &pods.last().unwrap().body["spec"];
+    let options = json!({"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"});
+    assert_eq!((&spec["securityContext"]["windowsOptions"], &spec["hostNetwork"]), (&options, &json!(true)));
+    assert_eq!(left(&api), 0);
+    // A second time, nothing is written over.
+    let output = probe(&api, &fates, &["--logs", logs, "--yes"]).await;
+    let expected = format!(
+        "pass  identity  win1: a container gets the identity of webapp1\n\
+         skip  logs      win1: cannot write {logs}/win1/ccg.txt: File exists (os error 17) [not-checked]\n                \
+         -> Choose another folder with --logs, or delete the file.\n"
+    );
+    assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(2)));
+}

@@ -15,7 +15,10 @@ use serde_json::json;
 
 use super::{Probe, node::Place, pod::name, start};
 use crate::shared::verification::Execution;
-use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Check};
+use gmsa_core::{
+    credspec::is_dns_subdomain,
+    diagnostic::{Check, Diagnostic, rules},
+};
 
 pub(super) const LOGS: &str = "logs";
 
@@ -82,28 +85,37 @@ async fn read(probe: &Probe<'_>, pod: &str, folder: &Path) -> anyhow::Result<Che
     let mut files = Vec::new();
     for (file, command) in COMMANDS {
         let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        let shown = command.join(" ");
         match executor.run(&command).await {
             // A log that this node does not have is none.
             Execution::Ended(output) if output.exit != 0 || output.printed.trim().is_empty() => {}
-            Execution::Ended(output) => {
-                save(&folder.join(file), &output.printed)?;
-                files.push(file);
+            Execution::Ended(output) => match save(&folder.join(file), &output.printed) {
+                Ok(()) => files.push(file),
+                Err(why) => return Ok(unread(why, "Choose another folder with --logs, or delete the file.")),
+            },
+            Execution::Absent => {
+                return Ok(unread(format!("the image cannot run {shown}"), "Choose another with --image."));
             }
-            Execution::Absent => bail!("the image cannot run {}", command.join(" ")),
-            Execution::TimedOut => bail!("{} did not end within {} s", command.join(" "), LIMIT.as_secs()),
+            Execution::TimedOut => {
+                return Ok(unread(format!("{shown} did not end within {} s", LIMIT.as_secs()), "Try again."));
+            }
             Execution::Forbidden(found) => return Ok(Check::found(LOGS, *found)),
-            Execution::Failed(why) => bail!("{} could not be run: {why}", command.join(" ")),
+            Execution::Failed(why) => return Ok(unread(format!("{shown} could not be run: {why}"), "Try again.")),
         }
     }
     let files = if files.is_empty() { "none of the logs has an entry".to_owned() } else { files.join(", ") };
     Ok(Check::pass(LOGS, format!("{}: {files}", folder.display())))
 }
 
-fn save(path: &Path, text: &str) -> anyhow::Result<()> {
+fn unread(text: String, fix: &str) -> Check {
+    Check::found(LOGS, Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix))
+}
+
+fn save(path: &Path, text: &str) -> Result<(), String> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.with_context(|| format!("cannot write {}", path.display()))
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use anyhow::anyhow;
 use gmsa_cluster::apiserver::CallError;
 use serde_json::{Value, json, value::RawValue};
 
@@ -65,25 +64,20 @@ impl Probe<'_> {
         match self.cluster.post::<Box<RawValue>>(&path, manifest).await {
             Ok(json) => Ok(Ok(ClusterPod::read(&json)?)),
             Err(error) => {
-                let message =
-                    error.downcast_ref::<CallError>().and_then(CallError::status).map(|status| status.message.clone());
-                match message {
-                    Some(message) if !message.contains("cannot create resource") => {
-                        self.pods.borrow_mut().remove(name);
-                        Ok(Err(self.refused(&message)))
-                    }
-                    Some(message) => {
-                        self.pods.borrow_mut().remove(name);
-                        Err(anyhow!("pods may not be created in {}: {message}", self.namespace))
-                    }
-                    None => Err(error),
-                }
+                let status = error.downcast_ref::<CallError>().and_then(CallError::status);
+                let Some(message) = status.map(|status| status.message.clone()) else { return Err(error) };
+                self.pods.borrow_mut().remove(name);
+                Ok(Err(self.refused(&message)))
             }
         }
     }
 
     /// What the message of a refusal means.
     fn refused(&self, message: &str) -> Diagnostic {
+        if message.contains("cannot create resource") {
+            let fix = format!("Use a user who may create pods in {}.", self.namespace);
+            return Diagnostic::new(&rules::NOT_CHECKED, message).with_fix(fix);
+        }
         let rule: &Rule = refusal::rule(message);
         let (spec, namespace, account) =
             (self.options.credspec.as_str(), &self.namespace, &*self.options.serviceaccount.service_account);

@@ -124,7 +124,6 @@ fn on_node(pod: &ClusterPod, subject: Subject<'_>, name: &str, node: &Node, node
 }
 
 /// Why a node is not ready.
-/// Why a node is not ready.
 pub fn not_ready(node: &Node) -> Option<&str> {
     let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let ready = conditions.find(|condition| condition.type_ == "Ready" && condition.status != "True")?;
