@@ -269,6 +269,7 @@ async fn what_cannot_be_probed_is_said_before_anything_is_made() {
         let output = probe(&api, &[], arguments).await;
         assert_eq!((text(&output.stderr), output.status.code()), (error, Some(2)));
     }
+    api.delete("nodes", "", "linux");
     api.delete("nodes", "", "win1");
     let output = probe(&api, &[], &[]).await;
     assert_eq!((text(&output.stderr), output.status.code()), ("error: the cluster has no Windows node\n", Some(2)));

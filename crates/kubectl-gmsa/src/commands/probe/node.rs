@@ -9,7 +9,7 @@ use k8s_openapi::api::{
 use super::Options;
 use crate::shared::{
     connection::Cluster,
-    start::scheduling::{Nodes, not_ready},
+    start::scheduling::{Nodes, not_ready, see_node},
 };
 use gmsa_core::{
     diagnostic::{
@@ -73,16 +73,18 @@ fn place(node: Node, options: &Options) -> anyhow::Result<Place> {
     let build = node.metadata.labels.as_ref().and_then(|labels| Build::of_label(labels.get(LABEL)?));
     let fault = |rule: &'static Rule, text: String| Diagnostic::new(rule, text).with_severity(Severity::Error);
     let is_cordoned = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
-    let mut found = not_ready(&node).map(|why| fault(&rules::NODE_NOT_READY, format!("is not ready: {why}")));
+    let name = node.metadata.name.clone().context("a node has no name")?;
+    let not_ready = not_ready(&node).map(|why| fault(&rules::NODE_NOT_READY, format!("is not ready: {why}")));
+    let mut found = not_ready.map(|found| Diagnostic { fix: see_node(&name), ..found });
     if is_cordoned && found.is_none() {
         let cordoned = Diagnostic::new(&rules::NOT_CHECKED, "is cordoned, so no pod is scheduled to it");
-        found = Some(cordoned.with_fix("kubectl uncordon it, or choose another node with --node."));
+        found = Some(cordoned.with_fix("Uncordon it, or choose another node with --node."));
     }
     let image = match (&options.image, build.and_then(Build::server_core)) {
         (Some(image), _) => image.clone(),
         (None, Some(tag)) => format!("{SERVER_CORE}:{tag}"),
         (None, None) => {
-            let text = "its build is not known, so no image can be chosen for it";
+            let text = "no image of Windows Server Core is known for its build";
             found
                 .get_or_insert_with(|| Diagnostic::new(&rules::NOT_CHECKED, text).with_fix("Choose one with --image."));
             String::new()
@@ -95,7 +97,7 @@ fn place(node: Node, options: &Options) -> anyhow::Result<Place> {
         found.get_or_insert_with(|| fault(&rules::IMAGE_MISMATCH, text));
     }
     let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
-    Ok(Place { node: Some(node.metadata.name.context("a node has no name")?), taints, image, fault: found })
+    Ok(Place { node: Some(name), taints, image, fault: found })
 }
 
 async fn of_class(cluster: &Cluster, class: &str, options: &Options) -> anyhow::Result<Place> {

@@ -130,7 +130,8 @@ pub fn not_ready(node: &Node) -> Option<&str> {
     Some(ready.message.as_deref().or(ready.reason.as_deref()).unwrap_or("its kubelet does not say why"))
 }
 
-fn see_node(name: &str) -> Option<String> {
+/// How to find out what is wrong with a node.
+pub fn see_node(name: &str) -> Option<String> {
     is_dns_subdomain(name).then(|| {
         format!(
             "`kubectl describe node {name}` says why: start its kubelet and its container runtime. Pods with a controller are created on other \
