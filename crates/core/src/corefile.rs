@@ -126,9 +126,8 @@ const DNS_PORT: u16 = 53;
 /// Words as the lexer reads them back.
 fn written(words: &[String]) -> String {
     // Quotes within a word need none around it.
-    let needs_quotes = |word: &str| {
-        word.is_empty() || word.starts_with('"') || word.contains(|c: char| c.is_whitespace() || c == '#')
-    };
+    let needs_quotes =
+        |word: &str| word.is_empty() || word.starts_with('"') || word.contains(|c: char| c.is_whitespace() || c == '#');
     let word = |word: &String| {
         if needs_quotes(word) { format!("\"{}\"", word.replace('"', "\\\"")) } else { word.clone() }
     };

@@ -15,7 +15,9 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 mod commands;
 mod shared;
 
-use commands::{account, can, check, complete, credspec, doctor, grant, outdated, reference, verify, version, who_can};
+use commands::{
+    account, can, check, complete, credspec, dns, doctor, grant, outdated, reference, verify, version, who_can,
+};
 use gmsa_core::{causes, diagnostic::rules, quote::one_line};
 use shared::{Outcome, connection::Connection, output::json, print};
 
@@ -57,6 +59,8 @@ enum Command {
     Outdated(outdated::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn, fail or skip, with what to do
     Doctor(doctor::Options),
+    /// Print the change that has the DNS of the cluster forward a domain to its own DNS servers
+    Dns(dns::Options),
     /// Verify in a running container that it has its identity in the domain, or find the first cause why not
     Verify(verify::Options),
     /// Show the version of this program, and of the webhook in the cluster where it can be reached
@@ -134,6 +138,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Can(options) => can::run(&options, &connection),
         Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
+        Command::Dns(options) => dns::run(&options, &connection.without_server()),
         Command::Verify(options) => verify::run(&options, &connection),
         Command::Version(options) => version::run(&options, &connection),
         Command::Completion { shell } => {

@@ -1,6 +1,7 @@
 //! What several commands need. Nothing here knows a command, and no command imports another.
 
 pub mod args;
+pub mod cluster_dns;
 pub mod connection;
 pub mod credspecs;
 pub mod grant;

@@ -214,13 +214,18 @@ pub fn corefile(text: &str) {
         // No quotes can hold a backslash before a quotation mark, and a name has none around it.
         let block = plugin.written_block().map_or(String::new(), |block| format!(" {{\n{block}\n}}"));
         let written = format!("{} {}{block}", plugin.name, plugin.written_arguments());
-        let is_plain = |word: &String| !word.ends_with('\\') && !word.contains("\\\"") && !matches!(word.as_str(), "import" | "{" | "}");
+        let is_plain = |word: &String| {
+            !word.ends_with('\\') && !word.contains("\\\"") && !matches!(word.as_str(), "import" | "{" | "}")
+        };
         let all = || plugin.arguments.iter().chain(plugin.block.iter().flatten().flatten());
-        let is_name = !plugin.name.is_empty() && is_plain(&plugin.name) && !plugin.name.contains(|c: char| c.is_whitespace() || matches!(c, '#' | '"' | '\\'));
+        let is_name = !plugin.name.is_empty()
+            && is_plain(&plugin.name)
+            && !plugin.name.contains(|c: char| c.is_whitespace() || matches!(c, '#' | '"' | '\\'));
         if !is_name || !all().all(is_plain) {
             continue;
         }
-        let again = Corefile::parse(&format!(". {{\n{written}\n}}"), &|_| None).unwrap_or_else(|error| panic!("{error}: {written:?}"));
+        let again = Corefile::parse(&format!(". {{\n{written}\n}}"), &|_| None)
+            .unwrap_or_else(|error| panic!("{error}: {written:?}"));
         assert_eq!(again.servers[0].plugins, [plugin.clone()], "{written:?}");
     }
 }

@@ -23,6 +23,7 @@ mod call;
 mod certificate;
 mod configuration;
 mod crd;
+mod dns;
 mod install;
 mod namespaces;
 mod nodes;
@@ -92,17 +93,20 @@ fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<Strin
 
 async fn all_checks(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
     let (mut installed, mut windows) = (Vec::new(), Vec::new());
-    let (version, excluded, used, ()) = tokio::join!(
+    let (version, excluded, used, dns, ()) = tokio::join!(
         cluster.get::<Info>("/version"),
         install::add_checks(cluster, &mut installed),
         usage::read(cluster),
+        dns::read(cluster),
         nodes::add_checks(cluster, &mut windows),
     );
     let Info { git_version, .. } = version?;
     let version = if git_version.is_empty() { "of unknown version" } else { &git_version };
     let mut checks = vec![Check::pass("API server", format!("answers, {version}"))];
     checks.append(&mut installed);
+    let domains = used.domains();
     usage::add_checks(used, &excluded, &mut checks);
+    dns::add_checks(dns, &domains, &mut checks);
     checks.append(&mut windows);
     Ok(checks)
 }

@@ -87,6 +87,7 @@ pub async fn healthy() -> SimulatedApi {
         kind("apps/v1", "Deployment", "deployments", true),
         kind("v1", "ServiceAccount", "serviceaccounts", true),
         kind("v1", "Namespace", "namespaces", false),
+        kind("v1", "ConfigMap", "configmaps", true),
     ] {
         api.define(known);
     }
