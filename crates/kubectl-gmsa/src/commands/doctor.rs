@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, Write as _},
+    path::PathBuf,
     time::Duration,
 };
 
@@ -19,6 +20,7 @@ use crate::shared::{
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules::Rule};
 
+mod bundle;
 mod call;
 mod certificate;
 mod configuration;
@@ -47,6 +49,10 @@ pub struct Options {
     /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
+    /// Write a new file for a support case: what was checked, and the state, events, metrics and logs of the webhook; no contents of
+    /// credential specs, no Secrets and no tokens
+    #[arg(long, value_name = "FILE", conflicts_with = "pod")]
+    bundle: Option<PathBuf>,
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Shape,
@@ -58,6 +64,7 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    options.bundle.as_deref().map_or(Ok(()), bundle::check_path)?;
     block_on(async {
         let cluster = connection.cluster().await?;
         let until = options.wait.map(|seconds| Instant::now() + Duration::from_secs(seconds));
@@ -74,6 +81,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 let shape = if options.json { Shape::Json } else { options.output };
                 // Who waits until nothing fails is not kept waiting by warnings.
                 let filter = if until.is_some() { options.filter.of_errors() } else { options.filter.clone() };
+                if let Some(file) = &options.bundle {
+                    Box::pin(bundle::write(&cluster, &checks, &filter, file)).await?;
+                }
                 return print_checks(checks, shape, &filter);
             }
             awaited = report_waiting(&checks, &awaited)?;
