@@ -207,7 +207,9 @@ pub fn corefile(text: &str) {
     assert!(plugins().map(words).sum::<usize>() <= MAX_WORDS * (MAX_IMPORTS + 1));
     for domain in ["contoso.com", "cluster.local", "."] {
         if let Answer::Forwarded(forward) = read.answer(domain) {
-            assert!(forward.servers.iter().map(|server| Upstream::of(server)).count() == forward.servers.len());
+            for server in &forward.servers {
+                Upstream::of(server);
+            }
         }
     }
     for plugin in plugins() {
@@ -226,6 +228,6 @@ pub fn corefile(text: &str) {
         }
         let again = Corefile::parse(&format!(". {{\n{written}\n}}"), &|_| None)
             .unwrap_or_else(|error| panic!("{error}: {written:?}"));
-        assert_eq!(again.servers[0].plugins, [plugin.clone()], "{written:?}");
+        assert_eq!(again.servers[0].plugins, std::slice::from_ref(plugin), "{written:?}");
     }
 }

@@ -356,6 +356,7 @@ fn what_is_too_large_is_not_read() {
     // A snippet that imports itself, files that import themselves, and snippets that grow.
     assert_eq!(Corefile::parse("(a) {\n  import a\n}\n. {\n  import a\n}", NO_FILES), too_large);
     assert_eq!(Corefile::parse("import a", &|_| Some(vec!["import a\nimport a".to_owned()])), too_large);
-    let grown: String = (0..20).map(|n| format!("({}) {{\nimport {n}\nimport {n}\n}}\n", n + 1)).collect();
-    assert_eq!(Corefile::parse(&format!("(0) {{\nlog\n}}\n{grown}. {{\nimport 20\n}}"), NO_FILES), too_large);
+    let grown = (0..20).map(|n| format!("({}) {{\nimport {n}\nimport {n}\n}}\n", n + 1)).collect::<Vec<_>>().concat();
+    let grown = format!("(0) {{\nlog\n}}\n{grown}. {{\nimport 20\n}}");
+    assert_eq!(Corefile::parse(&grown, NO_FILES), too_large);
 }

@@ -34,7 +34,7 @@ fn address(written: &str) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }
 
-/// Google, Cloudflare, Quad9 and `OpenDNS`, by the addresses that they publish.
+/// Google, Cloudflare, Quad9 and OpenDNS, by the addresses that they publish.
 const PUBLIC: [IpAddr; 14] = [
     IpAddr::V4(Ipv4Addr::new(8, 8, 8, 8)),
     IpAddr::V4(Ipv4Addr::new(8, 8, 4, 4)),

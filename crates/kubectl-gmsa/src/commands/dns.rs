@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
 };
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::version::Info;
 use serde_json::Value;
@@ -36,7 +36,7 @@ pub struct Options {
     /// The DNS name of the domain: (Get-ADDomain).DNSRoot
     #[arg(long, value_name = "DNS")]
     domain: String,
-    /// The address of a DNS server of the domain, such as 10.0.0.4, 10.0.0.4:5353 or [fd00::4]:5353; repeatable, and two are advised.
+    /// The address of a DNS server of the domain, such as 10.0.0.4, with its port where that is not 53; repeatable, and two are advised.
     /// The API server is that of the kubeconfig
     #[arg(long, value_name = "IP", required = true)]
     server: Vec<String>,
@@ -52,7 +52,11 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let wanted = Wanted::parse(&options.domain, &options.server)?;
     let (objects, version) = if options.files.is_empty() {
         block_on(async {
-            let cluster = connection.cluster().await?;
+            // Where no cluster is configured, the cause names the flag that is another one here.
+            let cluster = connection.cluster().await;
+            let cluster = cluster.context(
+                "cannot ask the cluster (--server is a DNS server here; -f FILE reads the objects from a file)",
+            )?;
             let (objects, version) = tokio::join!(cluster_dns::objects(&cluster), cluster.get::<Info>("/version"));
             Ok((objects?, version?.git_version))
         })?

@@ -49,6 +49,10 @@ pub fn of(platform: Platform, objects: &Objects, wanted: &Wanted) -> anyhow::Res
         Platform::Openshift => object = Object::OpenShift,
         Platform::Gke => object = Object::KubeDns,
     }
+    if platform == Platform::Gke && !objects.contains_key(&object) && objects.contains_key(&Object::CoreDns) {
+        let place = Object::CoreDns.place();
+        bail!("there is {place}, and CoreDNS does not read {}: choose another --platform", object.place());
+    }
     let dns = ClusterDns::of(&of_platform(platform, known))
         .context("the DNS is not configured correctly now: `kubectl gmsa doctor`")?;
     if let Some(dns) = &dns
@@ -147,7 +151,7 @@ fn openshift(existing: Option<&Value>, wanted: &Wanted) -> anyhow::Result<Value>
     let mut object = existing.context("there is no dns.operator.openshift.io/default")?.clone();
     let mut servers = object.pointer("/spec/servers").and_then(Value::as_array).cloned().unwrap_or_default();
     let is_taken = |name: &str| servers.iter().any(|server| server.get("name").and_then(Value::as_str) == Some(name));
-    let name = (1..).map(|number| service_name(&wanted.domain, number)).find(|name| !is_taken(name));
+    let name = (1..=servers.len() + 1).map(|number| service_name(&wanted.domain, number)).find(|name| !is_taken(name));
     let forward = json!({"policy": "Random", "upstreams": wanted.servers});
     servers.push(json!({"name": name, "zones": [wanted.domain], "forwardPlugin": forward}));
     set(&mut object, "spec", "servers", servers.into());

@@ -13,6 +13,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use gmsa_core::{
+    admission::pod::Slot,
     causes,
     credspec::lint,
     diagnostic::{Check, Diagnostic, rules},
@@ -131,11 +132,11 @@ impl Gathered<'_> {
         let listed: Vec<Box<RawValue>> = self.list("/api/v1/pods").await;
         let read = listed.iter().filter_map(|json| ClusterPod::read(json).ok());
         let shown = read.filter_map(|pod| {
-            let used: Vec<&str> = pod.admission.slots().filter(|slot| slot.uses_gmsa()).filter_map(|slot| slot.name).collect();
+            let used: Vec<&str> = pod.admission.slots().filter(Slot::uses_gmsa).filter_map(|slot| slot.name).collect();
             let owners = pod.object.metadata.owner_references.iter().flatten();
             let owner = owners.into_iter().next().map(|owner| format!("{} {}", owner.kind, owner.name));
             let (namespace, name) = pod.place();
-            let is_user = pod.admission.slots().any(|slot| slot.uses_gmsa());
+            let is_user = pod.admission.slots().any(|slot| Slot::uses_gmsa(&slot));
             is_user.then(|| json!({"namespace": namespace, "name": name, "owner": owner, "phase": pod.phase(), "credentialSpecs": used}))
         });
         shown.take(MAX_PODS).collect()

@@ -104,10 +104,14 @@ async fn bundle(api: &SimulatedApi, folder: &Path) -> Output {
 fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
-            fields.iter().for_each(|(field, value)| paths(value, &format!("{path}/{field}"), found))
+            for (field, value) in fields {
+                paths(value, &format!("{path}/{field}"), found);
+            }
         }
         Value::Array(items) if items.iter().any(|item| !item.is_string()) => {
-            items.iter().for_each(|item| paths(item, path, found));
+            for item in items {
+                paths(item, path, found);
+            }
         }
         _ => drop(found.insert(path.to_owned())),
     }

@@ -14,14 +14,14 @@ use super::{
 const HELP: &str = "`kubectl gmsa dns --domain contoso.com --server IP --server IP` prints the zone to add. It is not needed where the domain is resolved already. \
      See docs/dns.md.";
 
-fn map(name: &str, data: Value) -> Value {
+fn map(name: &str, data: &Value) -> Value {
     let metadata = json!({"name": name, "namespace": "kube-system"});
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 }
 
 /// The Corefile in place of that of the healthy cluster.
 fn corefile(api: &SimulatedApi, text: &str) {
-    api.apply(map("coredns", json!({"Corefile": text})));
+    api.apply(map("coredns", &json!({"Corefile": text})));
 }
 
 const ROOT: &str = ".:53 {\n  kubernetes cluster.local\n  forward . /etc/resolv.conf\n}\n";
@@ -98,7 +98,7 @@ async fn a_corefile_with_which_coredns_does_not_start_is_found() {
         "fail DNS: ConfigMap kube-system/coredns: line 6: a server block has no } at its end [dns-configuration]";
     assert_eq!(found, [text]);
     let found = complaints(|api| {
-        api.apply(map("coredns", json!({})));
+        api.apply(map("coredns", &json!({})));
     })
     .await;
     assert_eq!(found, ["fail DNS: ConfigMap kube-system/coredns: it has no Corefile [dns-configuration]"]);
@@ -134,7 +134,7 @@ async fn each_platform_is_read() {
     let zone = "contoso.com:53 {\n  forward . 10.0.0.6 10.0.0.7\n}\n";
     let custom = line(|api| {
         corefile(api, &format!("{ROOT}import custom/*.server\n"));
-        api.apply(map("coredns-custom", json!({"contoso.server": zone, "notes": "}"})));
+        api.apply(map("coredns-custom", &json!({"contoso.server": zone, "notes": "}"})));
     })
     .await;
     assert_eq!(
@@ -144,7 +144,7 @@ async fn each_platform_is_read() {
 
     let rke2 = line(|api| {
         api.delete("configmaps", "kube-system", "coredns");
-        api.apply(map("rke2-coredns-rke2-coredns", json!({"Corefile": format!("{ROOT}{zone}")})));
+        api.apply(map("rke2-coredns-rke2-coredns", &json!({"Corefile": format!("{ROOT}{zone}")})));
     })
     .await;
     assert_eq!(
@@ -154,7 +154,7 @@ async fn each_platform_is_read() {
 
     let gke = line(|api| {
         api.delete("configmaps", "kube-system", "coredns");
-        api.apply(map("kube-dns", json!({"stubDomains": "{\"contoso.com\": [\"10.0.0.8\", \"10.0.0.9\"]}"})));
+        api.apply(map("kube-dns", &json!({"stubDomains": "{\"contoso.com\": [\"10.0.0.8\", \"10.0.0.9\"]}"})));
     })
     .await;
     assert_eq!(
