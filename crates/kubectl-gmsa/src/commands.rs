@@ -7,6 +7,7 @@ pub mod complete;
 pub mod credspec;
 pub mod dns;
 pub mod doctor;
+pub mod explain;
 pub mod grant;
 pub mod outdated;
 pub mod reference;

@@ -16,7 +16,7 @@ mod commands;
 mod shared;
 
 use commands::{
-    account, can, check, complete, credspec, dns, doctor, grant, outdated, reference, verify, version, who_can,
+    account, can, check, complete, credspec, dns, doctor, explain, grant, outdated, reference, verify, version, who_can,
 };
 use gmsa_core::{causes, diagnostic::rules, quote::one_line};
 use shared::{Outcome, connection::Connection, output::json, print};
@@ -63,6 +63,8 @@ enum Command {
     Dns(dns::Options),
     /// Verify in a running container that it has its identity in the domain, or find the first cause why not
     Verify(verify::Options),
+    /// Explain an error of a Windows node or of a command in a container: a status code, or a message
+    Explain(explain::Options),
     /// Show the version of this program, and of the webhook in the cluster where it can be reached
     Version(version::Options),
     /// Print a completion script for a shell
@@ -140,6 +142,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Doctor(options) => doctor::run(&options, &connection),
         Command::Dns(options) => dns::run(&options, &connection.without_server()),
         Command::Verify(options) => verify::run(&options, &connection),
+        Command::Explain(options) => explain::run(&options),
         Command::Version(options) => version::run(&options, &connection),
         Command::Completion { shell } => {
             let mut script = Vec::new();
