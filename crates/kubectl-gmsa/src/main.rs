@@ -16,7 +16,7 @@ mod commands;
 mod shared;
 
 use commands::{
-    account, can, check, complete, credspec, doctor, explain, grant, outdated, probe, reference, verify, version,
+    account, can, check, complete, credspec, dns, doctor, explain, grant, outdated, probe, reference, verify, version,
     who_can,
 };
 use gmsa_core::{causes, diagnostic::rules, quote::one_line};
@@ -60,6 +60,8 @@ enum Command {
     Outdated(outdated::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn, fail or skip, with what to do
     Doctor(doctor::Options),
+    /// Print the change that has the DNS of the cluster forward a domain to its own DNS servers
+    Dns(dns::Options),
     /// Verify in a running container that it has its identity in the domain, or find the first cause why not
     Verify(verify::Options),
     /// Make a short-lived pod on Windows nodes, to see whether they give a container its identity
@@ -141,6 +143,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Can(options) => can::run(&options, &connection),
         Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
+        Command::Dns(options) => dns::run(&options, &connection.without_server()),
         Command::Verify(options) => verify::run(&options, &connection),
         Command::Probe(options) => probe::run(&options, &connection),
         Command::Explain(options) => explain::run(&options),

@@ -2,6 +2,7 @@
 
 pub mod admission;
 pub mod args;
+pub mod cluster_dns;
 pub mod confirm;
 pub mod connection;
 pub mod credspecs;

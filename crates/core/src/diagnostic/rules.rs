@@ -242,6 +242,16 @@ rules! {
         NOT_CHECKED: "not-checked", Warning, "A part of the cluster could not be checked.",
             "Run the command as a user who may read it (`--as`, `--context`).";
     }
+    "DNS of the cluster" {
+        DNS_ZONE: "dns-zone", Note, "No zone of the DNS of the cluster forwards the domain of a credential spec.",
+            "`kubectl gmsa dns` prints the change. It is not needed where the servers that get all other questions know the domain. See docs/dns.md.";
+        DNS_SERVERS: "dns-servers", Warning, "Questions about a domain are forwarded to a single server.",
+            "Add a second DNS server of the domain to the `forward` of its zone: with one server, no Pod can log on while that server restarts.";
+        DNS_RESOLVERS: "dns-resolvers", Error, "Questions about a domain are forwarded to resolvers that do not know it.",
+            "Forward the domain only to its own DNS servers: CoreDNS asks a random one of the list, and takes the answer that a name does not exist from any of them.";
+        DNS_CONFIGURATION: "dns-configuration", Error, "The configuration of the DNS of the cluster cannot be read as such.",
+            "Correct it: CoreDNS keeps its old configuration while it runs, and does not start again.";
+    }
     "Identity in a container" {
         EXEC_REFUSED: "exec-refused", Error, "The API server does not run a command in the container.",
             "Use a user who may create `pods/exec` in the namespace (`--as`, `--context`), and a node that the API server reaches.";

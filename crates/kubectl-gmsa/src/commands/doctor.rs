@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, Write as _},
+    path::PathBuf,
     time::Duration,
 };
 
@@ -25,12 +26,14 @@ use crate::shared::{
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules::Rule};
 
+mod bundle;
 mod call;
 mod cause;
 mod certificate;
 mod configuration;
 mod crd;
 mod decision;
+mod dns;
 mod install;
 mod namespaces;
 mod nodes;
@@ -61,6 +64,10 @@ pub struct Options {
     /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
+    /// Write a new file for a support case: what was checked, and the state, events, metrics and logs of the webhook; no contents of
+    /// credential specs, no Secrets and no tokens
+    #[arg(long, value_name = "FILE", conflicts_with = "pod")]
+    bundle: Option<PathBuf>,
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Shape,
@@ -72,6 +79,7 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    options.bundle.as_deref().map_or(Ok(()), bundle::check_path)?;
     block_on(async {
         let cluster = connection.cluster().await?;
         let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
@@ -90,6 +98,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 let shape = if options.json { Shape::Json } else { options.output };
                 // Who waits until nothing fails is not kept waiting by warnings.
                 let filter = if until.is_some() { options.filter.of_errors() } else { options.filter.clone() };
+                if let Some(file) = &options.bundle {
+                    Box::pin(bundle::write(&cluster, &checks, &filter, file)).await?;
+                }
                 return print_checks(checks, shape, &filter);
             }
             awaited = report_waiting(&checks, &awaited)?;
@@ -109,21 +120,24 @@ fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<Strin
 
 async fn all_checks(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
     let mut installed = Vec::new();
-    let (version, excluded, used, read, nodes) = tokio::join!(
+    let (version, excluded, used, read, dns, nodes) = tokio::join!(
         cluster.get::<Info>("/version"),
         install::add_checks(cluster, &mut installed),
         usage::read(cluster),
         workloads::read(cluster),
+        dns::read(cluster),
         cluster.list::<Node>(Nodes::WINDOWS),
     );
     let Info { git_version, .. } = version?;
     let version = if git_version.is_empty() { "of unknown version" } else { &git_version };
     let mut checks = vec![Check::pass("API server", format!("answers, {version}"))];
     checks.append(&mut installed);
+    let domains = used.domains();
     usage::add_checks(&used, &excluded, &mut checks);
     let mut windows = Vec::new();
     nodes::add_checks(&nodes, &mut windows);
     workloads::add_checks(cluster, read, used.pods.as_deref().ok(), nodes.ok(), &mut checks).await;
+    dns::add_checks(dns, &domains, &mut checks);
     checks.append(&mut windows);
     Ok(checks)
 }

@@ -98,6 +98,11 @@ pub fn print_checks(checks: Vec<Check>, shape: Shape, filter: &Filter) -> anyhow
     Ok(outcome)
 }
 
+/// Checks as `-o json` prints them.
+pub fn checks_json(checks: &[Check], filter: &Filter) -> anyhow::Result<String> {
+    json::checks(Outcome::of(checks, filter), checks, 0)
+}
+
 /// The result for one place that uses GMSA.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -24,6 +24,7 @@ mod check_live;
 mod cluster;
 mod complete;
 mod connect;
+mod dns;
 mod doctor;
 mod hostile;
 mod live;

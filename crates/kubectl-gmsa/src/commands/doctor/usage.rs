@@ -1,6 +1,6 @@
 //! Credential specs, and the pods that use them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Deserialize as _;
 use serde_json::{Value, value::RawValue};
@@ -13,17 +13,27 @@ use crate::shared::{
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    credspec::{Contents, CredentialSpec, lint},
+    credspec::{Contents, CredentialSpec, is_dns_subdomain, lint},
     diagnostic::{Check, Diagnostic, rules},
 };
 
-const SPECS: &str = "credential specs";
+pub(super) const SPECS: &str = "credential specs";
 const PODS: &str = "pods";
 
 /// What both are checked by.
 pub(super) struct Read {
     specs: anyhow::Result<Vec<Value>>,
     pub pods: anyhow::Result<Vec<Box<RawValue>>>,
+}
+
+impl Read {
+    /// The domains of the credential specs, in lower case. A name that is none is a finding of the linter.
+    pub(super) fn domains(&self) -> BTreeSet<String> {
+        let specs = self.specs.iter().flatten();
+        let names = specs.filter_map(|spec| spec.pointer("/credspec/DomainJoinConfig/DnsName")?.as_str());
+        let names = names.map(|name| name.strip_suffix('.').unwrap_or(name).to_lowercase());
+        names.filter(|name| is_dns_subdomain(name)).collect()
+    }
 }
 
 pub(super) async fn read(cluster: &Cluster) -> Read {

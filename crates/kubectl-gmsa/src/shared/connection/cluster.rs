@@ -103,6 +103,12 @@ impl Cluster {
         Ok(serde_json::from_slice(&self.api.call(request, self.deadline()).await?)?)
     }
 
+    /// Reads what is no JSON, such as a log.
+    pub async fn read_text(&self, path: &str) -> anyhow::Result<String> {
+        let answer = self.api.call(Request::get(path).body(Vec::new())?, self.deadline()).await?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+
     /// Reads what a pod serves in plain HTTP on one of its ports, through the API server.
     pub async fn read_from_pod(&self, namespace: &str, pod: &str, port: i32, path: &str) -> anyhow::Result<String> {
         let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");
