@@ -8,7 +8,7 @@ use super::{
     admit::{Admission, admit, is_unchecked},
     builds,
     facts::FactFinder,
-    fix, near_miss,
+    fix, hostnames, near_miss,
     surroundings::{RuntimeClass, Surroundings, labels},
     template::CheckedPod,
     webhooks::Reviewed,
@@ -75,9 +75,10 @@ async fn try_check(
     }
     // Of fields that cannot be read, the API server refuses the pod.
     let unsupported = fields::read(&json).unwrap_or_default();
-    for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.replicas())) {
+    for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
         report.findings.push(advised(checked, advice));
     }
+    report.findings.extend(hostnames::findings(checked, pod, surroundings).await);
     report.findings.extend(new_ephemeral_containers(checked, pod));
     refers(checked, pod, surroundings, report).await;
     // A pod that is refused is not stored: it stays as it is written.
@@ -112,7 +113,7 @@ fn explain(
     };
     report.places.push(Place {
         file: Arc::clone(&checked.document.location.file),
-        line: checked.line(&pointer(slot, denial)),
+        line: checked.document.location.line().map(|_| checked.line(&pointer(slot, denial))),
         object: checked.object.clone(),
         slot: match &checked.template {
             Some(template) if slot.kind == SlotKind::Pod => template.clone(),
@@ -147,7 +148,13 @@ fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagn
 }
 
 fn advised(checked: &CheckedPod<'_>, advice: Advice) -> Diagnostic {
-    let finding = checked.finding(advice.rule, &advice.pointer, advice.text);
+    let place = checked.place(&advice.pointer);
+    advised_at(checked, &place, advice)
+}
+
+/// Advice about a place in the document.
+pub(super) fn advised_at(checked: &CheckedPod<'_>, place: &str, advice: Advice) -> Diagnostic {
+    let finding = checked.finding_at(advice.rule, place, advice.text);
     Diagnostic { fix: advice.fix.map(str::to_owned), ..finding.with_severity(advice.severity) }
 }
 
