@@ -23,12 +23,14 @@ mod call;
 mod certificate;
 mod configuration;
 mod crd;
+mod hostnames;
 mod install;
 mod namespaces;
 mod nodes;
 mod not_checked;
 mod one_pod;
 mod place;
+mod pre;
 mod replica;
 mod service;
 mod usage;
@@ -43,6 +45,10 @@ pub struct Options {
     /// Explain one pod, from admission to node
     #[arg(long, value_name = "NAMESPACE/NAME")]
     pod: Option<String>,
+    /// Check before the installation whether the cluster is ready for it: version, your rights, the namespace (--namespace, otherwise
+    /// gmsa-webhook), and what is there already of GMSA
+    #[arg(long, conflicts_with = "pod")]
+    pre: bool,
     /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
@@ -63,6 +69,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let mut awaited = Vec::new();
         loop {
             let checks = match &options.pod {
+                _ if options.pre => {
+                    pre::checks(&cluster, connection.asked_namespace().unwrap_or(pre::NAMESPACE)).await?
+                }
                 Some(pod) => one_pod::explain(&cluster, pod).await?,
                 None => Box::pin(all_checks(&cluster)).await?,
             };

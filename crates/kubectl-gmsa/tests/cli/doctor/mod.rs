@@ -5,6 +5,7 @@ mod certificates;
 mod install;
 mod not_checked;
 mod one_pod;
+mod pre;
 mod service;
 mod usage;
 
