@@ -54,8 +54,8 @@ impl Reviewer {
         let settings =
             Settings { enforcement: self.enforcement, strict_credential_specs: self.strict_credential_specs };
         let asks = || review.object.as_ref().is_some_and(Pod::asks_for_random_hostname);
-        let gives = webhook == Webhook::Mutate && (self.random_hostname || asks());
-        let hostname = gives.then(random_hostname).flatten();
+        let takes_hostname = webhook == Webhook::Mutate && (self.random_hostname || asks());
+        let hostname = takes_hostname.then(random_hostname).flatten();
         let mut facts = Facts { hostname, ..Facts::default() };
         // Each round adds a fact about a credential spec that is not known, or replaces a cached one by a live one: there are at most
         // a few for each name of the pod.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::shared::{
-    connection::{Cluster, is_missing},
+    connection::{Cluster, is_forbidden, is_missing},
     output::{Report, first_five},
 };
 
@@ -92,28 +92,28 @@ pub(super) async fn read(
         Some(name) => format!("namespaces/{name}/"),
         None => String::new(),
     };
-    let (mut documents, mut unread) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
+    let (mut documents, mut unread) = (Vec::new(), BTreeMap::<(String, bool), Vec<String>>::new());
     for (version, kind, plural) in KINDS {
         let root = if version.contains('/') { "apis" } else { "api" };
         match cluster.list::<Listed>(&format!("/{root}/{version}/{below}{plural}")).await {
             Ok(listed) => {
-                documents
-                    .extend(listed.into_iter().filter_map(|Listed(object)| Some(document(version, kind, object?))));
+                documents.extend(listed.into_iter().filter_map(|Listed(object)| Some(document(version, kind, object?))));
             }
-            Err(error) => unread.entry(causes::chain(error.as_ref())).or_default().push(plural.to_owned()),
+            Err(error) => {
+                let cause = (causes::chain(error.as_ref()), is_forbidden(&error));
+                unread.entry(cause).or_default().push(plural.to_owned());
+            }
         }
     }
     if let Some(name) = namespace.filter(|_| documents.is_empty() && unread.is_empty()) {
         exists(cluster, name).await?;
     }
-    report.findings.extend(unread.into_iter().map(|(cause, plurals)| {
+    report.findings.extend(unread.into_iter().map(|((cause, is_forbidden), plurals)| {
         let place = namespace.map_or(String::new(), |name| format!(" in namespace {name}"));
-        let object = format!("{}{place}", first_five(&plurals));
-        Diagnostic {
-            object,
-            ..Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}"))
-                .with_fix(rules::NOT_CHECKED.remedy)
-        }
+        let found = Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}"));
+        // Another user may read it; nothing else is known to help.
+        let fix = is_forbidden.then(|| rules::NOT_CHECKED.remedy.to_owned());
+        Diagnostic { object: format!("{}{place}", first_five(&plurals)), fix, ..found }
     }));
     Ok(documents)
 }
