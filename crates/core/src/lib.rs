@@ -11,6 +11,7 @@
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
 //! | [`account`] | an account of the directory, and what is wrong with it |
+//! | [`node_error`] | errors of Windows nodes and of commands in containers, in words |
 //! | [`windows_build`] | builds of Windows: which nodes run which images |
 //! | [`admission`] | a review: parsed, decided, answered |
 
@@ -44,5 +45,6 @@ pub mod causes;
 pub mod credspec;
 pub mod diagnostic;
 mod json;
+pub mod node_error;
 pub mod quote;
 pub mod windows_build;

@@ -6,6 +6,7 @@ pub mod check;
 pub mod complete;
 pub mod credspec;
 pub mod doctor;
+pub mod explain;
 pub mod grant;
 pub mod outdated;
 pub mod reference;

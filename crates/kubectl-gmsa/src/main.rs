@@ -15,7 +15,9 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 mod commands;
 mod shared;
 
-use commands::{account, can, check, complete, credspec, doctor, grant, outdated, reference, verify, version, who_can};
+use commands::{
+    account, can, check, complete, credspec, doctor, explain, grant, outdated, reference, verify, version, who_can,
+};
 use gmsa_core::{causes, diagnostic::rules, quote::one_line};
 use shared::{Outcome, connection::Connection, output::json, print};
 
@@ -59,6 +61,8 @@ enum Command {
     Doctor(doctor::Options),
     /// Verify in a running container that it has its identity in the domain, or find the first cause why not
     Verify(verify::Options),
+    /// Explain an error of a Windows node or of a command in a container: a status code, or a message
+    Explain(explain::Options),
     /// Show the version of this program, and of the webhook in the cluster where it can be reached
     Version(version::Options),
     /// Print a completion script for a shell
@@ -135,6 +139,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
         Command::Verify(options) => verify::run(&options, &connection),
+        Command::Explain(options) => explain::run(&options),
         Command::Version(options) => version::run(&options, &connection),
         Command::Completion { shell } => {
             let mut script = Vec::new();

@@ -287,6 +287,30 @@ rules! {
         UNKNOWN_STATUS: "unknown-status", Error, "A command in the container failed with a status that is not known here.",
             "Run the command by hand: `kubectl exec`. `net helpmsg CODE` explains a decimal code.";
     }
+    "Containers that do not start" {
+        CONTENTS_REJECTED: "contents-rejected", Error, "The node cannot parse the contents of the credential spec.",
+            "Run `kubectl gmsa credspec lint` on the credential spec, correct it, and create the Pod again.";
+        PLUGIN_NOT_STARTED: "plugin-not-started", Error, "The node cannot start the plugin that the credential spec names.",
+            "Register the plugin on the node: its GUID must be a key of `HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses`, and its COM server must start as the user that it is registered with.";
+        PLUGIN_FAILED: "plugin-failed", Error, "The plugin gave the node no user to retrieve the password of the account with.",
+            "Correct `PluginInput` of the credential spec, and let the node read the secret that it names: its managed identity or role needs that right.";
+        PASSWORD_NOT_RETRIEVED: "password-not-retrieved", Error, "The node could not retrieve the password of the account from the domain.",
+            "Add the user of the plugin, or the node where there is no plugin, to `PrincipalsAllowedToRetrieveManagedPassword`, and let the node reach a domain controller.";
+        NODE_CREDENTIALS: "node-credentials", Error, "The node could not set up the credentials of the container.",
+            "The log Microsoft-Windows-Containers-CCG/Admin of the node says which step failed; `kubectl gmsa explain` reads its messages. Without a message there, the credential spec, its plugin or the path to a domain controller is at fault.";
+        NODE_NO_DOMAIN_CONTROLLER: "node-no-domain-controller", Error, "The node finds no domain controller, or reaches none.",
+            "Run `nltest /dsgetdc:DOMAIN` on the node: it must name a domain controller. Let the node resolve the domain by its DNS servers, and reach TCP and UDP 53, 88, 389 and 464, TCP 135, 445 and the dynamic ports.";
+        START_LOGON: "start-logon", Error, "Windows could not log on the user of a container.",
+            "Compare `runAsUserName` with the users of the image. If it is right, run `Test-ADServiceAccount NAME` on the node: it must say True.";
+        IMAGE_MISMATCH: "image-mismatch", Error, "The build of Windows on the node does not run the image.",
+            "Use the tag of the image for the build of the node, or a node for the image. See docs/windows-placement.md.";
+        START_EXITED: "start-exited", Error, "The container, or the virtual machine around it, exited while Windows started it.",
+            "Read the log Microsoft-Windows-Hyper-V-Compute-Admin of the node. Too little memory on the node ends so too.";
+        START_COMMAND: "start-command", Error, "The command of a container is not in its image.",
+            "Correct `command`, or its path in the image.";
+        COMPUTE_SERVICE: "compute-service", Error, "The service of Windows that runs containers does not answer, or is not there.",
+            "Restart the service `vmcompute` on the node, or the node: drain it before.";
+    }
     "Certificates" {
         CA_BUNDLE: "ca-bundle", Error, "A webhook configuration has no usable `caBundle`.",
             "The CA injector of cert-manager, or the webhook itself, must write it. See docs/certificates.md.";
@@ -304,7 +328,7 @@ rules! {
 /// The page of all rules, as Markdown.
 pub fn page() -> String {
     let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa` (`check`, `credspec lint`, `account lint`, `doctor`, `verify`, \
-         `outdated`), the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
+         `explain`, `outdated`), the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
          the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
         .to_owned();
     for (group, rules) in RULES {

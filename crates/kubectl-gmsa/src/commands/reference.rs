@@ -21,6 +21,8 @@ rule in a file, the last of them says in `more` how many were left out |
 (`-A`) `file` is `NAMESPACE/KIND/NAME`, also in findings, and there is no `line` |
 | `checks` | `doctor`, `verify` | each with `status` (`pass`, `warn`, `fail`, `skip`), `about`, `text` and, where it does not pass, `rule` and `remedy` |
 | `grants` | `who-can`, `can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
+| `explanations` | `explain` | each with `found` and `causes`, which have `phase` (`start`, `running`) where it makes a difference, `rule`, `text` and `remedy`; \
+where it is no fault, or not known, `text` says so |
 | `plugin`, `webhook` | `version` | their versions; `webhook` is a list, which has two during a rollout, and `unknown` says why it is empty |
 
 `credspec new`, `grant` and `check --patched` print manifests, as YAML.

@@ -28,7 +28,6 @@ use gmsa_core::{
 };
 
 mod answer;
-mod cause;
 mod exec;
 mod steps;
 mod target;

@@ -1,9 +1,12 @@
 //! The commands, in the order in which their answers depend on each other, and what the answers mean.
 
-use super::{CommandOutput, Identity, cause, not_checked, user::User};
-use gmsa_core::diagnostic::{
-    Check, Diagnostic,
-    rules::{self, Rule},
+use super::{CommandOutput, Identity, not_checked, user::User};
+use gmsa_core::{
+    diagnostic::{
+        Check, Diagnostic,
+        rules::{self, Rule},
+    },
+    node_error::Status,
 };
 
 /// One check in the container.
@@ -143,7 +146,8 @@ const LDAP: &str = "389";
 
 fn found_by_code(step: Step, code: u32, identity: &Identity, command: &[String]) -> Check {
     let number = if code < 0x1_0000 { code.to_string() } else { format!("{code:#x}") };
-    let (rule, name) = match (step, cause::of(code)) {
+    let known = Status(code).code().and_then(|code| Some((code.running()?, code.name)));
+    let (rule, name) = match (step, known) {
         // Without a credential spec there is no NETLOGON to answer (Kubernetes: Configure GMSA, troubleshooting).
         (Step::CredentialSpec, Some((rule, name))) if *rule == rules::NO_SECURE_CHANNEL => {
             (&rules::NO_CREDENTIALS, name)

@@ -1,0 +1,172 @@
+//! What is said about errors as Windows, CCG and the kubelet word them.
+
+use super::*;
+
+/// Each explanation in a line: what was found, and the rules by phase.
+fn explained(text: &str) -> Vec<String> {
+    let line = |Explanation { found, meaning }: Explanation| match meaning {
+        Meaning::Fault(rules) => {
+            let one = |(phase, rule): &(Option<Phase>, &Rule)| match phase {
+                Some(phase) => format!("{phase:?} {}", rule.id),
+                None => rule.id.to_owned(),
+            };
+            let rules: Vec<String> = rules.iter().map(one).collect();
+            format!("{found} = {}", rules.join(", "))
+        }
+        Meaning::NoFault(what) | Meaning::Unknown(what) => format!("{found} = {what}"),
+    };
+    explain(text).into_iter().map(line).collect()
+}
+
+#[test]
+fn a_status_alone_is_explained_in_both_phases() {
+    let both = "Start node-credentials, Running no-secure-channel";
+    for (status, found) in [
+        ("3489792023", "0xd0020017: RPC_NT_SERVER_UNAVAILABLE (NTSTATUS 0xc0020017)"),
+        ("0xC0020017", "0xc0020017: RPC_NT_SERVER_UNAVAILABLE"),
+        ("0x800706ba", "0x800706ba: RPC_S_SERVER_UNAVAILABLE (Win32 1722)"),
+        ("1722", "1722: RPC_S_SERVER_UNAVAILABLE"),
+        ("RPC_S_SERVER_UNAVAILABLE", "1722: RPC_S_SERVER_UNAVAILABLE"),
+    ] {
+        assert_eq!(explained(status), [format!("{found} = {both}")]);
+    }
+    assert_eq!(
+        explained("0xc0370101"),
+        ["0xc0370101: HCS_E_IMAGE_MISMATCH (HRESULT 0x80370101) = Start image-mismatch"]
+    );
+    assert_eq!(explained("5"), ["5: ERROR_ACCESS_DENIED = Running logon-denied"]);
+    assert_eq!(explained("0"), ["0: success = The step succeeded."]);
+    assert_eq!(
+        explained(" 1398\n0x57\n"),
+        [
+            "1398: ERROR_TIME_SKEW = clock-skew",
+            "87: not known here = `net helpmsg CODE` on Windows says what the code means; it takes the decimal code."
+        ]
+    );
+}
+
+#[test]
+fn a_status_that_is_not_known_is_decoded_and_not_guessed() {
+    let look_up = "`certutil -error CODE` on Windows says what the code means.";
+    assert_eq!(explained("3489661095"), [format!("0xd00000a7: not known here (NTSTATUS 0xc00000a7) = {look_up}")]);
+    assert_eq!(
+        explained("0x80070570"),
+        [
+            "0x80070570: not known here (Win32 1392) = `net helpmsg CODE` on Windows says what the code means; it takes the decimal code."
+        ]
+    );
+    // In a text, it may be anything.
+    assert_eq!(explained("layer 0x80070570 of 3489661095"), Vec::<String>::new());
+    assert_eq!(explained("the pod is fine"), Vec::<String>::new());
+    assert_eq!(explained(""), Vec::<String>::new());
+}
+
+#[test]
+fn events_of_a_node_are_explained() {
+    for (event, rules) in [
+        (
+            "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: hcs::CreateComputeSystem 5bd1: winapi error #3489792023: unknown",
+            &["node-credentials"][..],
+        ),
+        (
+            "Failed to setup the external credentials for Container 'a7d2': The RPC server is unavailable. (0xC0020017).",
+            &["node-credentials"],
+        ),
+        (
+            "failed to create shim task: failed to generate container credential guard instance: The RPC server is unavailable.: unknown",
+            &["node-credentials"],
+        ),
+        (
+            "hcs::CreateComputeSystem 1: The container operating system does not match the host operating system.: unknown",
+            &["image-mismatch"],
+        ),
+        (
+            "container 1310 encountered an error during CreateProcess: failure in a Windows system call: The user name or password is incorrect. (0x52e)",
+            &["start-logon"],
+        ),
+        ("hcs::System::CreateProcess 77: The system cannot find the file specified.: unknown", &["start-command"]),
+        ("hypervisor isolated containers with v2 HCS schema do not support GMSA", &["hyper-v"]),
+        ("Container Credential Guard failed to parse the credential spec. Error: 0x8007000d", &["contents-rejected"]),
+        (
+            "Container Credential Guard failed to instantiate the plugin: {C}. Error: The server process could not be started because the configured identity is incorrect. Check the username and password.",
+            &["plugin-not-started"],
+        ),
+        (
+            "Container Credential Guard failed to fetch credentials from the plug-in: {C}. Error: Access is denied.",
+            &["plugin-failed"],
+        ),
+        (
+            "Container Credential Guard failed to fetch gmsa credentials for WebApp1$ using plugin {C}. Error reason: The specified domain either does not exist or could not be contacted.",
+            &["password-not-retrieved", "node-no-domain-controller"],
+        ),
+        (
+            "Container Credential Guard failed to parse the plug-in GUID in the credential spec. Error: 0x800401f3",
+            &["plugin-guid"],
+        ),
+    ] {
+        let mut found = Vec::new();
+        for Explanation { meaning, .. } in explain(event) {
+            let Meaning::Fault(rules) = meaning else { panic!("{event}: {meaning:?}") };
+            found
+                .extend(rules.into_iter().filter(|(phase, _)| *phase != Some(Phase::Running)).map(|(_, rule)| rule.id));
+        }
+        assert_eq!(found, rules, "{event}");
+        assert_eq!(rule(event, Phase::Start).map(|rule| rule.id), rules.first().copied());
+    }
+}
+
+#[test]
+fn what_succeeded_is_no_fault() {
+    assert_eq!(
+        explained("Container Credential Guard instantiated the plugin: {3C0BED28-38FC-42A9-A6AC-967A4839DF61}"),
+        ["\"credential guard instantiated the plugin\" = The plugin is registered on the node and was started."]
+    );
+    let fetched = "Container Credential Guard fetched gmsa credentials for WebApp1$ using plugin: {C}";
+    assert_eq!(explained(fetched), ["\"fetched gmsa credentials for\" = The node has the password of the account."]);
+    assert_eq!(rule(fetched, Phase::Start), None);
+}
+
+#[test]
+fn answers_of_commands_are_explained() {
+    assert_eq!(
+        explained("I_NetLogonControl failed: Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE"),
+        ["1722: RPC_S_SERVER_UNAVAILABLE = Running no-secure-channel"]
+    );
+    assert_eq!(
+        explained("klist failed with 0xc000018b/-1073741429: The SAM database"),
+        ["0xc000018b: STATUS_NO_TRUST_SAM_ACCOUNT = trust-failed"]
+    );
+    assert_eq!(
+        explained("Trust Verification Status = 5 0x5 ERROR_ACCESS_DENIED"),
+        ["5: ERROR_ACCESS_DENIED = Running logon-denied"]
+    );
+    assert_eq!(
+        explained("System error 53 has occurred."),
+        ["53: ERROR_BAD_NETPATH = Start node-no-domain-controller, Running no-domain-controller"]
+    );
+}
+
+#[test]
+fn a_text_without_end_gives_a_few_explanations() {
+    let text: String = (0..100_000_u32).map(|number| format!("0x{number:x} ")).collect();
+    let found = explain(&text);
+    assert!(!found.is_empty() && found.len() <= MAX_FOUND, "{}", found.len());
+}
+
+/// Each row of the page names statuses and messages, and the rule that `explain` says.
+#[test]
+fn what_the_page_on_troubleshooting_lists_is_explained_as_it_says() {
+    let page = include_str!("../../../../docs/troubleshooting.md");
+    let (_, table) = page.split_once("| Error | Rule |\n|---|---|\n").unwrap();
+    let rows: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    assert_eq!(rows.len(), 11);
+    for row in rows {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let [_, errors, rule, _] = *cells else { panic!("{row}") };
+        for error in errors.split(", ") {
+            let error = error.trim_matches(['`', '"']);
+            let expected = rule.strip_prefix('[').and_then(|rule| rule.split_once(']')).unwrap().0;
+            assert_eq!(super::rule(error, Phase::Start).map(|rule| rule.id), Some(expected), "{error}");
+        }
+    }
+}
