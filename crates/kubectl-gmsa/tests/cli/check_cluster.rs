@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{healthy, kind, pod, run},
+    cluster::{configurations, healthy, kind, pod, run},
     support::{Fault, SimulatedApi, Table, Verb},
     text,
 };
@@ -179,6 +179,38 @@ error[service-account-missing] Deployment default/other
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_once_it_is_reviewed_is_said_before() {
+    let api = cluster().await;
+    api.delete("pods", "shop", "web");
+    api.apply(workload("Deployment", ["shop", "fine"], "webapp1"));
+    api.apply(workload("Deployment", ["shop", "gone"], "gone"));
+    configurations(&api, |webhook| {
+        webhook["namespaceSelector"] = json!({"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["shop"]}]});
+    });
+    let output = run(&api, &["check", "-n", "shop"]).await;
+    let expected = "\
+OBJECT                SLOT          CREDENTIAL SPEC  RESULT
+Deployment shop/fine  pod template  webapp1          is not reviewed: gets no contents
+Deployment shop/gone  pod template  gone             is not reviewed: gets no contents
+
+warning[namespaces-excluded] Deployment shop/fine
+  spec.template.spec: no webhook for GMSA reviews this pod: the selectors in its configuration leave out the namespace, or the pod
+  so: the container starts without its identity
+
+warning[namespaces-excluded] Deployment shop/gone
+  spec.template.spec: no webhook for GMSA reviews this pod: the selectors in its configuration leave out the namespace, or the pod
+  so: the container starts without its identity
+
+warning[spec-missing] Deployment shop/gone
+  spec.template.spec.securityContext.windowsOptions.gmsaCredentialSpecName: once the webhook reviews this pod: cred spec gone does not exist
+  fix: kubectl gmsa credspec new gone --account NAME --from-ad FILE, or the name of one that exists
+
+3 warnings in 2 objects
+";
+    assert_eq!((text(&output.stdout), exit(&output)), (expected, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_may_not_be_listed_could_not_be_checked() {
     let api = cluster().await;
     api.delete("pods", "shop", "web");
@@ -219,8 +251,10 @@ async fn an_api_server_that_is_down_is_no_clean_report() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_are_read_in_pages() {
     let api = cluster().await;
+    let mut controlled = owned(pod("p", &json!({})), "apps/v1", "ReplicaSet");
     for number in 0..501 {
-        api.apply(owned(pod(&format!("p{number}"), &json!({})), "apps/v1", "ReplicaSet"));
+        controlled["metadata"]["name"] = json!(format!("p{number}"));
+        api.apply(controlled.clone());
     }
     let output = run(&api, &["check", "-A"]).await;
     assert_eq!((text(&output.stdout).lines().last().unwrap(), exit(&output)), ("no problems found in 2 objects", 0));

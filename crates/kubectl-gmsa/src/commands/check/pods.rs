@@ -15,7 +15,7 @@ use super::{
 };
 use crate::shared::output::{Place, Report};
 use gmsa_core::admission::{
-    Denial, Review,
+    Denial, Review, SlotDenial,
     advice::{Advice, advise, advise_template},
     pod::{Pod, Slot, SlotKind, SlotRef, fields},
 };
@@ -72,6 +72,8 @@ async fn try_check(
     if let Some((rule, message, consequence)) = reviewed.problem() {
         let found = checked.finding(rule, "/spec", message);
         report.findings.push(Diagnostic { consequence: Some(consequence), ..found });
+        let later = admit(&review, &checked.pod, &Reviewed::ASSUMED, finder).await?;
+        report.findings.extend(refused_later(checked, pod, &denials, &later));
     }
     // Of fields that cannot be read, the API server refuses the pod.
     let unsupported = fields::read(&json).unwrap_or_default();
@@ -134,6 +136,25 @@ fn denied(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: &Denial)
     let fix = fix::fix(denial, slot, &checked.namespace, pod.service_account());
     let finding = checked.finding(rule(denial), &pointer(slot, Some(denial)), denial.to_string());
     Diagnostic { fix, ..finding }
+}
+
+/// What is not refused now, and will be once both webhooks review the pod: after an installation, or an upgrade.
+fn refused_later(
+    checked: &CheckedPod<'_>,
+    pod: &Pod,
+    now: &[SlotDenial],
+    later: &Admission,
+) -> impl Iterator<Item = Diagnostic> {
+    let is_new = |found: &&SlotDenial| now.iter().all(|known| known.slot != found.slot);
+    later.denials.iter().filter(is_new).map(|found| {
+        let slot = pod.slots().find(|slot| found.slot == Some((slot.kind, slot.index)));
+        let finding = match &slot {
+            Some(slot) => denied(checked, pod, slot, &found.denial),
+            None => checked.finding(rule(&found.denial), "/spec", found.denial.to_string()),
+        };
+        let message = format!("once the webhook reviews this pod: {}", finding.message);
+        Diagnostic { message, ..finding }.with_severity(Severity::Warning)
+    })
 }
 
 /// A new pod with ephemeral containers, which `ValidatePodCreate` and `ValidatePodTemplateSpec` of kube-apiserver refuse. Without

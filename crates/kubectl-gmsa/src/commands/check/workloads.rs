@@ -97,7 +97,8 @@ pub(super) async fn read(
         let root = if version.contains('/') { "apis" } else { "api" };
         match cluster.list::<Listed>(&format!("/{root}/{version}/{below}{plural}")).await {
             Ok(listed) => {
-                documents.extend(listed.into_iter().filter_map(|Listed(object)| Some(document(version, kind, object?))));
+                documents
+                    .extend(listed.into_iter().filter_map(|Listed(object)| Some(document(version, kind, object?))));
             }
             Err(error) => {
                 let cause = (causes::chain(error.as_ref()), is_forbidden(&error));
