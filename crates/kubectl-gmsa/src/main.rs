@@ -42,7 +42,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check manifests: what the webhook will do to each pod, and what it will refuse
+    /// Check manifests, or the workloads of a cluster: what the webhook will do to each pod, and what it will refuse
     Check(check::Options),
     /// Lint accounts of Active Directory
     #[command(subcommand)]

@@ -34,9 +34,11 @@ mod configuration;
 mod crd;
 mod decision;
 mod dns;
+mod hostnames;
 mod install;
 mod namespaces;
 mod nodes;
+mod pre;
 mod replica;
 mod service;
 mod usage;
@@ -61,6 +63,10 @@ pub struct Options {
     /// How long --watch waits, such as 30s, 5m or 1h
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = timeout, requires = "watch")]
     timeout: Duration,
+    /// Check before the installation whether the cluster is ready for it: version, your rights, the namespace (--namespace, otherwise
+    /// gmsa-webhook), and what is there already of GMSA
+    #[arg(long, conflicts_with = "walked")]
+    pre: bool,
     /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
@@ -87,6 +93,10 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let mut awaited = Vec::new();
         loop {
             let checks = match (&options.workload, &options.pod) {
+                _ if options.pre => {
+                    let namespace = connection.asked_namespace().unwrap_or(pre::NAMESPACE);
+                    Box::pin(pre::checks(&cluster, namespace)).await?
+                }
                 (Some(workload), _) => Box::pin(walk::workload(&cluster, workload)).await?,
                 (None, Some(pod)) => Box::pin(walk::pod(&cluster, pod)).await?,
                 (None, None) => Box::pin(all_checks(&cluster)).await?,

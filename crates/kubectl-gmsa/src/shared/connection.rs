@@ -12,7 +12,7 @@ use gmsa_cluster::apiserver::ApiServer;
 mod cluster;
 mod credentials;
 
-pub use cluster::{Cluster, is_missing};
+pub use cluster::{Cluster, is_forbidden, is_missing};
 
 /// How long one call to the API server may take where `--request-timeout` does not say it.
 const CALL: Duration = Duration::from_secs(15);

@@ -107,9 +107,11 @@ pub fn checks_json(checks: &[Check], filter: &Filter) -> anyhow::Result<String> 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
+    /// Of an object of a cluster its namespace, kind and name: `shop/Deployment/web`.
     pub file: Arc<str>,
     /// The line in it, counted from 1.
-    pub line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     /// The object: `Deployment shop/web`.
     pub object: String,
     /// The place: `container "iis"`.

@@ -20,6 +20,7 @@ use std::{
 use gmsa_test_support as support;
 
 mod agreement;
+mod check_cluster;
 mod check_live;
 mod cluster;
 mod complete;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Deserialize as _;
 use serde_json::{Value, value::RawValue};
 
-use super::{found, not_checked};
+use super::{found, hostnames::HostNames, not_checked};
 use crate::shared::{
     connection::{Cluster, is_missing},
     output::first_five,
@@ -84,6 +84,7 @@ fn check_pods(
     let before = checks.len();
     let (mut up_to_date, mut unparsed) = (0_usize, 0_usize);
     let (mut outdated, mut unmatched, mut without_contents) = (Vec::new(), Vec::new(), Vec::new());
+    let mut hostnames = HostNames::default();
     for json in pods {
         let Ok(pod) = ClusterPod::read(json) else {
             unparsed += 1;
@@ -92,6 +93,7 @@ fn check_pods(
         if pod.has_ended() {
             continue;
         }
+        hostnames.add(&pod);
         let (namespace, name) = pod.place();
         let is_excluded = excluded.iter().any(|name| name == namespace);
         let note = if is_excluded { " (not reviewed by the webhook)" } else { "" };
@@ -133,4 +135,5 @@ fn check_pods(
         };
         checks.push(Check::pass(PODS, text));
     }
+    checks.extend(hostnames.check());
 }

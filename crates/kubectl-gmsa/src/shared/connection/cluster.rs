@@ -127,6 +127,11 @@ pub fn is_missing(error: &anyhow::Error) -> bool {
     code(error) == Some(404)
 }
 
+/// Whether a call failed because the user may not make it.
+pub fn is_forbidden(error: &anyhow::Error) -> bool {
+    code(error) == Some(403)
+}
+
 fn code(error: &anyhow::Error) -> Option<u16> {
     error.downcast_ref::<CallError>().and_then(CallError::code)
 }

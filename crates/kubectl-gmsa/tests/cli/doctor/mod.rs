@@ -7,6 +7,7 @@ mod dns;
 mod install;
 mod not_checked;
 mod one_pod;
+mod pre;
 mod service;
 mod usage;
 mod workloads;
