@@ -81,6 +81,7 @@ fn command(request: &Request<Incoming>) -> String {
 
 /// A word of a query, decoded.
 fn decode(word: &str) -> String {
+    let word = word.replace('+', " ");
     let mut parts = word.split('%');
     let first = parts.next().unwrap().to_owned();
     parts.fold(first, |text, part| {
