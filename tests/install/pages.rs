@@ -45,6 +45,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     ("install", "buildah manifest push", "a registry"),
     ("install", "docker buildx", "Docker, and a registry"),
     ("install", "kubectl krew install", "krew, and a release"),
+    ("install", "cp \"${KREW_ROOT", "krew, and a release"),
     ("install", "cargo install", "what CI has built already"),
     ("install", "oci://REGISTRY/charts/gmsa-webhook --version 0.1.0 --namespace", "a registry"),
     ("install", "helm test gmsa-webhook", "a node that runs pods: `installed` does what the pod of the test does"),
