@@ -62,7 +62,7 @@ impl Default for Limits {
     }
 }
 
-/// The most that a connection can hold, in bytes, whoever is behind it. What comes in is either a TLS handshake message in
+/// The most that a connection can hold, in bytes, whatever client is behind it. What comes in is either a TLS handshake message in
 /// parts, of which rustls keeps 64 KiB, or it is unread: 16 KiB as it came and 16 KiB decrypted in rustls,
 /// [`MAX_HEAD`] in hyper, and twice [`RECEIVE_BUFFER`] in the kernel. What goes out is the head of an answer in
 /// hyper, [`TLS_OUTPUT`], and twice [`SEND_BUFFER`] in the kernel. The rest is the state of TLS and the task.

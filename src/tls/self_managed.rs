@@ -184,7 +184,12 @@ impl SelfManaged {
         let mut observed = Observed { now, next_published_for: None, present: None, rotation: &rotation };
         let published;
         if let SecretContents::Complete(certificates) = &contents {
-            published = self.publication.publish(&certificates.cas.policy(now), now).await;
+            let mut policy = certificates.cas.policy(now);
+            // What this replica serves stays trusted, also where a Secret that was lost and filled again does not know its CA.
+            if let Some(issuer) = self.issuer.as_ref().filter(|issuer| !policy.revoked.contains(issuer)) {
+                policy.desired.push(issuer.clone());
+            }
+            published = self.publication.publish(&policy, now).await;
             self.metrics.certificate_step(CertificateStep::BundleWritten, published.written);
             self.metrics.certificate_step(CertificateStep::Failed, published.failed);
             self.serve(certificates, now);

@@ -60,7 +60,8 @@ pub async fn started(target: &Target<'_>, specs: usize) -> Vec<Figure> {
 
 /// Lines of 64 MiB on each watch, after a list.
 pub async fn endless_lines(target: &Target<'_>) -> Vec<Figure> {
-    const TIMES: usize = 5;
+    // The pauses after failures grow, and the lists before have failed too.
+    const TIMES: usize = 2;
     tokio::time::sleep(Duration::from_secs(5)).await;
     target.api.heal();
     let line: &str = "x".repeat(64 << 20).leak();

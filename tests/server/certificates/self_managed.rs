@@ -153,6 +153,35 @@ async fn a_deleted_secret_is_reported_and_not_created() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_served_stays_trusted_where_secret_and_configuration_are_lost() {
+    let cluster = Cluster::installed().await;
+    let mut slow = settings();
+    slow.issuance.bundle_standing = DAY;
+    let replica = cluster.replica_with(&slow);
+    replica.ready.wait().await;
+    let (old, serial) = (cluster.signing(), replica.serial());
+    cluster.edit_secret(|secret| _ = secret.as_object_mut().unwrap().remove("data"));
+    eventually("another authority is made", || cluster.secret()["data"].is_object() && cluster.signing() != old).await;
+    let both = certificates(&(cluster.signing() + &old));
+    for plural in CONFIGURATIONS {
+        cluster.api.delete(plural, "", "gmsa-webhook");
+        cluster.api.apply(configuration(plural, ""));
+    }
+    eventually("both are trusted", || bundles(&cluster).iter().all(|bundle| *bundle == Some(both.clone()))).await;
+    assert_eq!(replica.serial(), serial);
+    cluster.client(CONFIGURATIONS[0]).review(replica.webhook.address).await.unwrap();
+    // Once the new authority has been there for long enough, it signs what is served, and the old one goes after its grace.
+    cluster.pass(2 * DAY).await;
+    eventually("what the new authority signed is served", || replica.serial() != serial).await;
+    let seen = cluster.api.count(Verb::Get, CONFIGURATIONS[1]);
+    cluster.api.wait_for(Verb::Get, CONFIGURATIONS[1], seen + 3).await;
+    assert_eq!(bundles(&cluster), [Some(both.clone()), Some(both)]);
+    cluster.pass(10 * DAY).await;
+    let ours = certificates(&cluster.signing());
+    eventually("the old one goes", || bundles(&cluster).iter().all(|bundle| *bundle == Some(ours.clone()))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bundle_that_is_there_is_appended_to_and_kept_for_the_grace() {
     let cluster = Cluster::installed().await;
     let theirs = authority().cert_pem().to_owned();

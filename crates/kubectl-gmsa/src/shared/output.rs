@@ -1,7 +1,8 @@
 //! What commands print: a report of findings in four formats, checks and grants in two, and how a command ended.
 //!
-//! Invariants: every format has the same content, but that the table and the log of a workflow fold equal notes into one; everything that comes from outside is escaped for the format, so nothing can
-//! steer a terminal or write a log command; there is one table, one JSON and one SARIF.
+//! Invariants: every format has the same content, but that the table and the log of a workflow fold equal notes into one; everything
+//! that comes from outside is escaped for the format, so nothing can steer a terminal or write a log command; there is one table, one
+//! JSON and one SARIF.
 
 use std::{
     collections::HashMap,

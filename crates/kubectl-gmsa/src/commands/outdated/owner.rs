@@ -1,7 +1,7 @@
 //! What controls a pod, and whether it does.
 //!
-//! Invariant: no `ownerReferences` are believed. Whoever may create pods may write them, and the names in them: a name is checked before it
-//! becomes part of a URL, and an owner counts only where it exists with the same `uid`, selects the pod, and uses GMSA itself.
+//! Invariant: no `ownerReferences` are believed. A user who may create pods may write them, and the names in them: a name is checked
+//! before it becomes part of a URL, and an owner counts only where it exists with the same `uid`, selects the pod, and uses GMSA itself.
 
 use std::collections::{BTreeMap, HashMap};
 
