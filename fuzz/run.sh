@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-targets=(review credspec manifests certificates http)
+targets=(review credspec corefile manifests certificates http)
 seconds=60
 for argument in "$@"; do
     case $argument in
@@ -30,7 +30,7 @@ for target in "${targets[@]}"; do
     longest=8192
     case $target in
         review) seeds=(../tests/golden ../benches/baseline) longest=16384 ;;
-        credspec) longest=2048 ;;
+        credspec | corefile) longest=2048 ;;
         manifests) features=(--features server) seeds=(../examples) ;;
         certificates) features=(--features server) longest=4096 ;;
         http) features=(--features server) ;;

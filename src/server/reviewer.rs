@@ -9,7 +9,9 @@ use gmsa_cluster::{
     resolver::{Freshness, Resolved, Resolver},
 };
 use gmsa_core::{
-    admission::{Decision, Enforcement, Facts, Known, Needs, Review, Settings, Source, Subject, Verdict, Webhook},
+    admission::{
+        Decision, Enforcement, Facts, Known, Needs, Review, Settings, Source, Subject, Verdict, Webhook, pod::Pod,
+    },
     credspec::SpecName,
 };
 use tokio::time::Instant;
@@ -28,7 +30,7 @@ pub struct Reviewer {
     pub resolver: Arc<dyn Resolver>,
     /// Answers who may use them.
     pub authorizer: Arc<dyn Authorizer>,
-    /// Whether pods that use GMSA and have no host name are given one.
+    /// Whether pods that use GMSA and have no host name are given one, also where they do not ask for it.
     pub random_hostname: bool,
     /// Whether credential specs that cannot work are refused rather than warned of.
     pub strict_credential_specs: bool,
@@ -51,7 +53,9 @@ impl Reviewer {
     ) -> Option<(Decision, Vec<u8>)> {
         let settings =
             Settings { enforcement: self.enforcement, strict_credential_specs: self.strict_credential_specs };
-        let hostname = (self.random_hostname && webhook == Webhook::Mutate).then(random_hostname).flatten();
+        let asks = || review.object.as_ref().is_some_and(Pod::asks_for_random_hostname);
+        let takes_hostname = webhook == Webhook::Mutate && (self.random_hostname || asks());
+        let hostname = takes_hostname.then(random_hostname).flatten();
         let mut facts = Facts { hostname, ..Facts::default() };
         // Each round adds a fact about a credential spec that is not known, or replaces a cached one by a live one: there are at most
         // a few for each name of the pod.

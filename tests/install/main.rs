@@ -17,6 +17,7 @@ use gmsa_test_support::{control_plane, helm};
 mod admission;
 mod alerted;
 mod autoscaling;
+mod before;
 mod certificates;
 mod cluster;
 mod complaints;

@@ -38,6 +38,8 @@ const RUN: &[(&str, &str)] = &[
 
 /// The others, and what they need.
 const NOT_RUN: &[(&str, &str, &str)] = &[
+    ("install", "doctor --pre", "the plugin on the path: `before` runs it"),
+    ("migrate", "doctor --pre", "the plugin on the path: `before` runs it"),
     ("install", "buildah push", "a registry"),
     ("install", "just image arm64", "another architecture"),
     ("install", "buildah manifest push", "a registry"),

@@ -20,9 +20,21 @@ fn warnings(cluster: &Cluster, pod: &Value) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn contents(cluster: &Cluster, pod: &Value) -> Value {
+/// The pod as the API server would store it.
+fn stored(cluster: &Cluster, pod: &Value) -> Value {
     let output = cluster.kubectl_with(["create", "--dry-run=server", "-o", "json", "-f", "-"], &pod.to_string());
-    let pod: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
+}
+
+/// The length of the host name of a pod, where it has one, with this value of the annotation that asks for a random one.
+fn hostname(cluster: &Cluster, asked: &Value, value: &str) -> Option<usize> {
+    let mut pod = asked.clone();
+    pod["metadata"]["annotations"] = json!({"gmsa-webhook/random-hostname": value});
+    stored(cluster, &pod)["spec"]["hostname"].as_str().map(str::len)
+}
+
+fn contents(cluster: &Cluster, pod: &Value) -> Value {
+    let pod = stored(cluster, pod);
     let contents = pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"].as_str();
     contents.map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
 }
@@ -43,6 +55,7 @@ fn a_trial_admits_with_a_warning_what_would_be_refused_and_ends_by_an_upgrade() 
     let said = warnings(&cluster, &asked);
     assert!(said.lines().any(|line| line.starts_with(WARNING)), "{said}");
     assert_eq!(contents(&cluster, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
+    assert_eq!((hostname(&cluster, &asked, "true"), hostname(&cluster, &asked, "false")), (Some(15), None));
     let missing = warnings(&cluster, &pod("p", "pod", Options::Name, "no-such-spec"));
     assert!(missing.contains("Warning: GMSA, not enforced: cred spec no-such-spec does not exist"), "{missing}");
     let (report, tested) = test_the_release(&release);

@@ -11,6 +11,7 @@
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
 //! | [`account`] | an account of the directory, and what is wrong with it |
+//! | [`corefile`] | the configuration of CoreDNS: to which servers a domain is forwarded |
 //! | [`node_error`] | errors of Windows nodes and of commands in containers, in words |
 //! | [`windows_build`] | builds of Windows: which nodes run which images |
 //! | [`admission`] | a review: parsed, decided, answered |
@@ -42,6 +43,7 @@ macro_rules! word_enum {
 pub mod account;
 pub mod admission;
 pub mod causes;
+pub mod corefile;
 pub mod credspec;
 pub mod diagnostic;
 mod json;

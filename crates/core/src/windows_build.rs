@@ -92,6 +92,12 @@ impl Build {
         nodes.all(|node| node.runs(image)).then_some(image)
     }
 
+    /// The tag of the newest long-term release of Windows Server Core that a node of this build runs.
+    pub fn server_core(self) -> Option<&'static str> {
+        let is_run = |(name, build): &&(&str, u32)| name.starts_with("ltsc") && self.runs(Self(*build));
+        RELEASES.iter().filter(is_run).max_by_key(|(_, build)| *build).map(|(name, _)| *name)
+    }
+
     /// The long-term releases whose nodes run an image of this build.
     pub fn nodes(self) -> impl Iterator<Item = Self> {
         LONG_TERM.into_iter().filter(move |node| node.runs(self))
@@ -169,6 +175,19 @@ mod tests {
             assert_eq!(Build::of_label(other), None, "{other}");
         }
         assert_eq!(Build(20348).to_string(), "10.0.20348");
+    }
+
+    #[test]
+    fn a_node_has_an_image_of_server_core() {
+        for (node, tag) in [
+            (17763, Some("ltsc2019")),
+            (20348, Some("ltsc2022")),
+            (25398, Some("ltsc2022")),
+            (26100, Some("ltsc2025")),
+            (18362, None),
+        ] {
+            assert_eq!(Build(node).server_core(), tag, "{node}");
+        }
     }
 
     #[test]

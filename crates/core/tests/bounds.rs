@@ -50,13 +50,14 @@ const FILLINGS: [(&str, &str, &str, &str); 16] = [
 ];
 
 /// Places in a review that `$` marks, by the part of it that is there.
-const OBJECTS: [&str; 32] = [
+const OBJECTS: [&str; 33] = [
     "$",
     r#"{"metadata":$}"#,
     r#"{"metadata":{"name":$}}"#,
     r#"{"metadata":{"ownerReferences":$}}"#,
     r#"{"metadata":{"ownerReferences":[{"controller":$}]}}"#,
     r#"{"metadata":{"annotations":$}}"#,
+    r#"{"metadata":{"annotations":{"gmsa-webhook/random-hostname":$}}}"#,
     r#"{"spec":$}"#,
     r#"{"spec":{"os":$}}"#,
     r#"{"spec":{"os":{"name":$}}}"#,

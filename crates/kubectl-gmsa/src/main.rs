@@ -16,7 +16,8 @@ mod commands;
 mod shared;
 
 use commands::{
-    account, can, check, complete, credspec, doctor, explain, grant, outdated, reference, verify, version, who_can,
+    account, can, check, complete, credspec, dns, doctor, explain, grant, outdated, probe, reference, verify, version,
+    who_can,
 };
 use gmsa_core::{causes, diagnostic::rules, quote::one_line};
 use shared::{Outcome, connection::Connection, output::json, print};
@@ -41,7 +42,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check manifests: what the webhook will do to each pod, and what it will refuse
+    /// Check manifests, or the workloads of a cluster: what the webhook will do to each pod, and what it will refuse
     Check(check::Options),
     /// Lint accounts of Active Directory
     #[command(subcommand)]
@@ -59,8 +60,12 @@ enum Command {
     Outdated(outdated::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn, fail or skip, with what to do
     Doctor(doctor::Options),
+    /// Print the change that has the DNS of the cluster forward a domain to its own DNS servers
+    Dns(dns::Options),
     /// Verify in a running container that it has its identity in the domain, or find the first cause why not
     Verify(verify::Options),
+    /// Make a short-lived pod on Windows nodes, to see whether they give a container its identity
+    Probe(probe::Options),
     /// Explain an error of a Windows node or of a command in a container: a status code, or a message
     Explain(explain::Options),
     /// Show the version of this program, and of the webhook in the cluster where it can be reached
@@ -138,7 +143,9 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Can(options) => can::run(&options, &connection),
         Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
+        Command::Dns(options) => dns::run(&options, &connection.without_server()),
         Command::Verify(options) => verify::run(&options, &connection),
+        Command::Probe(options) => probe::run(&options, &connection),
         Command::Explain(options) => explain::run(&options),
         Command::Version(options) => version::run(&options, &connection),
         Command::Completion { shell } => {

@@ -2,15 +2,20 @@
 
 pub mod admission;
 pub mod args;
+pub mod cluster_dns;
+pub mod confirm;
 pub mod connection;
 pub mod credspecs;
 pub mod grant;
 pub mod input;
 pub mod installer;
+pub mod not_checked;
 pub mod output;
 pub mod pods;
 pub mod progress;
 pub mod rbac;
+pub mod start;
+pub mod verification;
 pub mod webhook;
 pub mod workloads;
 

@@ -10,7 +10,7 @@ use std::{
 
 use futures::FutureExt as _;
 use gmsa_cluster::{authorizer::Authorizer as _, standalone::Standalone};
-use gmsa_core::admission::{Enforcement, Facts, Known, Needs, Review, Settings, Source, Webhook};
+use gmsa_core::admission::{Enforcement, Facts, Known, Needs, Review, Settings, Source, Webhook, pod::Pod};
 use gmsa_test_support::golden as cases;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -37,7 +37,9 @@ fn the_core_answers_every_case() {
         let cluster = clusters.entry(case.cluster.clone()).or_insert_with(|| Standalone::load(&case.cluster).unwrap());
         let review = Review::parse(&case.review, webhook(name)).unwrap();
         let settings = Settings { enforcement, ..Settings::default() };
-        let mut facts = Facts::default();
+        let asks = review.object.as_ref().is_some_and(Pod::asks_for_random_hostname);
+        let hostname = asks.then(|| "h0123456789abcd".to_owned());
+        let mut facts = Facts { hostname, ..Facts::default() };
         let decision = loop {
             match review.decide(webhook(name), settings, &facts) {
                 Ok(decision) => break decision,

@@ -163,6 +163,7 @@ proptest! {
         hostile::compared(&text, "{}");
         hostile::compared("{}", &text);
         hostile::linted(&text);
+        hostile::corefile(&text);
     }
 
     #[test]

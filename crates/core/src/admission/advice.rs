@@ -2,6 +2,8 @@
 //!
 //! Warnings, never denials: each of these can be intended.
 
+pub mod hostname;
+
 use super::{
     Review,
     pod::{
@@ -23,7 +25,7 @@ pub struct Advice {
     pub severity: Severity,
     /// The place in the pod that it is about, as a JSON Pointer (RFC 6901).
     pub pointer: String,
-    /// The message, short enough for a warning.
+    /// The message: of what the webhook says too, short enough for a warning.
     pub text: String,
     /// What to write instead, where that is short.
     pub fix: Option<&'static str>,

@@ -40,6 +40,10 @@ pub use slot::{Slot, SlotKind, SlotRef};
 /// The most slots of a pod: the pod itself and its containers of every kind.
 pub const MAX_SLOTS: usize = 1000;
 
+/// The annotation of a pod that asks for a random host name by the value `true`, whatever the webhook's setting says. It only ever adds:
+/// any other value is as if it were not there.
+pub const RANDOM_HOSTNAME: &str = "gmsa-webhook/random-hostname";
+
 /// The parts of a `v1.Pod` that decisions rest on.
 #[derive(Debug, Default, Deserialize)]
 pub struct Pod {
@@ -54,6 +58,16 @@ pub struct Pod {
 struct Metadata {
     name: Option<Text>,
     generate_name: Option<Text>,
+    #[serde(default, deserialize_with = "null_is_default")]
+    annotations: Object<Annotations>,
+}
+
+/// The annotations that matter.
+#[derive(Debug, Default, Deserialize)]
+struct Annotations {
+    /// [`RANDOM_HOSTNAME`].
+    #[serde(rename = "gmsa-webhook/random-hostname")]
+    random_hostname: Option<Text>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -170,6 +184,7 @@ impl Pod {
         let texts = [
             &metadata.name,
             &metadata.generate_name,
+            &metadata.annotations.random_hostname,
             &spec.hostname,
             &spec.hostname_override,
             &spec.service_account_name,
@@ -232,6 +247,11 @@ impl Pod {
         let Spec { hostname, hostname_override, .. } = &*self.spec;
         let names = [hostname_override, hostname].map(Option::as_deref);
         names.into_iter().flatten().find(|name| !name.is_empty())
+    }
+
+    /// Whether the pod's author asks for a random host name ([`RANDOM_HOSTNAME`]).
+    pub fn asks_for_random_hostname(&self) -> bool {
+        self.metadata.annotations.random_hostname.as_deref() == Some("true")
     }
 }
 

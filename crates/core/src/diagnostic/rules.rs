@@ -166,8 +166,9 @@ rules! {
             "Remove the field. docs/windows-placement.md lists these fields, and what happens instead.";
         NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as `ContainerUser`, with which Kerberos does not work.",
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or use an image on Server Core.";
-        SHARED_HOSTNAME: "shared-hostname", Warning, "Several replicas have the same host name.",
-            "Remove `hostname`, unless nothing registers it: the gMSA needs no host name of its own.";
+        SHARED_HOSTNAME: "shared-hostname", Warning, "Several Pods with one account have the same host name, or the same first 15 characters of it.",
+            "Remove `hostname`, and have the webhook give random host names: by `randomHostname` in the chart, or by the annotation `gmsa-webhook/random-hostname: \"true\"` of the \
+             Pod template. A StatefulSet sets the host names of its Pods itself: give it a name of at most 12 characters.";
         HYPER_V: "hyper-v", Warning, "The runtime class of a Pod isolates its containers by Hyper-V, which Kubernetes does not support for Windows.",
             "Use a runtime class with process isolation, and nodes of the build of the image.";
         SERVICE_ACCOUNT_MISSING: "service-account-missing", Error, "The service account of a Pod does not exist.",
@@ -201,6 +202,18 @@ rules! {
             "See docs/troubleshooting.md.";
     }
     "Installation" {
+        KUBERNETES_VERSION: "kubernetes-version", Error, "The API server is older than the chart supports, or has no match conditions.",
+            "Upgrade the cluster to Kubernetes 1.30 or later.";
+        INSTALL_PERMISSIONS: "install-permissions", Error, "You lack a right that the installation needs.",
+            "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/install.md lists the rights.";
+        NAMESPACE_UNUSABLE: "namespace-unusable", Error, "The namespace of the installation is being deleted.",
+            "Wait until it is gone, or install into another one: `--namespace`.";
+        CRD_FOREIGN: "crd-foreign", Warning, "The custom resource for credential specs exists, and is not this project's.",
+            "Keep it, and install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place.";
+        STORED_VERSION: "stored-version", Note, "Credential specs may be stored in a version that is deprecated.",
+            "Write each again, then remove the version from `status.storedVersions` of the custom resource; `kubectl gmsa doctor --pre` prints the commands.";
+        WEBHOOK_PRESENT: "webhook-present", Warning, "Another webhook for GMSA is installed.",
+            "Upgrade it in place: docs/migrate.md. Of two webhooks, both must admit a Pod.";
         CRD_MISSING: "crd-missing", Error, "The custom resource for credential specs is not installed.",
             "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.";
         CRD_NOT_SERVED: "crd-not-served", Error, "The custom resource for credential specs is not established, or does not serve `v1`.",
@@ -241,6 +254,16 @@ rules! {
             "Add one: until then, Pods that use GMSA stay Pending.";
         NOT_CHECKED: "not-checked", Warning, "A part of the cluster could not be checked.",
             "Run the command as a user who may read it (`--as`, `--context`).";
+    }
+    "DNS of the cluster" {
+        DNS_ZONE: "dns-zone", Note, "No zone of the DNS of the cluster forwards the domain of a credential spec.",
+            "`kubectl gmsa dns` prints the change. It is not needed where the servers that get all other questions know the domain. See docs/dns.md.";
+        DNS_SERVERS: "dns-servers", Warning, "Questions about a domain are forwarded to a single server.",
+            "Add a second DNS server of the domain to the `forward` of its zone: with one server, no Pod can log on while that server restarts.";
+        DNS_RESOLVERS: "dns-resolvers", Error, "Questions about a domain are forwarded to resolvers that do not know it.",
+            "Forward the domain only to its own DNS servers: CoreDNS asks a random one of the list, and takes the answer that a name does not exist from any of them.";
+        DNS_CONFIGURATION: "dns-configuration", Error, "The configuration of the DNS of the cluster cannot be read as such.",
+            "Correct it: CoreDNS keeps its old configuration while it runs, and does not start again.";
     }
     "Identity in a container" {
         EXEC_REFUSED: "exec-refused", Error, "The API server does not run a command in the container.",

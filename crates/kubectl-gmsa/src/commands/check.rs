@@ -1,7 +1,8 @@
-//! `check`: decides about every pod in some manifests as the webhook would.
+//! `check`: decides about every pod in some manifests, or in a cluster, as the webhook would.
 //!
 //! Invariants: the decisions are the server's own, made by the same code from the same facts; only where the facts
-//! come from differs: the manifests, another folder of them, or the cluster.
+//! come from differs: the manifests, another folder of them, or the cluster. Nothing is created in a cluster: the requests that are not
+//! reads are access reviews.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,13 +11,14 @@ use std::{
     sync::Arc,
 };
 
+use anyhow::bail;
 use clap::Args;
 use serde_json::Value;
 
 use crate::shared::{
     Outcome,
     admission::FactFinder,
-    connection::{Connection, block_on},
+    connection::{Cluster, Connection, block_on},
     credspecs, input,
     output::{Filter, Format, Report, Style, first_five},
     print,
@@ -31,12 +33,14 @@ use gmsa_core::diagnostic::{Diagnostic, Severity, rules};
 mod argo;
 mod builds;
 mod fix;
+mod hostnames;
 mod near_miss;
 mod pods;
 mod pointer;
 mod search;
 mod surroundings;
 mod template;
+mod workloads;
 
 use search::Search;
 use surroundings::Surroundings;
@@ -45,12 +49,16 @@ use template::CheckedPod;
 #[derive(Debug, Args)]
 pub struct Options {
     /// A file, a folder, or - for standard input; repeatable
-    #[arg(long = "filename", short, value_name = "FILE", required = true)]
+    #[arg(long = "filename", short, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Check the workloads of the live cluster instead, in all namespaces; those of one namespace with --namespace and without -f
+    #[arg(long, short = 'A', conflicts_with_all = ["files", "state", "patched"])]
+    all_namespaces: bool,
     /// Take credential specs, roles and bindings from this file, this folder, or - for standard input, instead of the manifests
     #[arg(long, value_name = "DIR", conflicts_with = "live")]
     state: Option<PathBuf>,
-    /// Ask the cluster for credential specs and permissions, and for webhooks, service accounts, runtime classes and the builds of nodes
+    /// Ask the cluster for credential specs and permissions, and for webhooks, service accounts, runtime classes and the builds of nodes;
+    /// what is in the cluster is always checked so
     #[arg(long)]
     live: bool,
     /// Print the manifests with each pod as the API server would store it, and the report on standard error
@@ -63,13 +71,51 @@ pub struct Options {
     filter: Filter,
 }
 
+/// What is checked.
+enum Scope<'o> {
+    Files,
+    AllNamespaces,
+    Namespace(&'o str),
+}
+
+impl<'o> Scope<'o> {
+    fn of(options: &Options, connection: &'o Connection) -> anyhow::Result<Self> {
+        match connection.asked_namespace() {
+            _ if options.all_namespaces => Ok(Self::AllNamespaces),
+            _ if !options.files.is_empty() => Ok(Self::Files),
+            Some(_) if options.state.is_some() || options.patched => {
+                bail!("--state and --patched are for manifests: name them (-f)")
+            }
+            Some(namespace) => Ok(Self::Namespace(namespace)),
+            None => bail!(
+                "nothing to check: name manifests (-f FILE), or check the workloads of the live cluster, in all namespaces (-A) or in \
+                 one (-n NAMESPACE)"
+            ),
+        }
+    }
+}
+
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let Manifests { documents, problems, foreign } = input::manifests(&options.files);
-    input::expect(documents.len(), "Kubernetes objects", &problems, &options.files)?;
-    let mut report = Report { documents: documents.len(), findings: problems, ..Report::default() };
-    report.findings.extend(foreign);
+    let scope = Scope::of(options, connection)?;
+    let mut report = Report::default();
+    let mut documents = match scope {
+        Scope::Files => manifests(options, &mut report)?,
+        Scope::AllNamespaces | Scope::Namespace(_) => Vec::new(),
+    };
     let patched = block_on(async {
-        let (mut finder, mut surroundings, namespace) = sources(options, connection, &documents, &mut report).await?;
+        let cluster = match scope {
+            Scope::Files if !options.live => None,
+            _ => Some(Arc::new(connection.cluster().await?)),
+        };
+        match (scope, &cluster) {
+            (Scope::AllNamespaces, Some(cluster)) => documents = workloads::read(cluster, None, &mut report).await?,
+            (Scope::Namespace(name), Some(cluster)) => {
+                documents = workloads::read(cluster, Some(name), &mut report).await?;
+            }
+            _ => {}
+        }
+        report.documents = documents.len();
+        let (mut finder, mut surroundings, namespace) = sources(options, connection, cluster, &documents, &mut report);
         // The objects that would be stored differently, by position.
         let mut patched = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
@@ -100,6 +146,15 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     Ok(outcome)
 }
 
+/// The objects of the files.
+fn manifests(options: &Options, report: &mut Report) -> anyhow::Result<Vec<Document>> {
+    let Manifests { documents, problems, foreign } = input::manifests(&options.files);
+    input::expect(documents.len(), "Kubernetes objects", &problems, &options.files)?;
+    report.findings = problems;
+    report.findings.extend(foreign);
+    Ok(documents)
+}
+
 /// Checks the pods of a document; returns it as it would be stored, where it is a pod itself.
 async fn pods_of(
     document: &Document,
@@ -124,17 +179,17 @@ async fn pods_of(
 }
 
 /// The sources of facts, and the namespace of objects that name none.
-async fn sources(
+fn sources(
     options: &Options,
     connection: &Connection,
+    cluster: Option<Arc<Cluster>>,
     documents: &[Document],
     report: &mut Report,
-) -> anyhow::Result<(FactFinder, Surroundings, String)> {
-    if options.live {
-        let cluster = Arc::new(connection.cluster().await?);
+) -> (FactFinder, Surroundings, String) {
+    if let Some(cluster) = cluster {
         let finder = FactFinder::new(cluster.api.clone(), cluster.api.clone(), connection.timeout());
         let namespace = cluster.namespace.clone();
-        return Ok((finder, Surroundings::new(documents, &namespace, Some(cluster)), namespace));
+        return (finder, Surroundings::new(documents, &namespace, Some(cluster)), namespace);
     }
     let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
     let documents = match &state {
@@ -151,7 +206,7 @@ async fn sources(
     report.findings.extend(specs_problems.into_iter().chain(refused_rbac).map(refused));
     let namespace = connection.offline_namespace().to_owned();
     let surroundings = Surroundings::new(documents, &namespace, None);
-    Ok((FactFinder::new(Arc::new(specs), Arc::new(rbac), connection.timeout()), surroundings, namespace))
+    (FactFinder::new(Arc::new(specs), Arc::new(rbac), connection.timeout()), surroundings, namespace)
 }
 
 /// The problems that the linter does not find: it checks each credential spec alone.

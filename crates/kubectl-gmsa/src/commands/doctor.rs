@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, Write as _},
+    path::PathBuf,
     time::Duration,
 };
 
@@ -15,35 +16,34 @@ use tokio::time::{Instant, sleep};
 use crate::shared::{
     Outcome,
     connection::{Cluster, Connection, block_on, timeout},
+    not_checked::{self, not_checked},
     output::{Filter, Shape, print_checks, table},
+    start::{
+        containers, events, refusal, remedy,
+        scheduling::{self, Nodes},
+        workload,
+    },
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules::Rule};
 
+mod bundle;
 mod call;
 mod cause;
 mod certificate;
 mod configuration;
-mod containers;
 mod crd;
 mod decision;
-mod events;
+mod dns;
+mod hostnames;
 mod install;
 mod namespaces;
 mod nodes;
-mod not_checked;
-mod placement;
-mod refusal;
-mod remedy;
+mod pre;
 mod replica;
-mod scheduling;
 mod service;
 mod usage;
 mod walk;
-mod workload;
 mod workloads;
-
-use not_checked::not_checked;
-use scheduling::Nodes;
 
 /// How long `--wait` pauses between two rounds of checks.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -63,9 +63,17 @@ pub struct Options {
     /// How long --watch waits, such as 30s, 5m or 1h
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = timeout, requires = "watch")]
     timeout: Duration,
+    /// Check before the installation whether the cluster is ready for it: version, your rights, the namespace (--namespace, otherwise
+    /// gmsa-webhook), and what is there already of GMSA
+    #[arg(long, conflicts_with = "walked")]
+    pre: bool,
     /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
     wait: Option<u64>,
+    /// Write a new file for a support case: what was checked, and the state, events, metrics and logs of the webhook; no contents of
+    /// credential specs, no Secrets and no tokens
+    #[arg(long, value_name = "FILE", conflicts_with = "pod")]
+    bundle: Option<PathBuf>,
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Shape,
@@ -77,6 +85,7 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    options.bundle.as_deref().map_or(Ok(()), bundle::check_path)?;
     block_on(async {
         let cluster = connection.cluster().await?;
         let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
@@ -84,6 +93,10 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         let mut awaited = Vec::new();
         loop {
             let checks = match (&options.workload, &options.pod) {
+                _ if options.pre => {
+                    let namespace = connection.asked_namespace().unwrap_or(pre::NAMESPACE);
+                    Box::pin(pre::checks(&cluster, namespace)).await?
+                }
                 (Some(workload), _) => Box::pin(walk::workload(&cluster, workload)).await?,
                 (None, Some(pod)) => Box::pin(walk::pod(&cluster, pod)).await?,
                 (None, None) => Box::pin(all_checks(&cluster)).await?,
@@ -95,6 +108,9 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 let shape = if options.json { Shape::Json } else { options.output };
                 // Who waits until nothing fails is not kept waiting by warnings.
                 let filter = if until.is_some() { options.filter.of_errors() } else { options.filter.clone() };
+                if let Some(file) = &options.bundle {
+                    Box::pin(bundle::write(&cluster, &checks, &filter, file)).await?;
+                }
                 return print_checks(checks, shape, &filter);
             }
             awaited = report_waiting(&checks, &awaited)?;
@@ -114,21 +130,24 @@ fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<Strin
 
 async fn all_checks(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
     let mut installed = Vec::new();
-    let (version, excluded, used, read, nodes) = tokio::join!(
+    let (version, excluded, used, read, dns, nodes) = tokio::join!(
         cluster.get::<Info>("/version"),
         install::add_checks(cluster, &mut installed),
         usage::read(cluster),
         workloads::read(cluster),
+        dns::read(cluster),
         cluster.list::<Node>(Nodes::WINDOWS),
     );
     let Info { git_version, .. } = version?;
     let version = if git_version.is_empty() { "of unknown version" } else { &git_version };
     let mut checks = vec![Check::pass("API server", format!("answers, {version}"))];
     checks.append(&mut installed);
+    let domains = used.domains();
     usage::add_checks(&used, &excluded, &mut checks);
     let mut windows = Vec::new();
     nodes::add_checks(&nodes, &mut windows);
     workloads::add_checks(cluster, read, used.pods.as_deref().ok(), nodes.ok(), &mut checks).await;
+    dns::add_checks(dns, &domains, &mut checks);
     checks.append(&mut windows);
     Ok(checks)
 }

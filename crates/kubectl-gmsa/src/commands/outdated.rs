@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 
 use crate::shared::{
     Outcome,
+    confirm::confirmed,
     connection::{Cluster, Connection, DryRun, block_on},
-    output::{Filter, Format, Report, first_five},
+    output::{Filter, Format, Report, first_five, plural},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name, unparsable},
     print,
 };
@@ -27,7 +28,7 @@ mod owner;
 mod restart;
 
 use owner::{NotOwned, Owner, Owners, Workload};
-use restart::{confirmed, restart_all, target};
+use restart::{restart_all, target};
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -71,7 +72,10 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     if !options.restart || restartable.is_empty() {
         return Ok(outcome);
     }
-    if options.dry_run.is_off() && !options.yes && !confirmed(restartable.len())? {
+    if options.dry_run.is_off()
+        && !options.yes
+        && !confirmed(&format!("Restart {}?", plural(restartable.len(), "workload")))?
+    {
         print("nothing was restarted\n")?;
         return Ok(outcome);
     }

@@ -17,7 +17,8 @@ Every command that takes `-o json` prints one object on standard output, also wh
 | `totals` | reports, checks | how many objects, findings or checks there are, by severity or result; `ignored` counts those that `--ignore` left out |
 | `findings` | reports, grants | each with `level`, `rule`, `file`, `object`, `field`, `message` and, where there is one, `line`, `consequence` and `fix`. Of more than 100 of a \
 rule in a file, the last of them says in `more` how many were left out |
-| `places` | `check` | each place that names a credential spec, with `file`, `line`, `object`, `slot`, `credentialSpec`, `admitted` and `result` |
+| `places` | `check` | each place that names a credential spec, with `file`, `line`, `object`, `slot`, `credentialSpec`, `admitted` and `result`. Of an object of the cluster \
+(`-A`) `file` is `NAMESPACE/KIND/NAME`, also in findings, and there is no `line` |
 | `checks` | `doctor`, `verify` | each with `status` (`pass`, `warn`, `fail`, `skip`), `about`, `text` and, where it does not pass, `rule` and `remedy` |
 | `grants` | `who-can`, `can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
 | `explanations` | `explain` | each with `found` and `causes`, which have `phase` (`start`, `running`) where it makes a difference, `rule`, `text` and `remedy`; \

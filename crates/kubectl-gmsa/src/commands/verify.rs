@@ -1,42 +1,23 @@
 //! `verify`: runs commands in a container to verify that it has its identity in the domain, and finds the first cause why not.
-//!
-//! Invariants: the output of a command is never shown, because it can hold tickets and names of the directory; only status
-//! codes and the clients of tickets are read, which are the same in every language of Windows; every command has a time limit;
-//! what could not be checked is neither a pass nor a fault.
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use k8s_openapi::api::core::v1;
-use serde_json::Value;
 
 use crate::shared::{
     Outcome,
     connection::{Connection, block_on},
     output::{Filter, Shape, print_checks},
     pods::ClusterPod,
-    progress,
+    verification::{Executor, MAX_OUTPUT, of_container, word},
 };
 use gmsa_core::{
     admission::pod::{Slot, SlotKind},
-    diagnostic::{
-        Check, Diagnostic, Severity,
-        rules::{self, Rule},
-    },
-    quote,
+    diagnostic::Check,
 };
 
-mod answer;
-mod exec;
-mod steps;
 mod target;
-mod user;
-
-use answer::CommandOutput;
-use exec::{Execution, Executor};
-use steps::Step;
-use user::User;
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -62,9 +43,6 @@ pub struct Options {
     filter: Filter,
 }
 
-const POD: &str = "pod";
-const CONTAINER: &str = "container";
-
 /// Runs the commands, and says which failure is the cause of the others.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let checks = block_on(verify(options, connection))?;
@@ -84,113 +62,11 @@ async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Ve
             pod: target.name.clone(),
             container: container.owner.to_owned(),
             limit,
+            max_output: MAX_OUTPUT,
         };
         checks.extend(of_container(&target.pod, &container, &executor, options.service.as_deref()).await);
     }
     Ok(checks)
-}
-
-async fn of_container(
-    pod: &ClusterPod,
-    container: &Slot<'_>,
-    executor: &Executor,
-    service: Option<&str>,
-) -> Vec<Check> {
-    let name = container.owner;
-    let identity = match identity(pod, container) {
-        Ok(identity) => identity,
-        Err(found) => return vec![Check::found(POD, *found)],
-    };
-    let text = format!("{} {name} carries the credential spec of {}", container.kind, identity.account);
-    let mut checks = vec![Check::pass(POD, text)];
-    match not_running(pod, container) {
-        Some(found) => checks.push(found),
-        None => checks.extend(name_the_cause(ask(executor, &identity, service).await)),
-    }
-    checks
-}
-
-/// Runs one command after the other: what fails first need not be the cause.
-async fn ask(executor: &Executor, identity: &Identity, service: Option<&str>) -> Vec<(Step, Check)> {
-    let mut checks = Vec::new();
-    let mut user = User::Unknown;
-    for step in Step::ALL {
-        let Some(command) = step.command(identity, &user, service) else {
-            let missed = if step == Step::DomainTicket { user.sees_no_ticket(step.about()) } else { None };
-            checks.extend(missed.map(|check| (step, check)));
-            continue;
-        };
-        let shown = command.join(" ");
-        progress::doing(&format!("running {shown} in the container"));
-        let check = match executor.run(&command).await {
-            Execution::Ended(answer) => {
-                if step == Step::User {
-                    user = User::of(&answer);
-                }
-                step.check(&answer, identity, &command)
-            }
-            Execution::Absent => {
-                Check::found(step.about(), not_checked(&format!("the image cannot run {shown}"), OTHER_IMAGE))
-            }
-            Execution::TimedOut => {
-                let text = format!("{shown} did not end within {} s", executor.limit.as_secs());
-                Check::found(step.about(), Diagnostic::new(&rules::NO_ANSWER, text))
-            }
-            Execution::Forbidden(found) => {
-                checks.push((step, Check::found(CONTAINER, *found)));
-                break;
-            }
-            Execution::Failed(why) => {
-                let fix = "Run the command again: this says nothing of the image or the account. `kubectl get nodes` shows whether the node answers.";
-                let text = format!("{shown} could not be run: {why}");
-                checks.push((step, Check::found(CONTAINER, not_checked(&text, fix))));
-                break;
-            }
-        };
-        checks.push((step, check));
-    }
-    checks
-}
-
-/// The first failure is the cause of those after it, and keeps its remedy. But a container that gets a ticket of its account finds
-/// the domain, whatever `nslookup` says: then Netlogon alone fails, by its ports or by the account (Microsoft: Troubleshoot gMSAs
-/// for Windows containers, *Check the container*).
-fn name_the_cause(mut checks: Vec<(Step, Check)>) -> impl Iterator<Item = Check> {
-    let is_granted =
-        |check: &Check| check.result.as_ref().map_or_else(|found| *found.rule == rules::ACCOUNT_ENCRYPTION, |_| true);
-    let gets_ticket = checks.iter().any(|(step, check)| *step == Step::DomainTicket && is_granted(check));
-    let mut cause: Option<&'static str> = None;
-    for (step, check) in &mut checks {
-        let Err(found) = &mut check.result else { continue };
-        if gets_ticket && matches!(step, Step::Dns | Step::DnsOverTcp) {
-            found.severity = Severity::Warning;
-        }
-        if found.severity != Severity::Error {
-            continue;
-        }
-        if let Some(cause) = cause {
-            found.fix = Some(format!("Mend the first cause, {cause}, then verify again."));
-            continue;
-        }
-        cause = Some(check.about);
-        let of_network = [&rules::NO_DOMAIN_CONTROLLER, &rules::NO_SECURE_CHANNEL, &rules::NO_ANSWER];
-        if gets_ticket && matches!(step, Step::SecureChannel | Step::Trust) && of_network.contains(&found.rule) {
-            found.fix = Some(NETLOGON_ALONE.to_owned());
-        }
-    }
-    checks.into_iter().map(|(_, check)| check)
-}
-
-/// What to do where Kerberos works, and Netlogon does not.
-const NETLOGON_ALONE: &str = "Kerberos works, so DNS and the network do. Let TCP 135, 445 and the dynamic ports through, and see whether the account has the flag \
-    WORKSTATION_TRUST_ACCOUNT: `kubectl gmsa account lint`.";
-
-/// What to do where a command is not in the image.
-const OTHER_IMAGE: &str = "Use an image that has whoami, nltest, nslookup and klist, such as one on Server Core.";
-
-/// Neither a pass nor a fault.
-fn not_checked(text: &str, fix: &str) -> Diagnostic {
-    Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix)
 }
 
 /// The containers to verify: the one that was asked for, all that use GMSA, or the first of those.
@@ -212,99 +88,4 @@ fn containers<'p>(pod: &'p ClusterPod, options: &Options) -> anyhow::Result<Vec<
     let is_main = |slot: &&Slot<'_>| slot.kind == SlotKind::Container;
     let first = all.iter().filter(is_main).find(|slot| uses(slot)).or(all.iter().find(is_main)).copied();
     Ok(vec![first.context("the pod has no container")?])
-}
-
-/// What the contents in the pod say of the account and its domain.
-struct Identity {
-    domain: String,
-    net_bios: String,
-    account: String,
-}
-
-/// Reads the contents that a container gets: its own, or the pod's.
-fn identity(pod: &ClusterPod, container: &Slot<'_>) -> Result<Identity, Box<Diagnostic>> {
-    let of_pod = pod.admission.slots().next();
-    let slot = Some(container).filter(|slot| slot.uses_gmsa()).or(of_pod.as_ref().filter(|slot| slot.uses_gmsa()));
-    if pod.admission.is_linux() {
-        return Err(refusal(&rules::NO_CREDENTIAL_SPEC, "the pod is for Linux (spec.os.name), so it has no GMSA"));
-    }
-    let Some(slot) = slot else {
-        let text = format!("container {} does not use GMSA", container.owner);
-        return Err(refusal(&rules::NO_CREDENTIAL_SPEC, &text));
-    };
-    // The pod's setting holds for containers that have none.
-    if container.host_process.or(of_pod.as_ref().and_then(|slot| slot.host_process)) == Some(true) {
-        let text = format!("container {} is a hostProcess: it acts as the account of its node", container.owner);
-        return Err(refusal(&rules::HOST_PROCESS, &text));
-    }
-    let Some(contents) = slot.contents else {
-        let text =
-            "the pod names a credential spec and carries no contents: it was created without a call of the webhook";
-        let fix = "delete it: its controller creates a new one; kubectl gmsa doctor checks the webhook";
-        let found = Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix);
-        return Err(Box::new(found));
-    };
-    let Ok(contents) = serde_json::from_str::<Value>(contents) else {
-        return Err(refusal(&rules::CMS_PLUGINS, "the contents that the pod carries are not JSON"));
-    };
-    let of_join = |key: &str| contents.pointer(&format!("/DomainJoinConfig/{key}")).and_then(Value::as_str);
-    let name = |key: &str, rule| {
-        let value = of_join(key).unwrap_or("");
-        word(value).map_err(|_| {
-            let value = quote::quoted(value, quote::NAME);
-            refusal(rule, &format!("{key} in the contents that the pod carries is not a name: {value}"))
-        })
-    };
-    Ok(Identity {
-        domain: name("DnsName", &rules::DNS_NAME)?,
-        net_bios: of_join("NetBiosName").unwrap_or("").to_owned(),
-        account: name("MachineAccountName", &rules::ACCOUNT)?,
-    })
-}
-
-/// An error after which no command is run.
-fn refusal(rule: &'static Rule, text: &str) -> Box<Diagnostic> {
-    Box::new(Diagnostic::new(rule, text).with_severity(Severity::Error))
-}
-
-/// One word of a command line, without special characters.
-fn word(text: &str) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.$/:".contains(c);
-    if !text.is_empty() && !text.starts_with(['-', '/']) && text.chars().all(is_plain) {
-        Ok(text.to_owned())
-    } else {
-        Err("expected letters, digits, dots, hyphens and slashes".to_owned())
-    }
-}
-
-/// Why no command can run in the container now.
-fn not_running(pod: &ClusterPod, container: &Slot<'_>) -> Option<Check> {
-    let name = container.owner;
-    let status = pod.object.status.as_ref();
-    let statuses = status.and_then(|status| match container.kind {
-        SlotKind::InitContainer => status.init_container_statuses.as_deref(),
-        SlotKind::EphemeralContainer => status.ephemeral_container_statuses.as_deref(),
-        SlotKind::Pod | SlotKind::Container => status.container_statuses.as_deref(),
-    });
-    let state =
-        statuses.into_iter().flatten().find(|status| status.name == name).and_then(|status| status.state.as_ref());
-    let text = match state {
-        Some(v1::ContainerState { running: Some(_), .. }) => return None,
-        Some(v1::ContainerState { waiting: Some(waiting), .. }) => {
-            let [reason, message] = [&waiting.reason, &waiting.message].map(|text| text.as_deref().unwrap_or(""));
-            format!("container {name} waits: {reason}: {message}")
-        }
-        // It did what it is for, and cannot be asked any more.
-        Some(v1::ContainerState { terminated: Some(ended), .. })
-            if ended.exit_code == 0 && container.kind != SlotKind::Container =>
-        {
-            let text = format!("container {name} has ended, with exit code 0");
-            return Some(Check::found(CONTAINER, not_checked(&text, "Verify another container of the Pod.")));
-        }
-        Some(v1::ContainerState { terminated: Some(ended), .. }) => {
-            format!("container {name} ended with exit code {}", ended.exit_code)
-        }
-        _ => format!("container {name} does not run: the pod is {}", pod.phase()),
-    };
-    Some(Check::found(CONTAINER, Diagnostic::new(&rules::NOT_STARTED, text)))
 }

@@ -12,7 +12,7 @@ use gmsa_cluster::apiserver::ApiServer;
 mod cluster;
 mod credentials;
 
-pub use cluster::{Cluster, is_missing};
+pub use cluster::{Cluster, is_forbidden, is_missing};
 
 /// How long one call to the API server may take where `--request-timeout` does not say it.
 const CALL: Duration = Duration::from_secs(15);
@@ -111,6 +111,13 @@ impl Connection {
 
     pub fn asked_namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
+    }
+
+    /// The same with the API server of the kubeconfig, for a command whose `--server` is another one.
+    #[must_use]
+    pub fn without_server(mut self) -> Self {
+        self.server = None;
+        self
     }
 
     /// How long one call may take.

@@ -98,13 +98,20 @@ pub fn print_checks(checks: Vec<Check>, shape: Shape, filter: &Filter) -> anyhow
     Ok(outcome)
 }
 
+/// Checks as `-o json` prints them.
+pub fn checks_json(checks: &[Check], filter: &Filter) -> anyhow::Result<String> {
+    json::checks(Outcome::of(checks, filter), checks, 0)
+}
+
 /// The result for one place that uses GMSA.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
+    /// Of an object of a cluster its namespace, kind and name: `shop/Deployment/web`.
     pub file: Arc<str>,
     /// The line in it, counted from 1.
-    pub line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     /// The object: `Deployment shop/web`.
     pub object: String,
     /// The place: `container "iis"`.
@@ -254,7 +261,7 @@ fn also(others: &[&str]) -> Option<String> {
     (!others.is_empty()).then(|| format!("also: {}", first_five(others)))
 }
 
-fn plural(count: usize, what: &str) -> String {
+pub fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 

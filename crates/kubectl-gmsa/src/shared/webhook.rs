@@ -145,6 +145,38 @@ pub async fn endpoints(cluster: &Cluster, service: &ServiceReference) -> anyhow:
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
+/// Whether the webhook gives random host names to all pods that use GMSA: by its first pod, where one can be read.
+pub async fn gives_hostnames(cluster: &Cluster) -> bool {
+    let read = async {
+        let Some(service) = service_of_webhook(cluster).await? else { return Ok(None) };
+        let endpoints = endpoints(cluster, &service).await?;
+        let Some(name) = endpoints.iter().find_map(|endpoint| endpoint.target_ref.as_ref()?.name.as_deref()) else {
+            return Ok(None);
+        };
+        cluster.find::<Pod>(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await
+    };
+    let pod: anyhow::Result<Option<Pod>> = read.await;
+    pod.ok().flatten().is_some_and(|pod| is_set_to_give_hostnames(&pod))
+}
+
+/// By the variable that both charts set, or by the flag. The words for yes are those of Go (`strconv.ParseBool`).
+fn is_set_to_give_hostnames(pod: &Pod) -> bool {
+    let is_yes = |word: &str| matches!(word, "1" | "t" | "T" | "TRUE" | "true" | "True");
+    pod.spec.iter().flat_map(|spec| &spec.containers).any(|container| {
+        let by_variable = container
+            .env
+            .iter()
+            .flatten()
+            .any(|variable| variable.name == "RANDOM_HOSTNAME" && variable.value.as_deref().is_some_and(is_yes));
+        by_variable
+            || container.args.iter().flatten().any(|flag| match flag.strip_prefix("--random-hostname") {
+                Some("") => true,
+                Some(value) => value.strip_prefix('=').is_some_and(is_yes),
+                None => false,
+            })
+    })
+}
+
 pub fn is_ready(endpoint: &Endpoint) -> bool {
     endpoint.conditions.as_ref().and_then(|is| is.ready) != Some(false)
 }

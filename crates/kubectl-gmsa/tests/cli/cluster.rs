@@ -94,6 +94,7 @@ pub async fn healthy() -> SimulatedApi {
         kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false),
         kind("v1", "ServiceAccount", "serviceaccounts", true),
         kind("v1", "Namespace", "namespaces", false),
+        kind("v1", "ConfigMap", "configmaps", true),
     ] {
         api.define(known);
     }

@@ -20,14 +20,17 @@ use std::{
 use gmsa_test_support as support;
 
 mod agreement;
+mod check_cluster;
 mod check_live;
 mod cluster;
 mod complete;
 mod connect;
+mod dns;
 mod doctor;
 mod hostile;
 mod live;
 mod outdated;
+mod probe;
 mod readme;
 #[cfg(unix)]
 mod terminal;

@@ -9,7 +9,6 @@ use std::{
     collections::HashMap,
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use axum::body::Body;
@@ -32,14 +31,17 @@ use super::{
 
 /// How a command ends in a transcript.
 #[derive(Clone)]
-enum Ending {
+pub enum Ending {
     Exit(i64),
     Hangs,
 }
 
-type Transcript = HashMap<String, (Vec<u8>, Ending)>;
+/// What a command prints, and how it ends.
+pub type Answer = (Vec<u8>, Ending);
 
-fn parse(text: &str, encode: fn(&str) -> Vec<u8>) -> Transcript {
+pub type Transcript = HashMap<String, Answer>;
+
+pub fn parse(text: &str, encode: fn(&str) -> Vec<u8>) -> Transcript {
     let mut transcript = Transcript::new();
     for part in text.split("\n> ").map(|part| part.strip_prefix("> ").unwrap_or(part)) {
         let (command, rest) = part.split_once('\n').unwrap_or((part, ""));
@@ -79,6 +81,7 @@ fn command(request: &Request<Incoming>) -> String {
 
 /// A word of a query, decoded.
 fn decode(word: &str) -> String {
+    let word = word.replace('+', " ");
     let mut parts = word.split('%');
     let first = parts.next().unwrap().to_owned();
     parts.fold(first, |text, part| {
@@ -89,10 +92,14 @@ fn decode(word: &str) -> String {
 
 /// Lets the container answer by a transcript.
 fn answer_by(api: &SimulatedApi, transcript: Transcript) {
-    let transcript = Arc::new(transcript);
+    answer_each(api, move |_, command| transcript.get(command).cloned());
+}
+
+/// Lets each container answer: `answer` takes the path of the request, which names the pod, and the command.
+pub fn answer_each(api: &SimulatedApi, answer: impl Fn(&str, &str) -> Option<Answer> + Send + Sync + 'static) {
     api.upgrade_by(move |mut request| {
         let command = command(&request);
-        let answer = transcript.get(&command).cloned();
+        let answer = answer(request.uri().path(), &command);
         let key = request.headers()[header::SEC_WEBSOCKET_KEY].as_bytes().to_vec();
         tokio::spawn(async move {
             let upgraded = hyper::upgrade::on(&mut request).await.unwrap();
@@ -184,7 +191,12 @@ async fn each_cause_is_found_in_its_transcript() {
 
 /// The transcript of the healthy container.
 fn good() -> Transcript {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify/healthy/transcript");
+    transcript("healthy")
+}
+
+/// The transcript of a case.
+pub fn transcript(case: &str) -> Transcript {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify").join(case).join("transcript");
     parse(&fs::read_to_string(file).unwrap(), |text| text.as_bytes().to_vec())
 }
 

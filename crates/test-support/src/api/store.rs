@@ -138,6 +138,9 @@ impl Store {
         }
         let uid = format!("00000000-0000-4000-8000-{:012}", self.version + 1);
         object["metadata"]["uid"] = Value::from(uid);
+        if !key.namespace.is_empty() {
+            object["metadata"]["namespace"] = Value::from(key.namespace.clone());
+        }
         Ok(self.write(key, object, ChangeKind::Added))
     }
 

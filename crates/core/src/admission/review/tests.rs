@@ -22,7 +22,7 @@ fn error(review: &Value) -> String {
 /// A review with one place in it replaced.
 fn with(pointer: &str, value: Value) -> Value {
     let mut review = create(&json!({
-        "metadata": {"name": "web", "generateName": "web-"},
+        "metadata": {"name": "web", "generateName": "web-", "annotations": {"gmsa-webhook/random-hostname": "true"}},
         "spec": {
             "os": {"name": "windows"},
             "hostname": "h",
@@ -68,6 +68,8 @@ fn null_is_read_as_absent() {
         "/request/object/metadata",
         "/request/object/metadata/name",
         "/request/object/metadata/generateName",
+        "/request/object/metadata/annotations",
+        "/request/object/metadata/annotations/gmsa-webhook~1random-hostname",
         "/request/object/spec",
         "/request/object/spec/os",
         "/request/object/spec/os/name",
@@ -137,6 +139,7 @@ fn a_field_of_the_wrong_type_is_refused_without_being_quoted() {
             "/request/namespace",
             "/request/object/metadata/name",
             "/request/object/metadata/generateName",
+            "/request/object/metadata/annotations/gmsa-webhook~1random-hostname",
             "/request/object/spec/os/name",
             "/request/object/spec/hostname",
             "/request/object/spec/hostnameOverride",
@@ -291,6 +294,7 @@ fn bytes_kept_grow_with_each_text() {
     for pointer in [
         "/metadata/name",
         "/metadata/generateName",
+        "/metadata/annotations/gmsa-webhook~1random-hostname",
         "/spec/os/name",
         "/spec/hostname",
         "/spec/hostnameOverride",

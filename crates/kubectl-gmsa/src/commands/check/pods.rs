@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    builds, fix, near_miss,
+    builds, fix, hostnames, near_miss,
     surroundings::{RuntimeClass, Surroundings, labels},
     template::CheckedPod,
 };
@@ -14,7 +14,7 @@ use crate::shared::{
     output::{Place, Report},
 };
 use gmsa_core::admission::{
-    Denial, Review,
+    Denial, Review, SlotDenial,
     advice::{Advice, advise, advise_template},
     pod::{Pod, Slot, SlotKind, SlotRef, fields},
 };
@@ -71,12 +71,15 @@ async fn try_check(
     if let Some((rule, message, consequence)) = reviewed.problem() {
         let found = checked.finding(rule, "/spec", message);
         report.findings.push(Diagnostic { consequence: Some(consequence), ..found });
+        let later = admit(&review, &checked.pod, &Reviewed::ASSUMED, finder).await?;
+        report.findings.extend(refused_later(checked, pod, &denials, &later));
     }
     // Of fields that cannot be read, the API server refuses the pod.
     let unsupported = fields::read(&json).unwrap_or_default();
-    for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.replicas())) {
+    for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
         report.findings.push(advised(checked, advice));
     }
+    report.findings.extend(hostnames::findings(checked, pod, surroundings).await);
     report.findings.extend(new_ephemeral_containers(checked, pod));
     refers(checked, pod, surroundings, report).await;
     // A pod that is refused is not stored: it stays as it is written.
@@ -111,7 +114,7 @@ fn explain(
     };
     report.places.push(Place {
         file: Arc::clone(&checked.document.location.file),
-        line: checked.line(&pointer(slot, denial)),
+        line: checked.document.location.line().map(|_| checked.line(&pointer(slot, denial))),
         object: checked.object.clone(),
         slot: match &checked.template {
             Some(template) if slot.kind == SlotKind::Pod => template.clone(),
@@ -134,6 +137,25 @@ fn denied(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: &Denial)
     Diagnostic { fix, ..finding }
 }
 
+/// What is not refused now, and will be once both webhooks review the pod: after an installation, or an upgrade.
+fn refused_later(
+    checked: &CheckedPod<'_>,
+    pod: &Pod,
+    now: &[SlotDenial],
+    later: &Admission,
+) -> impl Iterator<Item = Diagnostic> {
+    let is_new = |found: &&SlotDenial| now.iter().all(|known| known.slot != found.slot);
+    later.denials.iter().filter(is_new).map(|found| {
+        let slot = pod.slots().find(|slot| found.slot == Some((slot.kind, slot.index)));
+        let finding = match &slot {
+            Some(slot) => denied(checked, pod, slot, &found.denial),
+            None => checked.finding(rule(&found.denial), "/spec", found.denial.to_string()),
+        };
+        let message = format!("once the webhook reviews this pod: {}", finding.message);
+        Diagnostic { message, ..finding }.with_severity(Severity::Warning)
+    })
+}
+
 /// A new pod with ephemeral containers, which `ValidatePodCreate` and `ValidatePodTemplateSpec` of kube-apiserver refuse. Without
 /// containers of its own it is no pod, but a patch of one.
 fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagnostic> {
@@ -146,7 +168,13 @@ fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagn
 }
 
 fn advised(checked: &CheckedPod<'_>, advice: Advice) -> Diagnostic {
-    let finding = checked.finding(advice.rule, &advice.pointer, advice.text);
+    let place = checked.place(&advice.pointer);
+    advised_at(checked, &place, advice)
+}
+
+/// Advice about a place in the document.
+pub(super) fn advised_at(checked: &CheckedPod<'_>, place: &str, advice: Advice) -> Diagnostic {
+    let finding = checked.finding_at(advice.rule, place, advice.text);
     Diagnostic { fix: advice.fix.map(str::to_owned), ..finding.with_severity(advice.severity) }
 }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::shared::{
     admission::{Labels, Reviewed},
     connection::Cluster,
-    webhook::{Configured, configured},
+    webhook::{Configured, configured, gives_hostnames},
 };
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
@@ -50,6 +50,7 @@ struct Live {
     objects: HashMap<String, Result<Option<Value>, Unread>>,
     webhooks: Option<Result<Vec<Configured>, Unread>>,
     nodes: Option<Result<BTreeSet<Build>, Unread>>,
+    gives_hostnames: Option<bool>,
 }
 
 /// It could not be read, or there is no cluster to read it from.
@@ -108,7 +109,8 @@ impl Surroundings {
                 _ => {}
             }
         }
-        let live = |cluster| Live { cluster, objects: HashMap::new(), webhooks: None, nodes: None };
+        let live =
+            |cluster| Live { cluster, objects: HashMap::new(), webhooks: None, nodes: None, gives_hostnames: None };
         Self { files, live: cluster.map(live), unchecked: BTreeMap::new() }
     }
 
@@ -184,6 +186,15 @@ impl Surroundings {
             live.nodes = Some(read.map(|nodes| nodes.iter().filter_map(build).collect()));
         }
         live.nodes.as_ref()?.as_ref().ok()
+    }
+
+    /// Whether the webhook of the cluster gives random host names to all pods, as far as is known.
+    pub(super) async fn gives_hostnames(&mut self) -> bool {
+        let Some(live) = &mut self.live else { return false };
+        if live.gives_hostnames.is_none() {
+            live.gives_hostnames = Some(gives_hostnames(&live.cluster).await);
+        }
+        live.gives_hostnames == Some(true)
     }
 
     /// The object of a path, where there is one.

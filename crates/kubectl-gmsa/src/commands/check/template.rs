@@ -1,7 +1,10 @@
 //! A pod or a pod template of a manifest, as its controller and the API server complete it, and where its parts are in the manifest.
 
 use gmsa_cluster::manifests::Document;
-use gmsa_core::diagnostic::{Diagnostic, Location, Position, Rule};
+use gmsa_core::{
+    admission::advice::hostname::Replicas,
+    diagnostic::{Diagnostic, Location, Position, Rule},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -92,13 +95,29 @@ impl CheckedPod<'_> {
         self.template.is_none() && self.pod.pointer("/metadata/uid").is_some()
     }
 
-    pub(super) fn replicas(&self) -> Option<u64> {
+    /// How many pods its workload has, where that says so.
+    pub(super) fn count(&self) -> Option<u64> {
         self.owner.value.pointer("/spec/replicas").and_then(Value::as_u64)
+    }
+
+    /// What the names of its pods follow from, where a workload of Kubernetes creates them.
+    pub(super) fn replicas(&self) -> Option<Replicas<'_>> {
+        let Owner { value, kind, .. } = self.owner;
+        self.owner.template()?;
+        let name = value.pointer("/metadata/name").and_then(Value::as_str)?;
+        let first = value.pointer("/spec/ordinals/start").and_then(Value::as_u64).unwrap_or(0);
+        Some(Replicas { kind, name, count: self.count(), first })
     }
 
     /// A text of the pod, where it is there and not empty.
     pub(super) fn text(&self, pointer: &str) -> Option<&str> {
         self.pod.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// The place in the document of a part of the workload that creates the pod, where that part is there.
+    pub(super) fn of_workload(&self, pointer: &str) -> Option<String> {
+        self.owner.template().filter(|_| self.owner.value.pointer(pointer).is_some())?;
+        Some(format!("{}{pointer}", self.root))
     }
 
     /// The place in the document of a part of the pod.

@@ -3,34 +3,17 @@
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
 
 use super::{
-    containers::{CONTAINERS, Seen},
+    containers::CONTAINERS,
     events::Events,
     refusal,
     remedy::Subject,
-    scheduling::{self, Nodes},
+    scheduling::Nodes,
     workload::{Maker, Workload, is_active},
 };
 use crate::shared::pods::ClusterPod;
+pub(super) use crate::shared::start::{is_cause, steps};
 
 pub(super) const ADMISSION: &str = "admission";
-
-/// Whether a check names a cause. What could not be checked is none.
-pub(super) fn is_cause(check: &Check) -> bool {
-    check.result.as_ref().is_err_and(|found| found.severity == Severity::Error && *found.rule != rules::NOT_CHECKED)
-}
-
-/// The steps of a pod, from its node to its containers, as far as the first that fails.
-pub(super) fn steps(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Vec<Check> {
-    let seen = Seen { pod, subject, events };
-    let mut checks = vec![scheduling::check(pod, subject, nodes, events)];
-    for step in [Seen::sandbox, Seen::init_containers, Seen::containers_run] {
-        if checks.iter().any(is_cause) {
-            break;
-        }
-        checks.push(step(&seen));
-    }
-    checks
-}
 
 /// A pod, and its steps.
 pub(super) type Walked<'w> = (&'w ClusterPod, Vec<Check>);

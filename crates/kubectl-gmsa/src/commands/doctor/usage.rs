@@ -1,11 +1,11 @@
 //! Credential specs, and the pods that use them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Deserialize as _;
 use serde_json::{Value, value::RawValue};
 
-use super::{found, not_checked};
+use super::{found, hostnames::HostNames, not_checked};
 use crate::shared::{
     connection::{Cluster, is_missing},
     output::first_five,
@@ -13,17 +13,27 @@ use crate::shared::{
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
-    credspec::{Contents, CredentialSpec, lint},
+    credspec::{Contents, CredentialSpec, is_dns_subdomain, lint},
     diagnostic::{Check, Diagnostic, rules},
 };
 
-const SPECS: &str = "credential specs";
+pub(super) const SPECS: &str = "credential specs";
 const PODS: &str = "pods";
 
 /// What both are checked by.
 pub(super) struct Read {
     specs: anyhow::Result<Vec<Value>>,
     pub pods: anyhow::Result<Vec<Box<RawValue>>>,
+}
+
+impl Read {
+    /// The domains of the credential specs, in lower case. A name that is none is a finding of the linter.
+    pub(super) fn domains(&self) -> BTreeSet<String> {
+        let specs = self.specs.iter().flatten();
+        let names = specs.filter_map(|spec| spec.pointer("/credspec/DomainJoinConfig/DnsName")?.as_str());
+        let names = names.map(|name| name.strip_suffix('.').unwrap_or(name).to_lowercase());
+        names.filter(|name| is_dns_subdomain(name)).collect()
+    }
 }
 
 pub(super) async fn read(cluster: &Cluster) -> Read {
@@ -74,6 +84,7 @@ fn check_pods(
     let before = checks.len();
     let (mut up_to_date, mut unparsed) = (0_usize, 0_usize);
     let (mut outdated, mut unmatched, mut without_contents) = (Vec::new(), Vec::new(), Vec::new());
+    let mut hostnames = HostNames::default();
     for json in pods {
         let Ok(pod) = ClusterPod::read(json) else {
             unparsed += 1;
@@ -82,6 +93,7 @@ fn check_pods(
         if pod.has_ended() {
             continue;
         }
+        hostnames.add(&pod);
         let (namespace, name) = pod.place();
         let is_excluded = excluded.iter().any(|name| name == namespace);
         let note = if is_excluded { " (not reviewed by the webhook)" } else { "" };
@@ -123,4 +135,5 @@ fn check_pods(
         };
         checks.push(Check::pass(PODS, text));
     }
+    checks.extend(hostnames.check());
 }

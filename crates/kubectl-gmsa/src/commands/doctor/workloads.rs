@@ -55,8 +55,7 @@ pub(super) async fn add_checks(
     // Without the pods, whose check says why, nothing is known of their number.
     let Some(pods) = pods else { return };
     let workloads = assemble(objects, pods);
-    let mut known = Nodes::default();
-    known.windows = nodes;
+    let mut known = Nodes::of(nodes);
     // Who may not list nodes may rarely read one.
     if known.windows.is_some() {
         known.add(cluster, workloads.iter().flat_map(Workload::pods)).await;

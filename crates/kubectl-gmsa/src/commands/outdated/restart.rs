@@ -1,8 +1,7 @@
 //! The restart of a workload, as `kubectl rollout restart` does it.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 
-use anyhow::bail;
 use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
@@ -17,17 +16,6 @@ use crate::shared::{
     print,
 };
 use gmsa_core::{causes, quote::one_line};
-
-pub(super) fn confirmed(count: usize) -> anyhow::Result<bool> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        bail!("there is no terminal to ask for confirmation: use --yes");
-    }
-    write!(io::stderr(), "Restart {count} workload{}? [y/N] ", if count == 1 { "" } else { "s" })?;
-    io::stderr().flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
-}
 
 /// The workload, as `kubectl` takes it.
 pub(super) fn target(workload: &Workload) -> String {

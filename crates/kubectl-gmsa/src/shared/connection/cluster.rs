@@ -93,8 +93,20 @@ impl Cluster {
         self.call(creation(path, object)?).await
     }
 
+    /// Deletes an object.
+    pub async fn delete(&self, path: &str) -> anyhow::Result<()> {
+        self.api.call(Request::delete(path).body(Vec::new())?, self.deadline()).await?;
+        Ok(())
+    }
+
     async fn call<T: DeserializeOwned>(&self, request: Request<Vec<u8>>) -> anyhow::Result<T> {
         Ok(serde_json::from_slice(&self.api.call(request, self.deadline()).await?)?)
+    }
+
+    /// Reads what is no JSON, such as a log.
+    pub async fn read_text(&self, path: &str) -> anyhow::Result<String> {
+        let answer = self.api.call(Request::get(path).body(Vec::new())?, self.deadline()).await?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
     /// Reads what a pod serves in plain HTTP on one of its ports, through the API server.
@@ -113,6 +125,11 @@ fn creation(path: &str, object: &impl Serialize) -> anyhow::Result<Request<Vec<u
 /// Whether a call failed because there is no such object, or no such kind of object.
 pub fn is_missing(error: &anyhow::Error) -> bool {
     code(error) == Some(404)
+}
+
+/// Whether a call failed because the user may not make it.
+pub fn is_forbidden(error: &anyhow::Error) -> bool {
+    code(error) == Some(403)
 }
 
 fn code(error: &anyhow::Error) -> Option<u16> {

@@ -91,7 +91,7 @@ fn finding<'f>(
 ) {
     let Diagnostic { rule, severity, object, field, message, consequence, fix, .. } = found;
     let head = style.level(Some(*severity), &format!("{}[{}]", severity.as_str(), rule.id));
-    let mut place = one_line(file(found)).into_owned();
+    let mut place = if is_place_of_object(found) { String::new() } else { one_line(file(found)).into_owned() };
     if let Some(line) = super::line(found) {
         let _ = write!(place, ":{line}");
     }
@@ -121,6 +121,12 @@ fn finding<'f>(
         line(out, &format!("  {}", one_line(&more)));
     }
     out.push('\n');
+}
+
+/// Whether an object of a cluster stands for the file, whose name would say the same twice: `shop/Deployment/web`.
+fn is_place_of_object(found: &Diagnostic) -> bool {
+    let name = found.object.split_once(' ').and_then(|(kind, name)| Some((kind, name.split_once('/')?)));
+    name.is_some_and(|(kind, (namespace, name))| file(found) == format!("{namespace}/{kind}/{name}"))
 }
 
 /// A line for each check, and below it what to do where it does not pass.

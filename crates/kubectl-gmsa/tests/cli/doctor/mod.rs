@@ -1,10 +1,13 @@
 //! `doctor` on the simulated API server: green where all is well, and what it says of each fault.
 
+mod bundle;
 mod call;
 mod certificates;
+mod dns;
 mod install;
 mod not_checked;
 mod one_pod;
+mod pre;
 mod service;
 mod usage;
 mod workloads;
@@ -70,6 +73,7 @@ pass  namespaces         pods are reviewed in 2 of 4
 pass  credential specs   no problems found in 1 credential spec
 pass  pods               1 uses GMSA, with up-to-date contents
 pass  workloads          no pod template uses GMSA yet
+pass  DNS                contoso.com: the zone contoso.com goes to 10.0.0.4, 10.0.0.5 (ConfigMap kube-system/coredns)
 pass  Windows nodes      1 of 10.0.20348
 ";
     let days = |line: &str| match line.split_once(" is valid for ") {

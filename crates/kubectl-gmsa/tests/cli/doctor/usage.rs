@@ -67,3 +67,31 @@ async fn a_pod_that_cannot_be_parsed_may_use_gmsa() {
     let unparsed = json!({"status": "skip", "about": "pods", "text": "1 could not be parsed", "rule": "not-checked", "remedy": remedy});
     assert_eq!(of_pods, [&unparsed]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_that_windows_takes_for_one_computer_are_found() {
+    let contents = |api: &super::super::support::SimulatedApi| {
+        api.object("pods", "shop", "web").unwrap()["spec"]["securityContext"]["windowsOptions"].clone()
+    };
+    let found = complaints(|api| {
+        let options = contents(api);
+        for name in ["web-7d4b9c6f5d-abcde", "web-7d4b9c6f5d-fghij", "web-1", "web-2"] {
+            api.apply(pod(name, &options));
+        }
+        // A host name of its own counts for the pod's, and one that has ended for nothing.
+        let mut named = pod("web-7d4b9c6f5d-klmno", &options);
+        named["spec"]["hostname"] = json!("k0h1b2n3v4x5y6z");
+        api.apply(named);
+        let mut ended = pod("web-7d4b9c6f5d-pqrst", &options);
+        ended["status"] = json!({"phase": "Succeeded"});
+        api.apply(ended);
+    })
+    .await;
+    assert_eq!(
+        found,
+        [
+            "warn host names: 2 pods share a credential spec and the first 15 characters of their host names with another, so they can lose their \
+             trust: shop/web-7d4b9c6f5d-abcde, shop/web-7d4b9c6f5d-fghij [shared-hostname]"
+        ]
+    );
+}

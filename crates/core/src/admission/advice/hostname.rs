@@ -1,0 +1,173 @@
+//! Pods that Windows takes for one computer: they share an account and the first 15 characters of their host names.
+//!
+//! Of such pods one loses the trust of the domain when another talks to the same domain controller
+//! (<https://github.com/microsoft/Windows-Containers/issues/405>; Microsoft's page "Troubleshoot gMSAs for Windows containers" describes the
+//! race). 15 characters is the length of the name that Windows gives a computer (`MAX_COMPUTERNAME_LENGTH`).
+//! Without a host name of its own a pod has its name as one, and the names of the pods of a workload begin alike.
+//!
+//! For the offline check and the tools alone: the answers of the webhook have no line for it.
+
+use std::collections::HashMap;
+
+use super::{Advice, Pod};
+use crate::diagnostic::{Severity, rules};
+
+/// How much of a host name tells a computer from another one.
+const DISTINCT: usize = 15;
+
+/// The most pods of a workload whose names are compared.
+const MAX_COMPARED: usize = 1000;
+
+/// The hash that a Deployment puts into the names of its pods: a number of 32 bits in decimal (`ComputeHash` of kube-controller-manager),
+/// most of which have 10 digits.
+const HASH: usize = 10;
+
+const CONSEQUENCE: &str = "pods that share these and an account can lose their trust";
+
+/// What to write in the workload.
+const ASK: &str = "spec:\n  template:\n    metadata:\n      annotations: {gmsa-webhook/random-hostname: \"true\"}";
+
+/// The controller sets `hostname` itself (`initIdentity` of kube-controller-manager), so neither the webhook nor the template can.
+const SHORTER: &str = "give it a name of at most 12 characters: a StatefulSet sets the host names of its pods itself, so the webhook gives none";
+
+/// The part of a host name that tells a computer from another one, without case.
+pub fn distinct(hostname: &str) -> String {
+    hostname.chars().take(DISTINCT).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// A workload of Kubernetes, as far as the names of its pods follow from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Replicas<'w> {
+    pub kind: &'w str,
+    pub name: &'w str,
+    /// How many pods there will be, where the workload says so.
+    pub count: Option<u64>,
+    /// The number of the first pod of a `StatefulSet`.
+    pub first: u64,
+}
+
+/// What is wrong with the host names of the pods of a workload; the pointer is one in the workload. `gives_hostnames` says that the
+/// webhook gives random ones to all.
+pub fn advise_replicas(pod: &Pod, replicas: Replicas<'_>, gives_hostnames: bool) -> Option<Advice> {
+    let Replicas { kind, name, count, .. } = replicas;
+    if pod.is_linux() || !pod.uses_gmsa() || count.is_some_and(|count| count < 2) {
+        return None;
+    }
+    if kind == "StatefulSet" {
+        let [one, other] = alike(replicas)?;
+        let text = format!("the host names {one:?} and {other:?} have the same first 15 characters: {CONSEQUENCE}");
+        return Some(advice("/metadata/name", Severity::Warning, text, SHORTER));
+    }
+    // What the names of all pods begin with, and the hyphen behind it.
+    let common = match kind {
+        "Deployment" => name.len() + 1 + HASH + 1,
+        "ReplicaSet" | "ReplicationController" | "DaemonSet" => name.len() + 1,
+        _ => return None,
+    };
+    let is_of_many = count.is_some() || kind == "DaemonSet";
+    if !is_of_many || common < DISTINCT || pod.hostname().is_some() || gives_hostnames || pod.asks_for_random_hostname()
+    {
+        return None;
+    }
+    let pointer = if count.is_some() { "/spec/replicas" } else { "/metadata/name" };
+    let text = format!("the host names of its pods have the same first 15 characters: {CONSEQUENCE}");
+    Some(advice(pointer, Severity::Note, text, ASK))
+}
+
+fn advice(pointer: &str, severity: Severity, text: String, fix: &'static str) -> Advice {
+    Advice { rule: &rules::SHARED_HOSTNAME, severity, pointer: pointer.to_owned(), text, fix: Some(fix) }
+}
+
+/// Two pods of a `StatefulSet` whose names begin alike.
+fn alike(Replicas { name, count, first, .. }: Replicas<'_>) -> Option<[String; 2]> {
+    let mut seen: HashMap<String, String> = HashMap::new();
+    let pods = (first..first.saturating_add(count?)).take(MAX_COMPARED);
+    for pod in pods.map(|ordinal| format!("{name}-{ordinal}")) {
+        if let Some(one) = seen.insert(distinct(&pod), pod.clone()) {
+            return Some([one, pod]);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(kind: &str, name: &str, count: Option<u64>, first: u64) -> Option<(Severity, String)> {
+        let pod = json!({"spec": {"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "web"}}}});
+        said(&pod, Replicas { kind, name, count, first }, false)
+    }
+
+    fn said(pod: &serde_json::Value, replicas: Replicas<'_>, gives: bool) -> Option<(Severity, String)> {
+        let pod = Pod::from_json(&pod.to_string()).unwrap();
+        advise_replicas(&pod, replicas, gives).map(|advice| (advice.severity, advice.text))
+    }
+
+    #[test]
+    fn pods_of_a_stateful_set_are_compared_by_their_names() {
+        let alike = |one: &str, other: &str| {
+            let text = format!(
+                "the host names \"{one}\" and \"{other}\" have the same first 15 characters: pods that share these and an account can lose \
+                 their trust"
+            );
+            Some((Severity::Warning, text))
+        };
+        for (name, count, first, expected) in [
+            ("very-long-name-web", Some(2), 0, alike("very-long-name-web-0", "very-long-name-web-1")),
+            ("very-long-name-web", Some(1), 0, None),
+            ("very-long-name-web", None, 0, None),
+            // 14 characters and the hyphen are all that counts.
+            ("fourteen-chars", Some(3), 5, alike("fourteen-chars-5", "fourteen-chars-6")),
+            ("thirteen-char", Some(10), 0, None),
+            ("thirteen-char", Some(11), 0, alike("thirteen-char-1", "thirteen-char-10")),
+            ("thirteen-char", Some(2), 9, None),
+            ("thirteen-char", Some(3), 9, alike("thirteen-char-10", "thirteen-char-11")),
+            ("twelve-chars", Some(100), 0, None),
+            ("web", Some(u64::MAX), 0, None),
+            ("web", Some(u64::MAX), u64::MAX, None),
+        ] {
+            assert_eq!(of("StatefulSet", name, count, first), expected, "{name} {count:?}");
+        }
+    }
+
+    #[test]
+    fn pods_that_begin_with_the_name_of_their_workload_are_noted() {
+        let noted = Some((
+            Severity::Note,
+            "the host names of its pods have the same first 15 characters: pods that share these and an account can lose their trust"
+                .to_owned(),
+        ));
+        for (kind, name, count, expected) in [
+            // `web-7d4b9c6f5d-` and five letters.
+            ("Deployment", "web", Some(2), noted.clone()),
+            ("Deployment", "ab", Some(2), None),
+            ("Deployment", "web", Some(1), None),
+            ("Deployment", "web", None, None),
+            ("DaemonSet", "fourteen-chars", None, noted.clone()),
+            ("DaemonSet", "thirteen-char", None, None),
+            ("ReplicaSet", "fourteen-chars", Some(2), noted.clone()),
+            ("Job", "fourteen-chars", Some(2), None),
+        ] {
+            assert_eq!(of(kind, name, count, 0), expected, "{kind} {name} {count:?}");
+        }
+        let gmsa = json!({"windowsOptions": {"gmsaCredentialSpecName": "web"}});
+        let replicas = Replicas { kind: "Deployment", name: "web", count: Some(2), first: 0 };
+        for (pod, gives, expected) in [
+            (json!({"spec": {"securityContext": gmsa}}), true, None),
+            (json!({"spec": {"securityContext": gmsa, "hostname": "web"}}), false, None),
+            (json!({"spec": {"securityContext": gmsa, "os": {"name": "linux"}}}), false, None),
+            (json!({"spec": {}}), false, None),
+            (asking("true", &gmsa), false, None),
+            (asking("yes", &gmsa), false, noted),
+        ] {
+            assert_eq!(said(&pod, replicas, gives), expected, "{pod}");
+        }
+    }
+
+    fn asking(value: &str, gmsa: &serde_json::Value) -> serde_json::Value {
+        json!({"metadata": {"annotations": {crate::admission::pod::RANDOM_HOSTNAME: value}}, "spec": {"securityContext": gmsa}})
+    }
+}

@@ -1,0 +1,50 @@
+//! The host names of a workload's pods: those that Windows takes for one computer, and requests for random ones that have no effect.
+
+use gmsa_core::{
+    admission::{
+        advice::hostname::advise_replicas,
+        pod::{Pod, RANDOM_HOSTNAME},
+    },
+    diagnostic::{Diagnostic, Severity, rules},
+};
+
+use super::{pods::advised_at, pointer::dotted, surroundings::Surroundings, template::CheckedPod};
+
+pub(super) async fn findings(
+    checked: &CheckedPod<'_>,
+    pod: &Pod,
+    surroundings: &mut Surroundings,
+) -> impl Iterator<Item = Diagnostic> {
+    ignored(checked).into_iter().chain(alike(checked, pod, surroundings).await)
+}
+
+/// What is wrong with the host names of the pods that a workload creates. The cluster is asked only where that matters.
+async fn alike(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surroundings) -> Option<Diagnostic> {
+    let replicas = checked.replicas()?;
+    advise_replicas(pod, replicas, false)?;
+    let advice = advise_replicas(pod, replicas, surroundings.gives_hostnames().await)?;
+    let place = format!("{}{}", checked.root, advice.pointer);
+    Some(advised_at(checked, &place, advice))
+}
+
+/// The annotation that asks for a random host name, where the webhook does not heed it.
+fn ignored(checked: &CheckedPod<'_>) -> Option<Diagnostic> {
+    let annotation = format!("/metadata/annotations/{}", RANDOM_HOSTNAME.replace('/', "~1"));
+    let finding = |message: String| checked.finding(&rules::IGNORED_FIELD, &annotation, message);
+    let found = match (checked.text(&annotation), checked.of_workload(&annotation)) {
+        (Some("true"), _) if checked.replicas().is_some_and(|replicas| replicas.kind == "StatefulSet") => {
+            let text = "a StatefulSet sets the host names of its pods itself, so the webhook gives none";
+            return Some(finding(text.to_owned()).with_severity(Severity::Note).with_fix("remove the annotation"));
+        }
+        (Some("true" | "false"), _) | (None, None) => return None,
+        (Some(value), _) => {
+            finding(format!("the webhook gives a random host name for the value \"true\" alone, not for {value:?}"))
+        }
+        (None, Some(place)) => {
+            let right = dotted(&checked.place(&annotation));
+            let text = format!("the webhook ignores this annotation: its place is {right}");
+            checked.finding_at(&rules::IGNORED_FIELD, &place, text)
+        }
+    };
+    Some(found.with_severity(Severity::Warning).with_fix(format!("{RANDOM_HOSTNAME}: \"true\"")))
+}

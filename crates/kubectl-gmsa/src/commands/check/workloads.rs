@@ -1,0 +1,179 @@
+//! The workloads of a cluster, in place of manifests: what creates pods there, and the pods that nothing else creates.
+//!
+//! Invariants: lists are read in pages, and of each page only what is checked is kept; nothing is created; a kind that may not be listed
+//! is reported as not checked, and the others are still read.
+
+use std::collections::BTreeMap;
+
+use anyhow::bail;
+use gmsa_cluster::manifests::Document;
+use gmsa_core::{
+    causes,
+    credspec::is_dns_subdomain,
+    diagnostic::{Diagnostic, rules},
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::shared::{
+    connection::{Cluster, is_forbidden, is_missing},
+    output::{Report, first_five},
+};
+
+/// The kinds: the version of the API, the kind and its plural.
+const KINDS: [(&str, &str, &str); 8] = [
+    ("apps/v1", "Deployment", "deployments"),
+    ("apps/v1", "StatefulSet", "statefulsets"),
+    ("apps/v1", "DaemonSet", "daemonsets"),
+    ("apps/v1", "ReplicaSet", "replicasets"),
+    ("batch/v1", "CronJob", "cronjobs"),
+    ("batch/v1", "Job", "jobs"),
+    ("v1", "ReplicationController", "replicationcontrollers"),
+    ("v1", "Pod", "pods"),
+];
+
+/// An object of a list: nothing where it is not checked.
+struct Listed(Option<Value>);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let mut object = Value::deserialize(input)?;
+        if is_controlled(&object) || has_ended(&object) {
+            return Ok(Self(None));
+        }
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove("status");
+        }
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            // Much of the object, and nothing that is checked.
+            metadata.remove("managedFields");
+            // What controls it is not checked, so it is.
+            metadata.remove("ownerReferences");
+        }
+        Ok(Self(Some(object)))
+    }
+}
+
+/// Whether what controls an object is checked in its place: a workload of these kinds; or the kubelet, which made a pod from a file.
+/// What a controller of another kind has scaled to nothing is its history.
+fn is_controlled(object: &Value) -> bool {
+    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let mut controllers =
+        owners.into_iter().flatten().filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
+    controllers.next().is_some_and(|owner| {
+        let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
+        let group = |version: &str| version.split_once('/').map_or(String::new(), |(group, _)| group.to_owned());
+        let is = |(version, kind, _): &(&str, &str, &str)| {
+            text("kind") == *kind && group(text("apiVersion")) == group(version)
+        };
+        KINDS.iter().any(is) || text("kind") == "Node" || object.pointer("/spec/replicas") == Some(&Value::from(0))
+    })
+}
+
+/// Whether it creates no pod any more: a Job that is done, a Pod whose containers have ended.
+fn has_ended(object: &Value) -> bool {
+    let phase = object.pointer("/status/phase").and_then(Value::as_str);
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let is_done = |condition: &Value| {
+        let text = |field: &str| condition.get(field).and_then(Value::as_str).unwrap_or_default();
+        matches!(text("type"), "Complete" | "Failed") && text("status") == "True"
+    };
+    matches!(phase, Some("Succeeded" | "Failed")) || conditions.into_iter().flatten().any(is_done)
+}
+
+/// Reads the workloads of a namespace, or of all. What may not be read goes to the report.
+pub(super) async fn read(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    report: &mut Report,
+) -> anyhow::Result<Vec<Document>> {
+    let below = match namespace {
+        Some(name) if name.contains('.') || !is_dns_subdomain(name) => bail!("{name:?} is not the name of a namespace"),
+        Some(name) => format!("namespaces/{name}/"),
+        None => String::new(),
+    };
+    let (mut documents, mut unread) = (Vec::new(), BTreeMap::<(String, bool), Vec<String>>::new());
+    for (version, kind, plural) in KINDS {
+        let root = if version.contains('/') { "apis" } else { "api" };
+        match cluster.list::<Listed>(&format!("/{root}/{version}/{below}{plural}")).await {
+            Ok(listed) => {
+                documents
+                    .extend(listed.into_iter().filter_map(|Listed(object)| Some(document(version, kind, object?))));
+            }
+            Err(error) => {
+                let cause = (causes::chain(error.as_ref()), is_forbidden(&error));
+                unread.entry(cause).or_default().push(plural.to_owned());
+            }
+        }
+    }
+    if let Some(name) = namespace.filter(|_| documents.is_empty() && unread.is_empty()) {
+        exists(cluster, name).await?;
+    }
+    report.findings.extend(unread.into_iter().map(|((cause, is_forbidden), plurals)| {
+        let place = namespace.map_or(String::new(), |name| format!(" in namespace {name}"));
+        let found = Diagnostic::new(&rules::NOT_CHECKED, format!("could not be checked: {cause}"));
+        // Another user may read it; nothing else is known to help.
+        let fix = is_forbidden.then(|| rules::NOT_CHECKED.remedy.to_owned());
+        Diagnostic { object: format!("{}{place}", first_five(&plurals)), fix, ..found }
+    }));
+    Ok(documents)
+}
+
+/// Fails where there is no such namespace: a list of nothing does not say it.
+async fn exists(cluster: &Cluster, name: &str) -> anyhow::Result<()> {
+    match cluster.get::<Value>(&format!("/api/v1/namespaces/{name}")).await {
+        Err(error) if is_missing(&error) => bail!("there is no namespace {name:?}"),
+        // Who may not read it may still list what is in it.
+        _ => Ok(()),
+    }
+}
+
+/// An object as a manifest, at its namespace, kind and name.
+fn document(version: &str, kind: &str, mut object: Value) -> Document {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let name = format!("{}/{kind}/{}", text("/metadata/namespace"), text("/metadata/name"));
+    // The items of a list do not say them.
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), Value::from(version));
+        fields.insert("kind".to_owned(), Value::from(kind));
+    }
+    let mut document = Document::of_api(&name, version, kind, object);
+    // There is no file, so there is no line.
+    document.location.position = None;
+    document
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_another_workload_controls_or_has_ended_is_left_out() {
+        let owned = |version: &str, kind: &str, controller: bool| json!({"metadata": {"ownerReferences": [{"apiVersion": version, "kind": kind, "controller": controller}]}});
+        let mut history = owned("argoproj.io/v1alpha1", "Rollout", true);
+        history["spec"] = json!({"replicas": 0});
+        let job =
+            |condition: &str, status: &str| json!({"status": {"conditions": [{"type": condition, "status": status}]}});
+        for (object, is_kept) in [
+            (json!({}), true),
+            (owned("apps/v1", "Deployment", true), false),
+            (owned("apps/v1", "Deployment", false), true),
+            (owned("v1", "Node", true), false),
+            (owned("argoproj.io/v1alpha1", "Rollout", true), true),
+            (owned("example.com/v1", "Deployment", true), true),
+            (history, false),
+            (json!({"status": {"phase": "Running"}}), true),
+            (json!({"status": {"phase": "Succeeded"}}), false),
+            (json!({"status": {"phase": "Failed"}}), false),
+            (job("Complete", "True"), false),
+            (job("Failed", "True"), false),
+            (job("Failed", "False"), true),
+            (job("Suspended", "True"), true),
+        ] {
+            let Listed(kept) = serde_json::from_value(object.clone()).unwrap();
+            assert_eq!(kept.is_some(), is_kept, "{object}");
+        }
+    }
+}

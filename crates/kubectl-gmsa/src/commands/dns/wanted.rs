@@ -1,0 +1,117 @@
+//! What is asked for: a domain, and the servers that know it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::bail;
+use gmsa_core::{corefile::is_within, credspec::is_dns_subdomain};
+
+/// The port of DNS.
+const PORT: u16 = 53;
+
+pub struct Wanted {
+    /// In lower case, without the dot at its end.
+    pub domain: String,
+    /// As CoreDNS and kube-dns take them, each once.
+    pub servers: Vec<String>,
+}
+
+impl Wanted {
+    pub fn parse(domain: &str, servers: &[String]) -> anyhow::Result<Self> {
+        let name = domain.strip_suffix('.').unwrap_or(domain).to_lowercase();
+        if !is_dns_subdomain(&name) {
+            bail!("--domain {domain:?} is not a DNS name, such as contoso.com: (Get-ADDomain).DNSRoot");
+        }
+        if is_within(&name, "cluster.local") {
+            bail!("--domain {name} is the domain of the cluster itself");
+        }
+        let mut parsed = Vec::new();
+        for written in servers {
+            let server = server(written)?;
+            if !parsed.contains(&server) {
+                parsed.push(server);
+            }
+        }
+        Ok(Self { domain: name, servers: parsed })
+    }
+
+    /// Whether these are the same servers, in any order.
+    pub fn has_servers(&self, written: &[String]) -> bool {
+        let mut there: Vec<String> =
+            written.iter().map(|written| server(written).unwrap_or_else(|_| written.clone())).collect();
+        let mut asked = self.servers.clone();
+        there.sort();
+        asked.sort();
+        there == asked
+    }
+
+    /// The server block, as <https://kubernetes.io/docs/tasks/administer-cluster/dns-custom-nameservers/> writes a stub domain.
+    pub fn block(&self, port: u16) -> String {
+        let Self { domain, servers } = self;
+        format!("{domain}:{port} {{\n    errors\n    cache 30\n    forward . {}\n}}\n", servers.join(" "))
+    }
+}
+
+/// An address, with its port where that is not 53.
+fn server(written: &str) -> anyhow::Result<String> {
+    let (address, port) = match (written.parse::<IpAddr>(), written.parse::<SocketAddr>()) {
+        (Ok(address), _) => (address, PORT),
+        (_, Ok(socket)) => (socket.ip(), socket.port()),
+        _ => bail!("--server {written:?} is not an address, such as 10.0.0.4, 10.0.0.4:5353 or [fd00::4]:5353"),
+    };
+    if address.is_loopback() || address.is_unspecified() || address.is_multicast() || port == 0 {
+        bail!("--server {written} is not an address of another machine");
+    }
+    Ok(if port == PORT { address.to_string() } else { SocketAddr::new(address, port).to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(domain: &str, servers: &[&str]) -> Result<Wanted, String> {
+        let servers: Vec<String> = servers.iter().map(|&server| server.to_owned()).collect();
+        Wanted::parse(domain, &servers).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_and_addresses_are_written_in_one_way() {
+        let wanted = wanted("Contoso.COM.", &["10.0.0.4:53", "10.0.0.4", "FD00::4", "[fd00::5]:5353"]).unwrap();
+        assert_eq!(wanted.domain, "contoso.com");
+        assert_eq!(wanted.servers, ["10.0.0.4", "fd00::4", "[fd00::5]:5353"]);
+        assert_eq!(
+            wanted.block(5353),
+            "contoso.com:5353 {\n    errors\n    cache 30\n    forward . 10.0.0.4 fd00::4 [fd00::5]:5353\n}\n"
+        );
+        let written = ["[fd00::4]:53", "10.0.0.4", "[fd00::5]:5353"].map(str::to_owned);
+        assert!(wanted.has_servers(&written) && !wanted.has_servers(&written[1..]));
+    }
+
+    #[test]
+    fn what_is_no_name_or_address_is_refused() {
+        let is_no_address = "is not an address, such as 10.0.0.4, 10.0.0.4:5353 or [fd00::4]:5353";
+        for (domain, server, error) in [
+            (
+                "contoso_com",
+                "10.0.0.4",
+                "--domain \"contoso_com\" is not a DNS name, such as contoso.com: (Get-ADDomain).DNSRoot".to_owned(),
+            ),
+            (
+                "x; reboot",
+                "10.0.0.4",
+                "--domain \"x; reboot\" is not a DNS name, such as contoso.com: (Get-ADDomain).DNSRoot".to_owned(),
+            ),
+            (
+                "ad.cluster.local",
+                "10.0.0.4",
+                "--domain ad.cluster.local is the domain of the cluster itself".to_owned(),
+            ),
+            ("contoso.com", "dc1.contoso.com", format!("--server \"dc1.contoso.com\" {is_no_address}")),
+            ("contoso.com", "10.0.0.4:99999", format!("--server \"10.0.0.4:99999\" {is_no_address}")),
+            ("contoso.com", "https://10.0.0.4", format!("--server \"https://10.0.0.4\" {is_no_address}")),
+            ("contoso.com", "127.0.0.1", "--server 127.0.0.1 is not an address of another machine".to_owned()),
+            ("contoso.com", "10.0.0.4:0", "--server 10.0.0.4:0 is not an address of another machine".to_owned()),
+        ] {
+            assert_eq!(wanted(domain, &[server]).map(drop), Err(error));
+        }
+    }
+}

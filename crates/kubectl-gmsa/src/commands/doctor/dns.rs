@@ -1,0 +1,128 @@
+//! The DNS of the cluster: whether the domains of the credential specs are forwarded, and to which servers.
+//!
+//! Invariants: nothing is resolved. A domain without a zone is no fault: the servers that get all other questions may know it.
+
+use std::collections::BTreeSet;
+
+use gmsa_core::{
+    corefile::{Answer, Forward, Upstream},
+    diagnostic::{Check, Diagnostic, Severity, rules},
+    quote::one_line,
+};
+
+use super::{
+    found,
+    not_checked::{Remedy, because, not_checked},
+};
+use crate::shared::{
+    cluster_dns::{self, ClusterDns, Objects, Zones},
+    connection::Cluster,
+};
+
+const DNS: &str = "DNS";
+
+/// What the checks are made of.
+pub(super) async fn read(cluster: &Cluster) -> anyhow::Result<Objects> {
+    cluster_dns::objects(cluster).await
+}
+
+/// Adds a check for each domain.
+pub(super) fn add_checks(read: anyhow::Result<Objects>, domains: &BTreeSet<String>, checks: &mut Vec<Check>) {
+    if domains.is_empty() {
+        return;
+    }
+    let objects = match read {
+        Ok(objects) => objects,
+        Err(error) => return checks.push(not_checked(DNS, &error)),
+    };
+    match ClusterDns::of(&objects) {
+        Ok(Some(dns)) => checks.extend(domains.iter().map(|domain| check(&dns, domain))),
+        Ok(None) => {
+            let cause = "there is no ConfigMap coredns, rke2-coredns-rke2-coredns or kube-dns in kube-system, and no dns.operator.openshift.io";
+            let remedy = "Find out what answers the DNS questions of pods (on GKE perhaps Cloud DNS), and whether it forwards the domain. See docs/dns.md.";
+            checks.push(because(DNS, cause, Remedy::new(remedy)));
+        }
+        Err(error) if cluster_dns::is_too_large(&error) => checks.push(not_checked(DNS, &error)),
+        Err(error) => checks.push(found(DNS, &rules::DNS_CONFIGURATION, format!("{error:#}"))),
+    }
+}
+
+fn check(dns: &ClusterDns, domain: &str) -> Check {
+    let place = dns.object.place();
+    let answer = dns.answer(domain);
+    let is_of_domain = matches!(&answer, Answer::Forwarded(forward) if forward.zone != ".");
+    if let Zones::Corefile(corefile) = &dns.zones
+        && let Some(unread) = corefile.unread.first()
+        && !is_of_domain
+    {
+        let cause = format!("the Corefile of {place} has {:?}, which may be about {domain}", one_line(unread));
+        return because(DNS, &cause, Remedy::new("Look there for a zone of the domain. See docs/dns.md."));
+    }
+    if let Zones::Corefile(corefile) = &dns.zones
+        && let Some(port) = corefile.other_port(domain)
+        && !corefile.has_zone(domain)
+    {
+        let asked = corefile.port();
+        let text = format!("{domain}: its zone in {place} is at port {port}, and pods ask at port {asked}");
+        let moved = Diagnostic::new(&rules::DNS_ZONE, text).with_severity(Severity::Warning);
+        return Check::found(DNS, moved.with_fix(format!("Write the zone as `{domain}:{asked}`.")));
+    }
+    match answer {
+        Answer::Forwarded(forward) => judged(domain, &forward, &place),
+        Answer::NotForwarded(zone) => {
+            let zone = one_line(&zone);
+            missing(
+                domain,
+                Severity::Note,
+                &format!("the zone {zone} of {place} does not forward it, so other plugins answer"),
+            )
+        }
+        Answer::Nowhere => {
+            missing(domain, Severity::Error, &format!("no zone of {place} is for it, and none for all other names"))
+        }
+    }
+}
+
+/// A domain that no zone forwards, with the command that helps.
+fn missing(domain: &str, severity: Severity, text: &str) -> Check {
+    let missing = Diagnostic::new(&rules::DNS_ZONE, format!("{domain}: {text}")).with_severity(severity);
+    let command = format!(
+        "`kubectl gmsa dns --domain {domain} --server IP --server IP` prints the zone to add. It is not needed where the domain is \
+         resolved already. See docs/dns.md."
+    );
+    Check::found(DNS, missing.with_fix(command))
+}
+
+/// What to say of the servers that get the questions about a domain.
+fn judged(domain: &str, forward: &Forward, place: &str) -> Check {
+    let is = |wanted: Upstream| forward.servers.iter().filter(|server| Upstream::of(server) == wanted).count();
+    let (public, of_node, all) = (is(Upstream::Public), is(Upstream::OfNode), forward.servers.len());
+    let is_root = forward.zone == ".";
+    let servers = forward.servers.iter().map(|server| one_line(server)).collect::<Vec<_>>().join(", ");
+    let zone = if is_root {
+        "no zone is for it, and all other names go".to_owned()
+    } else {
+        format!("the zone {} goes", one_line(&forward.zone))
+    };
+    let text = format!("{domain}: {zone} to {servers} ({place})");
+    let resolvers = |problem: &str, severity| {
+        Check::found(DNS, Diagnostic::new(&rules::DNS_RESOLVERS, format!("{text}: {problem}")).with_severity(severity))
+    };
+    // In order, the others are asked only where the first does not answer.
+    let mixed = if forward.is_sequential { Severity::Warning } else { Severity::Error };
+    if public > 0 && public == all {
+        return resolvers("public resolvers do not know it", Severity::Error);
+    } else if public > 0 {
+        return resolvers("public resolvers do not know it, and are asked too", mixed);
+    } else if of_node > 0 && of_node < all {
+        return resolvers("the resolvers of the node are asked too, and may not know it", Severity::Warning);
+    } else if of_node > 0 {
+        let of_node = format!(
+            "{zone} to the resolvers of the nodes that the DNS runs on ({servers}, {place}): this works where they know the domain"
+        );
+        return missing(domain, Severity::Note, &of_node);
+    } else if all < 2 {
+        return found(DNS, &rules::DNS_SERVERS, text);
+    }
+    Check::pass(DNS, text)
+}

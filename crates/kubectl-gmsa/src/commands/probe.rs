@@ -1,0 +1,195 @@
+//! `probe`: whether Windows nodes give a container its identity, before there is an application: a short-lived pod on each node, in which
+//! the steps of `verify` run.
+//!
+//! Invariants: every pod is named before it is created and deleted at the end, also after an error and Ctrl-C; where that fails, the
+//! command that deletes it is printed, and it ends by itself (`activeDeadlineSeconds`).
+
+use std::{
+    cell::RefCell,
+    collections::BTreeSet,
+    io::{self, Write as _},
+    path::PathBuf,
+    time::Duration,
+};
+
+use anyhow::bail;
+use clap::Args;
+use futures::{StreamExt as _, stream};
+
+use crate::shared::{
+    Outcome,
+    args::{service_account, spec_name},
+    confirm::confirmed,
+    connection::{Cluster, Connection, block_on, is_missing, timeout},
+    not_checked::not_checked,
+    output::{Filter, Shape, print_checks},
+};
+use gmsa_core::{
+    admission::Subject,
+    credspec::{SpecName, is_dns_subdomain},
+    diagnostic::{Check, Diagnostic, Severity, rules},
+    quote::one_line,
+};
+
+mod logs;
+mod node;
+mod pod;
+mod start;
+
+use node::Place;
+
+/// How many nodes are probed at the same time.
+const AT_ONCE: usize = 4;
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The credential spec
+    #[arg(long, value_name = "NAME", value_parser = spec_name)]
+    credspec: SpecName,
+    /// The service account of the pods
+    #[arg(long, value_name = "NAMESPACE:NAME", value_parser = service_account)]
+    serviceaccount: Subject,
+    /// The image, which needs cmd, whoami, nltest, nslookup and klist [default: Server Core for the build of the node]
+    #[arg(long, value_name = "IMAGE")]
+    image: Option<String>,
+    /// The node [default: the first Windows node that is ready]
+    #[arg(long, value_name = "NAME", value_parser = dns_name, group = "nodes")]
+    node: Option<String>,
+    /// Every Windows node
+    #[arg(long, group = "nodes")]
+    all_nodes: bool,
+    /// A node that the scheduler chooses for this runtime class
+    #[arg(long, value_name = "NAME", value_parser = dns_name, group = "nodes")]
+    runtime_class: Option<String>,
+    /// How long a pod may take until its container runs, the download of the image included
+    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = timeout)]
+    timeout: Duration,
+    /// Write the logs of each node into this folder: CCG, Hyper-V-Compute and kubelet. A hostProcess pod reads them, which may do on
+    /// the node what an administrator may, so it asks before
+    #[arg(long, value_name = "DIR")]
+    logs: Option<PathBuf>,
+    /// Do not ask before the logs are read
+    #[arg(long, requires = "logs")]
+    yes: bool,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Shape,
+    #[command(flatten)]
+    filter: Filter,
+}
+
+fn dns_name(text: &str) -> Result<String, String> {
+    if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name".to_owned()) }
+}
+
+/// Probes the nodes, and says of each whether it gives the identity, or the first cause why not.
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    if let Some(folder) = &options.logs {
+        logs::prepare(folder)?;
+        if !options.yes && !confirmed(logs::QUESTION)? {
+            bail!("nothing was done");
+        }
+    }
+    let (checks, left) = block_on(async {
+        let cluster = connection.cluster().await?;
+        let probe = Probe {
+            options,
+            namespace: options.serviceaccount.namespace.to_string(),
+            client: connection.http1_client().await?,
+            cluster,
+            pods: RefCell::default(),
+        };
+        let checks = tokio::select! {
+            checks = probe.all() => checks,
+            interrupted = tokio::signal::ctrl_c() => match interrupted {
+                Ok(()) => Err(anyhow::anyhow!("interrupted")),
+                Err(error) => Err(error.into()),
+            },
+        };
+        let left = tokio::select! {
+            left = probe.delete_all() => left,
+            _ = tokio::signal::ctrl_c() => probe.pods.take(),
+        };
+        for name in &left {
+            let namespace = &probe.namespace;
+            writeln!(io::stderr(), "left behind: kubectl delete pod {name} --namespace {namespace}")?;
+        }
+        Ok((checks?, left))
+    })?;
+    let outcome = print_checks(checks, options.output, &options.filter)?;
+    Ok(if left.is_empty() { outcome } else { outcome.max(Outcome::Incomplete) })
+}
+
+/// What is done on behalf of one command.
+struct Probe<'o> {
+    options: &'o Options,
+    cluster: Cluster,
+    /// For `exec`.
+    client: kube::Client,
+    namespace: String,
+    /// The pods that may exist.
+    pods: RefCell<BTreeSet<String>>,
+}
+
+impl Probe<'_> {
+    async fn all(&self) -> anyhow::Result<Vec<Check>> {
+        let places = node::chosen(&self.cluster, self.options).await?;
+        let each = stream::iter(&places).map(|place| self.at(place)).buffered(AT_ONCE);
+        Ok(each.collect::<Vec<_>>().await.concat())
+    }
+
+    /// One node: the first cause, and a check of its logs where they are asked for.
+    async fn at(&self, place: &Place) -> Vec<Check> {
+        let mut checks = vec![match &place.fault {
+            Some(fault) => Check::found(node::NODE, fault.clone()),
+            None => self.identity(place).await.unwrap_or_else(|error| not_checked(pod::POD, &error)),
+        }];
+        if let (Some(folder), Some(node)) = (&self.options.logs, &place.node) {
+            let written = logs::write(self, place, node, folder).await;
+            checks.push(written.unwrap_or_else(|error| not_checked(logs::LOGS, &error)));
+        }
+        for Check { result, .. } in &mut checks {
+            match result {
+                Ok(text) => *text = format!("{}: {text}", place.name()),
+                Err(found) => place.name().clone_into(&mut found.object),
+            }
+        }
+        checks
+    }
+
+    /// Deletes a pod that may exist.
+    async fn delete(&self, name: &str) -> anyhow::Result<()> {
+        match self.cluster.delete(&format!("/api/v1/namespaces/{}/pods/{name}", self.namespace)).await {
+            Ok(()) => {}
+            Err(error) if is_missing(&error) => {}
+            Err(error) => return Err(error),
+        }
+        self.pods.borrow_mut().remove(name);
+        Ok(())
+    }
+
+    /// Deletes the pods that are left, and returns those for which that fails.
+    async fn delete_all(&self) -> BTreeSet<String> {
+        let names = self.pods.borrow().clone();
+        for name in &names {
+            if let Err(error) = self.delete(name).await {
+                let line = format!("error: cannot delete pod {name}: {error:#}");
+                // Where nothing can be written, nobody reads the command either.
+                let _ = writeln!(io::stderr(), "{}", one_line(&line));
+            }
+        }
+        self.pods.take()
+    }
+}
+
+/// The first failure is the cause of those after it: that is the result for a node. What could not be checked counts where nothing else
+/// is wrong.
+fn first_cause(checks: Vec<Check>, otherwise: impl FnOnce() -> Check) -> Check {
+    let is_unchecked = |found: &Diagnostic| *found.rule == rules::NOT_CHECKED;
+    let is_fault = |check: &Check| {
+        check.result.as_ref().is_err_and(|found| found.severity == Severity::Error && !is_unchecked(found))
+    };
+    let (faults, others): (Vec<_>, Vec<_>) = checks.into_iter().partition(is_fault);
+    let unchecked = others.into_iter().find(|check| check.result.as_ref().is_err_and(is_unchecked));
+    faults.into_iter().next().or(unchecked).unwrap_or_else(otherwise)
+}

@@ -1,0 +1,121 @@
+//! The logs of a node, which a hostProcess pod reads.
+//!
+//! Invariants: nothing is written over; a file is for its owner alone, because a log can hold what a plugin fetched; of each log a bounded
+//! part is read; the name of a node becomes part of a path only where it is a DNS name.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write as _,
+    path::Path,
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail};
+use serde_json::json;
+
+use super::{Probe, node::Place, pod::name, start};
+use crate::shared::verification::Execution;
+use gmsa_core::{
+    credspec::is_dns_subdomain,
+    diagnostic::{Check, Diagnostic, rules},
+};
+
+pub(super) const LOGS: &str = "logs";
+
+pub(super) const QUESTION: &str =
+    "Make a hostProcess pod on each node, which may do there what an administrator may, to read its logs?";
+
+/// How long one log may take, and the most of it in bytes.
+const LIMIT: Duration = Duration::from_secs(120);
+const MAX_LOG: u64 = 16 << 20;
+
+/// The files, and the commands that print them. The newest events come first. Where the kubelet writes to depends on what installed it:
+/// AKS, kubeadm (sig-windows-tools) and RKE2 to these files, EKS to an event log.
+const COMMANDS: [(&str, &[&str]); 4] = [
+    ("ccg.txt", &["wevtutil", "qe", "Microsoft-Windows-Containers-CCG/Admin", "/f:text", "/rd:true", "/c:1000"]),
+    (
+        "hyper-v-compute.txt",
+        &["wevtutil", "qe", "Microsoft-Windows-Hyper-V-Compute-Admin", "/f:text", "/rd:true", "/c:1000"],
+    ),
+    (
+        "kubelet.txt",
+        &[
+            "cmd",
+            "/c",
+            "for %f in (C:\\k\\kubelet.log C:\\k\\kubelet.err.log C:\\var\\log\\kubelet\\kubelet.exe.INFO \
+             C:\\var\\log\\kubelet\\kubelet.log C:\\var\\lib\\rancher\\rke2\\agent\\logs\\kubelet.log) do @if exist %f type %f",
+        ],
+    ),
+    ("eks.txt", &["wevtutil", "qe", "EKS", "/f:text", "/rd:true", "/c:1000"]),
+];
+
+/// The folder must be there before anything is done in the cluster.
+pub(super) fn prepare(folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))
+}
+
+/// Writes the logs of a node, and says which.
+pub(super) async fn write(probe: &Probe<'_>, place: &Place, node: &str, folder: &Path) -> anyhow::Result<Check> {
+    if !is_dns_subdomain(node) {
+        bail!("{node:?} is not the name of a node");
+    }
+    let folder = folder.join(node);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let pod_name = name("gmsa-logs");
+    let mut manifest = probe.on(&pod_name, place);
+    manifest["spec"]["hostNetwork"] = json!(true);
+    manifest["spec"]["securityContext"] =
+        json!({"windowsOptions": {"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"}});
+    let pod = match probe.create(&pod_name, &manifest).await? {
+        Ok(pod) => pod,
+        Err(refused) => return Ok(Check::found(LOGS, refused)),
+    };
+    let written = match start::until_running(probe, &pod_name, pod).await {
+        Ok(Ok(_)) => read(probe, &pod_name, &folder).await,
+        Ok(Err(found)) => Ok(found),
+        Err(error) => Err(error),
+    };
+    // What cannot be deleted now is tried again at the end, which says so.
+    let _ = probe.delete(&pod_name).await;
+    written
+}
+
+async fn read(probe: &Probe<'_>, pod: &str, folder: &Path) -> anyhow::Result<Check> {
+    let executor = probe.executor(pod, LIMIT, MAX_LOG);
+    let mut files = Vec::new();
+    for (file, command) in COMMANDS {
+        let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        let shown = command.join(" ");
+        match executor.run(&command).await {
+            // A log that this node does not have is none.
+            Execution::Ended(output) if output.exit != 0 || output.printed.trim().is_empty() => {}
+            Execution::Ended(output) => match save(&folder.join(file), &output.printed) {
+                Ok(()) => files.push(file),
+                Err(why) => return Ok(unread(why, "Choose another folder with --logs, or delete the file.")),
+            },
+            Execution::Absent => {
+                return Ok(unread(format!("the image cannot run {shown}"), "Choose another with --image."));
+            }
+            Execution::TimedOut => {
+                return Ok(unread(format!("{shown} did not end within {} s", LIMIT.as_secs()), "Try again."));
+            }
+            Execution::Forbidden(found) => return Ok(Check::found(LOGS, *found)),
+            Execution::Failed(why) => return Ok(unread(format!("{shown} could not be run: {why}"), "Try again.")),
+        }
+    }
+    let files = if files.is_empty() { "none of the logs has an entry".to_owned() } else { files.join(", ") };
+    Ok(Check::pass(LOGS, format!("{}: {files}", folder.display())))
+}
+
+fn unread(text: String, fix: &str) -> Check {
+    Check::found(LOGS, Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix))
+}
+
+fn save(path: &Path, text: &str) -> Result<(), String> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,116 @@
+//! The nodes that are probed, and with which image.
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::{
+    core::v1::{Node, Taint},
+    node::v1::RuntimeClass,
+};
+
+use super::Options;
+use crate::shared::{
+    connection::Cluster,
+    start::scheduling::{Nodes, not_ready, see_node},
+};
+use gmsa_core::{
+    diagnostic::{
+        Diagnostic, Severity,
+        rules::{self, Rule},
+    },
+    windows_build::{Build, LABEL},
+};
+
+pub(super) const NODE: &str = "node";
+
+/// Where Microsoft publishes Windows Server Core, which has the commands that `verify` runs.
+const SERVER_CORE: &str = "mcr.microsoft.com/windows/servercore";
+
+/// Where a pod is to run.
+pub(super) struct Place {
+    /// `None` where the scheduler chooses.
+    pub node: Option<String>,
+    pub taints: Vec<Taint>,
+    pub image: String,
+    /// Why no pod can run there.
+    pub fault: Option<Diagnostic>,
+}
+
+impl Place {
+    pub fn name(&self) -> &str {
+        self.node.as_deref().unwrap_or("a node of the runtime class")
+    }
+}
+
+/// The nodes that were asked for.
+pub(super) async fn chosen(cluster: &Cluster, options: &Options) -> anyhow::Result<Vec<Place>> {
+    if let Some(class) = &options.runtime_class {
+        return Ok(vec![of_class(cluster, class, options).await?]);
+    }
+    if let Some(name) = &options.node {
+        let node: Option<Node> = cluster.find(&format!("/api/v1/nodes/{name}")).await?;
+        let node = node.with_context(|| format!("there is no node {name}"))?;
+        let labels = node.metadata.labels.as_ref();
+        if labels.and_then(|labels| labels.get("kubernetes.io/os")).is_none_or(|os| os != "windows") {
+            bail!("{name} is no Windows node (label kubernetes.io/os)");
+        }
+        return Ok(vec![place(node, options)?]);
+    }
+    let mut nodes: Vec<Node> = cluster.list(Nodes::WINDOWS).await?;
+    nodes.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
+    if nodes.is_empty() {
+        bail!("the cluster has no Windows node");
+    }
+    let places = nodes.into_iter().map(|node| place(node, options)).collect::<anyhow::Result<Vec<_>>>()?;
+    if options.all_nodes {
+        return Ok(places);
+    }
+    let count = places.len();
+    let ready = places.into_iter().find(|place| place.fault.is_none());
+    let none = || format!("none of the {count} Windows nodes can run the pod; --all-nodes says why");
+    Ok(vec![ready.with_context(none)?])
+}
+
+fn place(node: Node, options: &Options) -> anyhow::Result<Place> {
+    let build = node.metadata.labels.as_ref().and_then(|labels| Build::of_label(labels.get(LABEL)?));
+    let fault = |rule: &'static Rule, text: String| Diagnostic::new(rule, text).with_severity(Severity::Error);
+    let is_cordoned = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
+    let name = node.metadata.name.clone().context("a node has no name")?;
+    let not_ready = not_ready(&node).map(|why| fault(&rules::NODE_NOT_READY, format!("is not ready: {why}")));
+    let mut found = not_ready.map(|found| Diagnostic { fix: see_node(&name), ..found });
+    if is_cordoned && found.is_none() {
+        let cordoned = Diagnostic::new(&rules::NOT_CHECKED, "is cordoned, so no pod is scheduled to it");
+        found = Some(cordoned.with_fix("Uncordon it, or choose another node with --node."));
+    }
+    let image = match (&options.image, build.and_then(Build::server_core)) {
+        (Some(image), _) => image.clone(),
+        (None, Some(tag)) => format!("{SERVER_CORE}:{tag}"),
+        (None, None) => {
+            let text = "no image of Windows Server Core is known for its build";
+            found
+                .get_or_insert_with(|| Diagnostic::new(&rules::NOT_CHECKED, text).with_fix("Choose one with --image."));
+            String::new()
+        }
+    };
+    if let (Some(build), Some(of_image)) = (build, Build::of_image(&image))
+        && !build.runs(of_image)
+    {
+        let text = format!("is of build {build} and does not run an image of build {of_image}");
+        found.get_or_insert_with(|| fault(&rules::IMAGE_MISMATCH, text));
+    }
+    let taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
+    Ok(Place { node: Some(name), taints, image, fault: found })
+}
+
+async fn of_class(cluster: &Cluster, class: &str, options: &Options) -> anyhow::Result<Place> {
+    let found: Option<RuntimeClass> = cluster.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{class}")).await?;
+    let found = found.with_context(|| format!("there is no runtime class {class}"))?;
+    let selector = found.scheduling.and_then(|scheduling| scheduling.node_selector).unwrap_or_default();
+    let build = selector.get(LABEL).and_then(|build| Build::of_label(build));
+    let image = match (&options.image, build.and_then(Build::server_core)) {
+        (Some(image), _) => image.clone(),
+        (None, Some(tag)) => format!("{SERVER_CORE}:{tag}"),
+        (None, None) => {
+            bail!("runtime class {class} does not say the build of its nodes: choose an image with --image")
+        }
+    };
+    Ok(Place { node: None, taints: Vec::new(), image, fault: None })
+}

@@ -1,0 +1,87 @@
+//! Waits until the container of a pod runs, or it is known why it does not.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    Probe,
+    pod::{CONTAINER, POD},
+};
+use crate::shared::{
+    pods::ClusterPod,
+    progress,
+    start::{containers::is_running, events::Events, is_cause, remedy::Subject, scheduling::Nodes, steps},
+};
+use gmsa_core::diagnostic::{
+    Check, Diagnostic,
+    rules::{self, Rule},
+};
+
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How many times in a row the same cause is seen before it counts: a kubelet, a scheduler and a registry try again.
+const SEEN: u32 = 3;
+
+/// The pod once its container runs, or the first cause why not. `pod` is the pod as it was created.
+pub(super) async fn until_running(
+    probe: &Probe<'_>,
+    name: &str,
+    mut pod: ClusterPod,
+) -> anyhow::Result<Result<ClusterPod, Check>> {
+    let (namespace, limit) = (&probe.namespace, probe.options.timeout);
+    let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
+    let end = Instant::now() + limit;
+    let (mut last, mut seen): (Option<&'static Rule>, u32) = (None, 0);
+    loop {
+        if runs(&pod) {
+            return Ok(Ok(pod));
+        }
+        let cause = cause(probe, &pod).await;
+        let rule = cause.as_ref().and_then(|check| Some(check.result.as_ref().err()?.rule));
+        seen = if rule.is_some() && rule == last { seen + 1 } else { 1 };
+        last = rule;
+        let is_over = Instant::now() >= end;
+        if let Some(cause) =
+            cause.filter(|check| pod.has_ended() || is_over || (seen >= SEEN && !is_waiting(check, probe)))
+        {
+            return Ok(Err(cause));
+        }
+        if is_over {
+            let text = format!("its container does not run after {} s", limit.as_secs());
+            return Ok(Err(Check::found(POD, Diagnostic::new(&rules::NOT_STARTED, text))));
+        }
+        progress::doing(&format!("waiting until pod {namespace}/{name} runs: {}", pod.phase()));
+        sleep(INTERVAL).await;
+        let Some(json) = probe.cluster.find::<Box<RawValue>>(&path).await? else {
+            anyhow::bail!("pod {namespace}/{name} was deleted by somebody else");
+        };
+        pod = ClusterPod::read(&json)?;
+    }
+}
+
+fn runs(pod: &ClusterPod) -> bool {
+    let statuses = pod.object.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    statuses.into_iter().any(|status| status.name == CONTAINER && is_running(status))
+}
+
+/// What keeps it from running now.
+async fn cause(probe: &Probe<'_>, pod: &ClusterPod) -> Option<Check> {
+    let namespace = &probe.namespace;
+    // Without the right to read them, the status of the pod says what it can.
+    let events = Events::read(&probe.cluster, Some(namespace)).await.unwrap_or_default();
+    let mut nodes = Nodes::of(probe.cluster.list(Nodes::WINDOWS).await.ok());
+    nodes.add(&probe.cluster, std::iter::once(pod)).await;
+    let subject = Subject::Pod { namespace };
+    steps(pod, subject, &nodes, &events).into_iter().find(is_cause)
+}
+
+/// Whether it says only that nothing has happened yet: there is nothing to do about that. A scheduler that chooses among the nodes of a
+/// runtime class may wait for a new one.
+fn is_waiting(check: &Check, probe: &Probe<'_>) -> bool {
+    check.result.as_ref().is_err_and(|found| match found.rule {
+        rule if *rule == rules::NOT_STARTED => found.fix.is_none(),
+        rule if *rule == rules::NOT_SCHEDULED => probe.options.runtime_class.is_some(),
+        _ => false,
+    })
+}

@@ -1,0 +1,240 @@
+//! The DNS of a cluster, as its objects configure it: CoreDNS by a Corefile, kube-dns by stub domains, OpenShift by its operator.
+//!
+//! Invariants: only pods are its clients. A Windows node asks the resolvers of its own network adapters.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, bail};
+use gmsa_core::corefile::{Answer, Corefile, Forward, ParseError, Stubs};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::connection::Cluster;
+
+/// Where a DNS is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Object {
+    /// The Corefile of kubeadm, EKS, AKS and k3s.
+    CoreDns,
+    /// What that of AKS and k3s imports.
+    Custom,
+    Rke2,
+    /// On GKE. CoreDNS does not read it.
+    KubeDns,
+    OpenShift,
+    /// The values of the chart that installs CoreDNS on RKE2.
+    Rke2Values,
+}
+
+impl Object {
+    pub const ALL: [Self; 6] =
+        [Self::CoreDns, Self::Custom, Self::Rke2, Self::KubeDns, Self::OpenShift, Self::Rke2Values];
+
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::CoreDns | Self::Custom | Self::Rke2 | Self::KubeDns => "ConfigMap",
+            Self::OpenShift => "DNS",
+            Self::Rke2Values => "HelmChartConfig",
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CoreDns => "coredns",
+            Self::Custom => "coredns-custom",
+            Self::Rke2 => "rke2-coredns-rke2-coredns",
+            Self::KubeDns => "kube-dns",
+            Self::OpenShift => "default",
+            Self::Rke2Values => "rke2-coredns",
+        }
+    }
+
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::OpenShift => "operator.openshift.io/v1",
+            Self::Rke2Values => "helm.cattle.io/v1",
+            _ => "v1",
+        }
+    }
+
+    fn path(self) -> String {
+        let name = self.name();
+        match self {
+            Self::OpenShift => format!("/apis/operator.openshift.io/v1/dnses/{name}"),
+            Self::Rke2Values => format!("/apis/helm.cattle.io/v1/namespaces/kube-system/helmchartconfigs/{name}"),
+            _ => format!("/api/v1/namespaces/kube-system/configmaps/{name}"),
+        }
+    }
+
+    /// For a message: `ConfigMap kube-system/coredns`.
+    pub fn place(self) -> String {
+        let namespace = if self == Self::OpenShift { "" } else { "kube-system/" };
+        format!("{} {namespace}{}", self.kind(), self.name())
+    }
+}
+
+/// Those of the objects that there are.
+pub type Objects = BTreeMap<Object, Value>;
+
+/// Reads the objects of a cluster. The API of OpenShift is asked only where there is no other DNS: a user who may not read what no
+/// other platform has must not fail there.
+pub async fn objects(cluster: &Cluster) -> anyhow::Result<Objects> {
+    let paths = [Object::CoreDns, Object::Custom, Object::Rke2, Object::KubeDns];
+    let read = paths.map(|object| async move { anyhow::Ok((object, cluster.find(&object.path()).await?)) });
+    let read: Vec<(Object, Option<Value>)> = futures::future::try_join_all(read).await?;
+    let mut found: Objects = read.into_iter().filter_map(|(object, value)| Some((object, value?))).collect();
+    let more = match (found.is_empty(), found.contains_key(&Object::Rke2)) {
+        (true, _) => Object::OpenShift,
+        (false, true) => Object::Rke2Values,
+        _ => return Ok(found),
+    };
+    found.extend(cluster.find(&more.path()).await?.map(|value| (more, value)));
+    Ok(found)
+}
+
+/// What the DNS of a cluster does with questions of pods.
+pub struct ClusterDns {
+    /// The object that says it.
+    pub object: Object,
+    pub zones: Zones,
+}
+
+pub enum Zones {
+    Corefile(Corefile),
+    Stubs(Stubs),
+}
+
+impl ClusterDns {
+    /// `None` where none of the objects is there.
+    pub fn of(objects: &Objects) -> anyhow::Result<Option<Self>> {
+        for object in [Object::CoreDns, Object::Rke2, Object::KubeDns, Object::OpenShift] {
+            let Some(value) = objects.get(&object) else { continue };
+            let zones = match object {
+                Object::KubeDns => Zones::Stubs(kube_dns(value).with_context(|| object.place())?),
+                Object::OpenShift => Zones::Stubs(openshift(value).with_context(|| object.place())?),
+                _ => Zones::Corefile(corefile(value, objects.get(&Object::Custom)).with_context(|| object.place())?),
+            };
+            return Ok(Some(Self { object, zones }));
+        }
+        Ok(None)
+    }
+
+    /// Where a question about a domain goes.
+    pub fn answer(&self, domain: &str) -> Answer {
+        match &self.zones {
+            Zones::Corefile(corefile) => corefile.answer(domain),
+            Zones::Stubs(stubs) => stubs.answer(domain),
+        }
+    }
+}
+
+/// Whether the objects could be read, and what they hold is too much for this program.
+pub fn is_too_large(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<ParseError>() == Some(&ParseError::TooLarge)
+}
+
+/// The texts of a ConfigMap.
+pub fn texts(map: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let texts = map.get("data").and_then(Value::as_object).into_iter().flatten();
+    texts.filter_map(|(key, text)| Some((key.as_str(), text.as_str()?)))
+}
+
+fn corefile(map: &Value, custom: Option<&Value>) -> anyhow::Result<Corefile> {
+    let Some((_, text)) = texts(map).find(|(key, _)| *key == "Corefile") else { bail!("it has no Corefile") };
+    // AKS and k3s mount `coredns-custom` as the folder `custom`; where it is missing the folder is empty.
+    let files = |pattern: &str| {
+        let (folder, file) = pattern.rsplit_once('/')?;
+        let (start, end) = file.split_once('*').unwrap_or((file, ""));
+        let names = |key: &str| {
+            if file.contains('*') {
+                key.len() >= start.len() + end.len() && key.starts_with(start) && key.ends_with(end)
+            } else {
+                key == file
+            }
+        };
+        let is_custom = folder.rsplit('/').next() == Some("custom");
+        let found = custom.into_iter().flat_map(texts).filter(|(key, _)| names(key));
+        is_custom.then(|| found.map(|(_, text)| text.to_owned()).collect())
+    };
+    Ok(Corefile::parse(text, &files)?)
+}
+
+/// The file in which the DNS of a cluster finds the resolvers of its node.
+const RESOLVERS_OF_NODE: &str = "/etc/resolv.conf";
+
+/// `stubDomains` and `upstreamNameservers`, each JSON in a text:
+/// <https://github.com/kubernetes/dns/blob/master/docs/specification.md> and `pkg/dns/config/config.go` there.
+fn kube_dns(map: &Value) -> anyhow::Result<Stubs> {
+    let text = |wanted: &str| texts(map).find(|(key, _)| *key == wanted).map(|(_, text)| text);
+    let stubs: BTreeMap<String, Vec<String>> = read_json("stubDomains", text("stubDomains").unwrap_or("{}"))?;
+    let upstream: Vec<String> = read_json("upstreamNameservers", text("upstreamNameservers").unwrap_or("[]"))?;
+    let root = if upstream.is_empty() { vec![RESOLVERS_OF_NODE.to_owned()] } else { upstream };
+    let zones = stubs.into_iter().chain([(".".to_owned(), root)]);
+    Ok(Stubs(zones.map(|(zone, servers)| Forward { zone, servers, is_sequential: false }).collect()))
+}
+
+fn read_json<T: for<'t> Deserialize<'t>>(name: &str, text: &str) -> anyhow::Result<T> {
+    serde_json::from_str(text).with_context(|| format!("{name} cannot be read"))
+}
+
+/// `spec` of `operator.openshift.io/v1`, kind DNS: <https://github.com/openshift/api/blob/master/operator/v1/types_dns.go>.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DnsSpec {
+    #[serde(default)]
+    servers: Vec<DnsServer>,
+    #[serde(default)]
+    upstream_resolvers: UpstreamResolvers,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DnsServer {
+    #[serde(default)]
+    zones: Vec<String>,
+    #[serde(default)]
+    forward_plugin: ForwardPlugin,
+}
+
+#[derive(Default, Deserialize)]
+struct ForwardPlugin {
+    #[serde(default)]
+    policy: String,
+    #[serde(default)]
+    upstreams: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct UpstreamResolvers {
+    #[serde(default)]
+    upstreams: Vec<Resolver>,
+    #[serde(default)]
+    policy: String,
+}
+
+#[derive(Deserialize)]
+struct Resolver {
+    address: Option<String>,
+}
+
+fn openshift(object: &Value) -> anyhow::Result<Stubs> {
+    let DnsSpec { servers, upstream_resolvers } = DnsSpec::deserialize(object.get("spec").unwrap_or(&Value::Null))?;
+    let mut forwards = Vec::new();
+    for DnsServer { zones, forward_plugin: ForwardPlugin { policy, upstreams } } in servers {
+        let is_sequential = policy == "Sequential";
+        let forward = |zone| Forward { zone, servers: upstreams.clone(), is_sequential };
+        forwards.extend(zones.into_iter().map(forward));
+    }
+    let UpstreamResolvers { upstreams, policy } = upstream_resolvers;
+    let mut root: Vec<String> = upstreams
+        .into_iter()
+        .map(|resolver| resolver.address.unwrap_or_else(|| RESOLVERS_OF_NODE.to_owned()))
+        .collect();
+    if root.is_empty() {
+        root.push(RESOLVERS_OF_NODE.to_owned());
+    }
+    // Sequential is the operator's default for all other names, random that for a zone.
+    let is_sequential = matches!(policy.as_str(), "" | "Sequential");
+    forwards.push(Forward { zone: ".".to_owned(), servers: root, is_sequential });
+    Ok(Stubs(forwards))
+}

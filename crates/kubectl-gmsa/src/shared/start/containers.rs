@@ -1,0 +1,256 @@
+//! What a kubelet has made of a pod: its sandbox, its init containers, its containers.
+
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, PodStatus};
+
+use super::{
+    events::{Event, Events},
+    remedy::Subject,
+    scheduling::node_name,
+    workload::Workload,
+};
+use crate::shared::{pods::ClusterPod, workloads::Kind};
+use gmsa_core::{
+    credspec::is_dns_label,
+    diagnostic::{Check, Diagnostic, rules},
+    node_error::{self, Phase},
+};
+
+pub const SANDBOX: &str = "sandbox";
+pub const INIT: &str = "init containers";
+pub const CONTAINERS: &str = "containers";
+
+/// The reasons of the kubelet for a container that it has not tried yet, because the sandbox or the init containers come first.
+const NOT_TRIED: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+
+/// The reasons of the kubelet for an image that it does not get (`pkg/kubelet/images/types.go`).
+const PULL: [&str; 6] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+];
+
+/// A pod, and what is known about it.
+pub struct Seen<'p> {
+    pub pod: &'p ClusterPod,
+    pub subject: Subject<'p>,
+    pub events: &'p Events,
+}
+
+impl<'p> Seen<'p> {
+    fn status(&self) -> Option<&'p PodStatus> {
+        self.pod.object.status.as_ref()
+    }
+
+    fn newest(&self, is_meant: impl Fn(&Event) -> bool) -> Option<&'p Event> {
+        self.events.newest(self.pod.object.metadata.uid.as_deref()?, is_meant)
+    }
+
+    fn init(&self) -> &'p [ContainerStatus] {
+        self.status().and_then(|status| status.init_container_statuses.as_deref()).unwrap_or_default()
+    }
+
+    fn containers(&self) -> &'p [ContainerStatus] {
+        self.status().and_then(|status| status.container_statuses.as_deref()).unwrap_or_default()
+    }
+
+    /// The phase, and the node where there is one.
+    fn place(&self) -> String {
+        let node = node_name(self.pod).map(|node| format!(" on {node}")).unwrap_or_default();
+        format!("{}{node}", self.pod.phase())
+    }
+
+    /// Whether some container was tried, which needs a sandbox.
+    fn has_sandbox(&self) -> bool {
+        let mut conditions = self.status().into_iter().flat_map(|status| status.conditions.iter().flatten());
+        conditions.any(|condition| condition.type_ == "PodReadyToStartContainers" && condition.status == "True")
+            || self.init().iter().chain(self.containers()).any(was_tried)
+            || matches!(self.pod.phase(), "Running" | "Succeeded" | "Failed")
+    }
+
+    /// The step: the sandbox, which holds the network of the pod.
+    pub fn sandbox(&self) -> Check {
+        if self.has_sandbox() {
+            return Check::pass(SANDBOX, "was created");
+        }
+        let reasons = ["FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "Failed"];
+        let event = self.newest(|event| reasons.contains(&event.reason.as_str()));
+        let place = self.place();
+        Check::found(
+            SANDBOX,
+            match event {
+                Some(event) => explained(format!("{place}: {}: {}", event.reason, event.message), || self.see_events()),
+                // A status that says nothing of containers is of a kubelet that has not seen the pod.
+                None => explained(format!("{place}: its kubelet has created no sandbox yet"), || self.see_events()),
+            },
+        )
+    }
+
+    /// Whether it is an init container that goes on beside the others.
+    fn is_sidecar(&self, container: &ContainerStatus) -> bool {
+        let of_spec = self.pod.object.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten());
+        let mut of_name = of_spec.filter(|init| init.name == container.name);
+        of_name.any(|init| init.restart_policy.as_deref() == Some("Always"))
+    }
+
+    fn name(&self) -> &'p str {
+        self.pod.place().1
+    }
+
+    /// The step: the first init container that has not ended well.
+    pub fn init_containers(&self) -> Check {
+        let init = self.init();
+        match init.iter().find_map(|container| Some((container, trouble(container)?))) {
+            Some((container, trouble)) => Check::found(INIT, self.broken("init container", container, &trouble)),
+            None if init.is_empty() => {
+                let spec = self.pod.object.spec.as_ref();
+                let are_none = spec.is_none_or(|spec| spec.init_containers.iter().flatten().next().is_none());
+                Check::pass(INIT, if are_none { "there are none" } else { "the kubelet has reported nothing of them" })
+            }
+            None => match init.iter().find(|container| is_running(container) && !self.is_sidecar(container)) {
+                Some(container) => Check::found(
+                    INIT,
+                    explained(format!("init container {:?} has not ended yet", container.name), || {
+                        self.see_logs(container)
+                    }),
+                ),
+                None => Check::pass(INIT, "have ended well"),
+            },
+        }
+    }
+
+    /// The step: the containers run, or have ended well.
+    pub fn containers_run(&self) -> Check {
+        let place = self.place();
+        let troubles: Vec<(&ContainerStatus, String)> =
+            self.containers().iter().filter_map(|container| Some((container, trouble(container)?))).collect();
+        if self.pod.phase() == "Failed" {
+            return Check::found(CONTAINERS, self.failed(&place, &troubles));
+        }
+        match troubles.first() {
+            Some((container, trouble)) => Check::found(CONTAINERS, self.broken("container", container, trouble)),
+            None if self.pod.phase() == "Pending" => Check::found(
+                CONTAINERS,
+                explained(format!("{place}: its kubelet has started no container yet"), || self.see_events()),
+            ),
+            None => Check::pass(CONTAINERS, place),
+        }
+    }
+
+    /// A pod that was evicted has a reason of its own; otherwise its containers say why it failed.
+    fn failed(&self, place: &str, troubles: &[(&ContainerStatus, String)]) -> Diagnostic {
+        let own = self.status().map(|status| words([&status.reason, &status.message])).filter(|own| !own.is_empty());
+        let of_containers =
+            troubles.iter().map(|(container, trouble)| format!("container {:?} {trouble}", container.name));
+        let why = own.into_iter().chain(of_containers).collect::<Vec<_>>().join("; ");
+        let colon = if why.is_empty() { "" } else { ": " };
+        let found = Diagnostic::new(&rules::POD_FAILED, format!("{place}{colon}{why}"));
+        let delete = self.subject.command("delete pod", self.name(), "");
+        let fix = match (self.subject, delete) {
+            (Subject::Workload(_), Some(delete)) => Some(format!(
+                "Remove what the message names; set requests that fit the container, so that its node has room for it. Its controller has created, or \
+                 creates, a new Pod; this one is only a record: {delete}."
+            )),
+            _ => None,
+        };
+        Diagnostic { fix, ..found }
+    }
+
+    /// A container that does not start, or that has ended.
+    fn broken(&self, kind: &str, container: &ContainerStatus, trouble: &str) -> Diagnostic {
+        let waiting = container.state.as_ref().and_then(|state| state.waiting.as_ref());
+        let reason = waiting.and_then(|waiting| waiting.reason.as_deref()).unwrap_or_default();
+        let is_pull = PULL.contains(&reason);
+        let event = self.newest(|event| {
+            event.is_of_container(&container.name)
+                && event.reason == "Failed"
+                && (is_pull == event.message.starts_with("Failed to pull image"))
+        });
+        let more = event.filter(|event| !trouble.contains(event.message.trim_start_matches("Error: ")));
+        let more = more.map(|event| format!("; {}", event.message)).unwrap_or_default();
+        let text = format!("{}, {kind} {:?} {trouble}{more}", self.place(), container.name);
+        explained(text, || if is_pull { Some(self.other_image(container)) } else { self.see_logs(container) })
+    }
+
+    fn other_image(&self, container: &ContainerStatus) -> String {
+        let text =
+            "Correct the name and the tag of the image, or the access of the node to its registry (imagePullSecrets)";
+        let set = match self.subject {
+            // The template of a Job cannot be changed, and the pods of a ReplicaSet keep their image.
+            Subject::Workload(Workload { kind, name, .. }) if !matches!(kind, Kind::Job | Kind::ReplicaSet) => {
+                let verb = format!("set image {}", kind.as_str().to_ascii_lowercase());
+                let more = format!(" {}=IMAGE", container.name);
+                self.subject.command(&verb, name, &more).filter(|_| is_dns_label(&container.name))
+            }
+            _ => None,
+        };
+        set.map_or_else(|| format!("{text}."), |set| format!("{text}: {set}."))
+    }
+
+    fn see_logs(&self, container: &ContainerStatus) -> Option<String> {
+        let has_run = container.last_state.as_ref().is_some_and(|last| last.terminated.is_some());
+        let was_started = container.state.as_ref().is_some_and(|state| state.waiting.is_none());
+        if !(has_run || was_started) || !is_dns_label(&container.name) {
+            return self.see_events();
+        }
+        let previous = if has_run && !was_started { " --previous" } else { "" };
+        let logs = self.subject.command("logs", self.name(), &format!(" --container {}{previous}", container.name))?;
+        Some(format!("{logs} says why: correct the container, or what it needs."))
+    }
+
+    fn see_events(&self) -> Option<String> {
+        let describe = self.subject.command("describe pod", self.name(), "")?;
+        Some(format!("{describe} shows all events; docs/troubleshooting.md explains those of Windows nodes."))
+    }
+}
+
+/// A finding about a sandbox or a container: of the rule that a status or a message of Windows in it belongs to, where there is one.
+fn explained(text: String, otherwise: impl FnOnce() -> Option<String>) -> Diagnostic {
+    if let Some(rule) = node_error::rule(&text, Phase::Start) {
+        return Diagnostic::new(rule, text);
+    }
+    let fix = otherwise();
+    Diagnostic { fix, ..Diagnostic::new(&rules::NOT_STARTED, text) }
+}
+
+/// Whether the kubelet has tried to start it.
+fn was_tried(container: &ContainerStatus) -> bool {
+    let waiting = container.state.as_ref().and_then(|state| state.waiting.as_ref());
+    let is_first =
+        waiting.is_none_or(|waiting| waiting.reason.as_deref().is_some_and(|reason| NOT_TRIED.contains(&reason)));
+    let has_state = container.state.as_ref().is_some_and(|state| state.running.is_some() || state.terminated.is_some());
+    has_state || !is_first || container.last_state.as_ref().is_some_and(|last| last.terminated.is_some())
+}
+
+pub fn is_running(container: &ContainerStatus) -> bool {
+    container.state.as_ref().is_some_and(|state| state.running.is_some())
+}
+
+/// What keeps a container from running, or ended it. `None` where it runs, has ended well, or waits for others.
+fn trouble(container: &ContainerStatus) -> Option<String> {
+    let Some(waiting) = container.state.as_ref().and_then(|state| state.waiting.as_ref()) else {
+        return ended(container.state.as_ref());
+    };
+    let reason = waiting.reason.as_deref().unwrap_or_default();
+    let last = ended(container.last_state.as_ref());
+    if last.is_none() && (reason.is_empty() || NOT_TRIED.contains(&reason)) {
+        return None;
+    }
+    let last = last.map(|last| format!(", and {last} before")).unwrap_or_default();
+    Some(format!("waits: {}{last}", words([&waiting.reason, &waiting.message])))
+}
+
+fn ended(state: Option<&ContainerState>) -> Option<String> {
+    let ended = state?.terminated.as_ref().filter(|ended| ended.exit_code != 0)?;
+    let why = words([&ended.reason, &ended.message]);
+    Some(format!("ended with exit code {}{}{why}", ended.exit_code, if why.is_empty() { "" } else { ", " }))
+}
+
+/// A reason and a message, as far as they are there.
+fn words(parts: [&Option<String>; 2]) -> String {
+    let parts: Vec<&str> =
+        parts.into_iter().flatten().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
+    parts.join(": ")
+}

@@ -1,0 +1,79 @@
+//! Remedies that name an object: commands where a command is enough, otherwise what to write into the manifest.
+//!
+//! Invariant: a name from the cluster is checked before it becomes part of a command, and no value can end its quotes.
+
+use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
+use serde_json::{Value, json};
+
+use super::workload::Workload;
+use crate::shared::workloads::Kind;
+
+/// What a remedy is for: the pods of a workload, or a pod that nothing controls, as far as is known here.
+#[derive(Clone, Copy)]
+pub enum Subject<'w> {
+    Workload(&'w Workload),
+    Pod { namespace: &'w str },
+}
+
+impl Subject<'_> {
+    fn namespace(&self) -> &str {
+        match self {
+            Self::Workload(workload) => &workload.namespace,
+            Self::Pod { namespace } => namespace,
+        }
+    }
+
+    /// How to have the fields of `spec` in the spec of its pods. Lists in it replace those that are there, but for containers.
+    pub fn change(&self, spec: &Value) -> String {
+        let yaml = spec.to_string();
+        let Self::Workload(Workload { kind, namespace, name, .. }) = self else {
+            return format!(
+                "Set {yaml} in the spec of its Pod template, or in its manifest, and create the Pod again."
+            );
+        };
+        let below = match kind {
+            Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => json!({"spec": {"template": {"spec": spec}}}),
+            Kind::CronJob => json!({"spec": {"jobTemplate": {"spec": {"template": {"spec": spec}}}}}),
+            // Its pods keep what they have, and the template of a Job cannot be changed.
+            Kind::ReplicaSet | Kind::Job => {
+                return format!("Set {yaml} in the spec of its Pod template, then delete it and create it again.");
+            }
+        };
+        let patch = below.to_string();
+        if patch.contains('\'') || !is_dns_label(namespace) || !is_dns_subdomain(name) {
+            return format!("Set {yaml} in the spec of its Pod template.");
+        }
+        let kind = kind.as_str().to_ascii_lowercase();
+        format!("`kubectl patch {kind} {name} --namespace {namespace} --patch '{patch}'`.")
+    }
+
+    /// A command about a pod in its namespace, where its name can be part of one.
+    pub fn command(&self, verb: &str, pod: &str, more: &str) -> Option<String> {
+        let namespace = self.namespace();
+        (is_dns_label(namespace) && is_dns_subdomain(pod))
+            .then(|| format!("`kubectl {verb} {pod} --namespace {namespace}{more}`"))
+    }
+}
+
+/// How to let a service account use a credential spec.
+pub fn grant(spec: &str, namespace: &str, account: &str) -> Option<String> {
+    let are_names = is_dns_subdomain(spec) && is_dns_label(namespace) && is_dns_subdomain(account);
+    are_names.then(|| format!("`kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{account} --apply`."))
+}
+
+/// How to have a credential spec that does not exist.
+pub fn create_spec(spec: &str) -> String {
+    if is_dns_subdomain(spec) {
+        format!(
+            "`kubectl gmsa credspec new {spec} --account ACCOUNT --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: \
+             `kubectl get gmsacredentialspecs`."
+        )
+    } else {
+        "Use the name of one that exists: `kubectl get gmsacredentialspecs`.".to_owned()
+    }
+}
+
+pub fn create_account(namespace: &str, account: &str) -> Option<String> {
+    let are_names = is_dns_label(namespace) && is_dns_subdomain(account);
+    are_names.then(|| format!("`kubectl create serviceaccount {account} --namespace {namespace}`."))
+}

@@ -1,0 +1,180 @@
+//! Whether a pod is on a node that can run it, and if it is on none, what keeps it from the Windows nodes.
+
+use std::collections::{BTreeSet, HashMap};
+
+use k8s_openapi::api::core::v1::Node;
+use serde_json::json;
+
+use super::{events::Events, placement::labels, remedy::Subject};
+use crate::shared::{connection::Cluster, not_checked::not_checked, pods::ClusterPod};
+use gmsa_core::{
+    admission::pod::SlotKind,
+    credspec::is_dns_subdomain,
+    diagnostic::{
+        Check, Diagnostic, Severity,
+        rules::{self, Rule},
+    },
+    windows_build::{Build, LABEL},
+};
+
+mod unscheduled;
+
+pub const SCHEDULING: &str = "scheduling";
+
+/// The label of a node with its operating system.
+const OS: &str = "kubernetes.io/os";
+
+/// The nodes, as far as they were read.
+#[derive(Default)]
+pub struct Nodes {
+    /// `None` where they were not asked for, or may not be read.
+    pub windows: Option<Vec<Node>>,
+    /// The nodes of pods that are none of these: `None` for one that does not exist.
+    others: HashMap<String, anyhow::Result<Option<Node>>>,
+}
+
+impl Nodes {
+    pub const WINDOWS: &str = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
+
+    /// With the Windows nodes, where they were read.
+    pub fn of(windows: Option<Vec<Node>>) -> Self {
+        Self { windows, others: HashMap::new() }
+    }
+
+    /// Reads the nodes that these pods are on and that are not among the Windows nodes.
+    pub async fn add(&mut self, cluster: &Cluster, pods: impl Iterator<Item = &ClusterPod>) {
+        let names: BTreeSet<&str> = pods.filter_map(node_name).filter(|name| is_dns_subdomain(name)).collect();
+        for name in names {
+            if self.windows.iter().flatten().all(|node| node.metadata.name.as_deref() != Some(name)) {
+                let read = cluster.find(&format!("/api/v1/nodes/{name}")).await;
+                self.others.insert(name.to_owned(), read);
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<Option<&Node>, Option<&anyhow::Error>> {
+        let known = self.windows.iter().flatten().find(|node| node.metadata.name.as_deref() == Some(name));
+        match (known, self.others.get(name)) {
+            (Some(node), _) => Ok(Some(node)),
+            (None, Some(Ok(node))) => Ok(node.as_ref()),
+            (None, Some(Err(error))) => Err(Some(error)),
+            (None, None) => Err(None),
+        }
+    }
+}
+
+pub fn node_name(pod: &ClusterPod) -> Option<&str> {
+    pod.object.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
+}
+
+/// The step: what keeps the pod from running on its node, or from being on one.
+pub fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Check {
+    let Some(name) = node_name(pod) else {
+        // A pod that has ended without a node says itself why.
+        return if pod.has_ended() {
+            Check::pass(SCHEDULING, "not on a node")
+        } else {
+            Check::found(SCHEDULING, unscheduled::why(pod, subject, nodes, events))
+        };
+    };
+    // What has ended there does not depend on how the node is now.
+    if pod.has_ended() {
+        return Check::pass(SCHEDULING, format!("on {name}"));
+    }
+    match nodes.find(name) {
+        Ok(None) => {
+            let gone = format!("the pod is on {name}, which does not exist any more");
+            Check::found(SCHEDULING, Diagnostic::new(&rules::NODE_NOT_READY, gone))
+        }
+        Ok(Some(node)) => match on_node(pod, subject, name, node, nodes) {
+            Some(found) => Check::found(SCHEDULING, found),
+            None => Check::pass(SCHEDULING, format!("on {name}{}", of_build(node))),
+        },
+        Err(Some(error)) => not_checked(SCHEDULING, error),
+        Err(None) => Check::pass(SCHEDULING, format!("on {name}")),
+    }
+}
+
+fn of_build(node: &Node) -> String {
+    labels(node).get(LABEL).map(|build| format!(", which is of {build}")).unwrap_or_default()
+}
+
+fn error(rule: &'static Rule, text: String) -> Diagnostic {
+    Diagnostic::new(rule, text).with_severity(Severity::Error)
+}
+
+/// What is wrong with the node of a pod.
+fn on_node(pod: &ClusterPod, subject: Subject<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
+    let status = node.status.as_ref();
+    let labels = labels(node);
+    let info = status.and_then(|status| status.node_info.as_ref()).map(|info| &info.operating_system);
+    if let Some(os) = labels.get(OS).or(info).filter(|os| *os != "windows") {
+        let text =
+            format!("the pod is on {name}, a node with the operating system {os}, on which no Windows container runs");
+        let spec = json!({"os": {"name": "windows"}, "nodeSelector": {(OS): "windows"}});
+        return Some(error(&rules::LINUX_NODE, text).with_fix(subject.change(&spec)));
+    }
+    if let Some(why) = not_ready(node) {
+        let found = error(&rules::NODE_NOT_READY, format!("{name} is not ready: {why}"));
+        return Some(Diagnostic { fix: see_node(name), ..found });
+    }
+    let build = Build::of_label(labels.get(LABEL)?)?;
+    // One that runs proves that its images can.
+    (pod.phase() != "Running").then(|| other_build(pod, subject, name, build, nodes)).flatten()
+}
+
+/// Why a node is not ready.
+pub fn not_ready(node: &Node) -> Option<&str> {
+    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let ready = conditions.find(|condition| condition.type_ == "Ready" && condition.status != "True")?;
+    Some(ready.message.as_deref().or(ready.reason.as_deref()).unwrap_or("its kubelet does not say why"))
+}
+
+/// How to find out what is wrong with a node.
+pub fn see_node(name: &str) -> Option<String> {
+    is_dns_subdomain(name).then(|| {
+        format!(
+            "`kubectl describe node {name}` says why: start its kubelet and its container runtime. Pods with a controller are created on other \
+             nodes after five minutes."
+        )
+    })
+}
+
+/// The images of the pod whose build is known, each with its container.
+fn images(pod: &ClusterPod) -> Vec<(String, Build)> {
+    let Some(spec) = &pod.object.spec else { return Vec::new() };
+    let mut slots = pod.admission.slots();
+    let of_pod = slots.next().and_then(|slot| slot.host_process);
+    slots
+        .filter(|slot| slot.host_process.or(of_pod) != Some(true))
+        .filter_map(|slot| {
+            let containers = match slot.kind {
+                SlotKind::InitContainer => spec.init_containers.as_deref()?,
+                SlotKind::Container => &spec.containers,
+                SlotKind::Pod | SlotKind::EphemeralContainer => return None,
+            };
+            let image = containers.get(slot.index)?.image.as_deref()?;
+            Some((format!("{} {:?}", slot.kind, slot.owner), Build::of_image(image)?))
+        })
+        .collect()
+}
+
+/// The image of the pod that its node does not run.
+fn other_build(pod: &ClusterPod, subject: Subject<'_>, name: &str, build: Build, nodes: &Nodes) -> Option<Diagnostic> {
+    let images = images(pod);
+    let (container, image) = images.iter().find(|(_, image)| !build.runs(*image))?;
+    let text = format!("the pod is on {name} of {build}, which does not run the image of {container}, of {image}");
+    let fits = |node: &Build| images.iter().all(|(_, image)| node.runs(*image));
+    let builds: BTreeSet<Build> = nodes.windows.iter().flatten().filter_map(build_of).filter(fits).collect();
+    let found = error(&rules::WINDOWS_BUILD, text);
+    Some(match builds.into_iter().next_back() {
+        Some(fit) => {
+            found.with_fix(subject.change(&json!({"nodeSelector": {(OS): "windows", (LABEL): fit.to_string()}})))
+        }
+        None => found.with_fix(format!("Use an image of {build}, or add a node that runs one of {image}.")),
+    })
+}
+
+fn build_of(node: &Node) -> Option<Build> {
+    Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?)
+}

@@ -1,0 +1,131 @@
+//! Why a pod is on no node: what keeps it from the Windows nodes, or what the scheduler says.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::{Node, PodSpec, Taint};
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        events::Events,
+        placement::{labels, selects, untolerated},
+        remedy::Subject,
+    },
+    Nodes, OS, build_of, error, not_ready, see_node,
+};
+use crate::shared::{output::first_five, pods::ClusterPod};
+use gmsa_core::{
+    credspec::is_dns_subdomain,
+    diagnostic::{Diagnostic, rules},
+    windows_build::{Build, LABEL},
+};
+
+/// Why the pod is on no node: what keeps it from the Windows nodes, or what the scheduler says.
+pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
+    let said = scheduler_says(pod, events).unwrap_or("the scheduler has not tried it");
+    let text = format!("the pod is not on a node: {said}");
+    let Some((spec, windows)) = pod.object.spec.as_ref().zip(nodes.windows.as_ref()) else {
+        return Diagnostic::new(&rules::NOT_SCHEDULED, text);
+    };
+    if windows.is_empty() {
+        return error(&rules::WINDOWS_NODES, format!("{text}; the cluster has no Windows node"));
+    }
+    let selected: Vec<&Node> = windows.iter().filter(|node| selects(spec, &labels(node))).collect();
+    if selected.is_empty() {
+        return unselected(spec, windows, &text, subject);
+    }
+    let keep_away: Vec<(&Node, Vec<&Taint>)> = selected
+        .into_iter()
+        .map(|node| (node, untolerated(spec, node)))
+        .filter(|(_, taints)| !taints.is_empty())
+        .collect();
+    let others = windows.iter().filter(|node| selects(spec, &labels(node))).count() - keep_away.len();
+    match keep_away.first() {
+        Some((node, taints)) if others == 0 => tainted(pod, node, taints, &text, subject),
+        _ => Diagnostic::new(&rules::NOT_SCHEDULED, text),
+    }
+}
+
+fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str> {
+    let mut conditions = pod.object.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let condition = conditions.find(|condition| condition.type_ == "PodScheduled");
+    let said = condition.and_then(|condition| condition.message.as_deref()).filter(|said| !said.is_empty());
+    let uid = pod.object.metadata.uid.as_deref().unwrap_or_default();
+    let event = || events.newest(uid, |event| event.reason == "FailedScheduling").map(|event| event.message.as_str());
+    said.or_else(event)
+}
+
+/// The pod selects none of the Windows nodes.
+fn unselected(spec: &PodSpec, windows: &[Node], text: &str, subject: Subject<'_>) -> Diagnostic {
+    let selector = spec.node_selector.clone().unwrap_or_default();
+    if selector.get(OS).is_some_and(|os| os != "windows") {
+        let change = subject.change(&json!({"os": {"name": "windows"}, "nodeSelector": {(OS): "windows"}}));
+        return error(&rules::LINUX_NODE, format!("{text}; it selects nodes that are not for Windows"))
+            .with_fix(change);
+    }
+    let builds: BTreeSet<Build> = windows.iter().filter_map(build_of).collect();
+    let builds: Vec<String> = builds.iter().map(Build::to_string).collect();
+    if let Some(selected) = selector.get(LABEL).filter(|selected| !builds.contains(selected)) {
+        let text =
+            format!("{text}; it selects nodes of {selected}, and the Windows nodes are of {}", first_five(&builds));
+        let fix =
+            format!("Add a node of {selected}, or use an image that runs on {} and select that.", first_five(&builds));
+        return error(&rules::WINDOWS_BUILD, text).with_fix(fix);
+    }
+    let missing = |(key, value): (&String, &String)| {
+        let has = |node: &Node| labels(node).get(key) == Some(value);
+        (!windows.iter().any(has)).then(|| format!("{key}={value}"))
+    };
+    let missing: Vec<String> = selector.iter().filter_map(missing).collect();
+    let found = Diagnostic::new(&rules::NOT_SCHEDULED, format!("{text}; it selects none of the Windows nodes"));
+    match missing.first().filter(|label| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=".contains(&b))) {
+        Some(label) => found.with_fix(format!(
+            "No Windows node has the label {label}: correct the node selector, or label a node that is meant: `kubectl label node NODE {label}`."
+        )),
+        None => found,
+    }
+}
+
+/// All Windows nodes that the pod selects have a taint that it does not tolerate: what to do about that of the first.
+fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, subject: Subject<'_>) -> Diagnostic {
+    let name = node.metadata.name.as_deref().unwrap_or_default();
+    // Kubernetes sets these by itself, for as long as the node is like this (Taint based Evictions, Taint Nodes by Condition).
+    let of_condition = taints.iter().find_map(|taint| Some((taint, taint.key.strip_prefix("node.kubernetes.io/")?)));
+    match of_condition.map(|(_, condition)| condition) {
+        Some("unschedulable") => {
+            let found = Diagnostic::new(&rules::NODE_TAINT, format!("{text}; {name} is cordoned"));
+            let fix = is_dns_subdomain(name).then(|| format!("`kubectl uncordon {name}`."));
+            Diagnostic { fix, ..found }
+        }
+        Some(condition) => {
+            let why = not_ready(node).map(|why| format!(": {why}")).unwrap_or_default();
+            let found =
+                Diagnostic::new(&rules::NODE_NOT_READY, format!("{text}; {name} has the condition {condition}{why}"));
+            Diagnostic { fix: see_node(name), ..found }
+        }
+        None => {
+            let names: Vec<String> = taints.iter().map(|taint| shown(taint)).collect();
+            let text = format!("{text}; {name} has the taint {}, which it does not tolerate", first_five(&names));
+            Diagnostic::new(&rules::NODE_TAINT, text)
+                .with_fix(subject.change(&json!({"tolerations": tolerations(pod, taints)})))
+        }
+    }
+}
+
+/// As `kubectl taint` has it.
+fn shown(Taint { key, value, effect, .. }: &Taint) -> String {
+    let value = value.as_deref().filter(|value| !value.is_empty()).map(|value| format!("={value}")).unwrap_or_default();
+    format!("{key}{value}:{effect}")
+}
+
+/// The tolerations of the pod and those for these taints. Those that Kubernetes adds by itself are left to it.
+fn tolerations(pod: &ClusterPod, taints: &[&Taint]) -> Vec<Value> {
+    let own = pod.object.spec.iter().flat_map(|spec| spec.tolerations.iter().flatten());
+    let is_own = |key: Option<&String>| key.is_none_or(|key| !key.starts_with("node.kubernetes.io/"));
+    let own = own.filter(|toleration| is_own(toleration.key.as_ref())).filter_map(|own| serde_json::to_value(own).ok());
+    let new = taints.iter().map(|taint| {
+        let value = taint.value.as_deref().unwrap_or_default();
+        json!({"key": taint.key, "operator": "Equal", "value": value, "effect": taint.effect})
+    });
+    own.chain(new).collect()
+}

@@ -1,0 +1,145 @@
+//! One command in a container, by the API server's `exec`.
+//!
+//! Invariants: a command is run without a shell; waiting for it ends at its time limit; of its output a bounded part is read.
+
+use std::time::Duration;
+
+use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::Status};
+use kube::{
+    Api, Error,
+    api::{AttachParams, AttachedProcess},
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _},
+    time::timeout,
+};
+
+use super::CommandOutput;
+use gmsa_core::{
+    causes,
+    diagnostic::{Diagnostic, rules},
+    quote,
+};
+
+/// The most bytes of an output that are read: what `nltest` and `klist` print is far shorter.
+pub const MAX_OUTPUT: u64 = 64 * 1024;
+
+pub struct Executor {
+    /// Speaks HTTP/1.1, which a connection needs to become a web socket.
+    pub client: kube::Client,
+    pub namespace: String,
+    pub pod: String,
+    pub container: String,
+    pub limit: Duration,
+    /// The most bytes of an output that are read.
+    pub max_output: u64,
+}
+
+pub enum Execution {
+    Ended(CommandOutput),
+    /// The image does not have it.
+    Absent,
+    TimedOut,
+    /// The user may not run commands in the container.
+    Forbidden(Box<Diagnostic>),
+    /// It could not be run, which says nothing of the image or the account: the kubelet does not answer, the connection broke off, the
+    /// API server has too much to do.
+    Failed(String),
+}
+
+impl Executor {
+    pub async fn run(&self, command: &[String]) -> Execution {
+        let pods: Api<v1::Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let attach = AttachParams::default().container(&self.container).stdin(false).stdout(true).stderr(true);
+        // The client repeats a request for which the API server has no time: that is no command that hangs.
+        let process = match timeout(self.limit, pods.exec(&self.pod, command, &attach)).await {
+            Ok(Ok(process)) => process,
+            Ok(Err(Error::Api(status))) if status.code == 403 => {
+                return Execution::Forbidden(Box::new(self.forbidden(&status.message)));
+            }
+            Ok(Err(Error::Api(status))) => {
+                return Execution::Failed(format!(
+                    "the API server answered {}: {}",
+                    status.code,
+                    quote::bare(&status.message, quote::NAME)
+                ));
+            }
+            Ok(Err(error)) => return Execution::Failed(causes::chain(&error)),
+            Err(_) => {
+                let limit = self.limit.as_secs();
+                return Execution::Failed(format!("the API server did not start it within {limit} s"));
+            }
+        };
+        timeout(self.limit, ended(process, self.max_output)).await.unwrap_or(Execution::TimedOut)
+    }
+
+    fn forbidden(&self, message: &str) -> Diagnostic {
+        // Which of the two verbs is checked depends on the version of the API server.
+        let fix = format!(
+            "the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace {} --verb=create,get \
+             --resource=pods/exec, then bind it",
+            self.namespace
+        );
+        let text =
+            format!("the API server runs no command in the container, 403: {}", quote::bare(message, quote::NAME));
+        Diagnostic::new(&rules::EXEC_REFUSED, text).with_fix(fix)
+    }
+}
+
+/// Waits for the end of a command.
+async fn ended(mut process: AttachedProcess, max_output: u64) -> Execution {
+    let (stdout, stderr) = (process.stdout(), process.stderr());
+    let status = status(&mut process);
+    let (stdout, stderr, status) = tokio::join!(text(stdout, max_output), text(stderr, max_output), status);
+    let printed = format!("{stdout}\n{stderr}");
+    let Some(status) = status else {
+        return Execution::Failed("the connection to the container broke off".to_owned());
+    };
+    if status.status.as_deref() == Some("Success") {
+        return Execution::Ended(CommandOutput { exit: 0, printed });
+    }
+    let message = status.message.as_deref().unwrap_or("no reason is given");
+    match exit_code(&status) {
+        Some(exit) if exit & 0xffff_ffff == STATUS_DLL_NOT_FOUND => Execution::Absent,
+        Some(exit) => Execution::Ended(CommandOutput { exit, printed }),
+        None if is_absent(message) => Execution::Absent,
+        None => Execution::Failed(quote::bare(message, quote::NAME)),
+    }
+}
+
+/// The exit code of a program that lacks a library, as on Nano Server ([MS-ERREF] 2.3.1).
+const STATUS_DLL_NOT_FOUND: i64 = 0xc000_0135;
+
+/// Whether the host compute service says so of the program: `ERROR_FILE_NOT_FOUND` or `ERROR_PATH_NOT_FOUND`, whose text is in the
+/// language of the node and whose number is not.
+fn is_absent(message: &str) -> bool {
+    message.contains("(0x2)") || message.contains("(0x3)")
+}
+
+async fn status(process: &mut AttachedProcess) -> Option<Status> {
+    match process.take_status() {
+        Some(status) => status.await,
+        None => None,
+    }
+}
+
+/// Reads a stream and keeps a bounded part. Bytes that are not UTF-8 are in translated text, which does not matter.
+async fn text(stream: Option<impl AsyncRead + Unpin>, max_output: u64) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut stream) = stream {
+        // What was read before a break counts: the status says how the command ended.
+        let _ = (&mut stream).take(max_output).read_to_end(&mut bytes).await;
+        let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The exit code of a command that ended with one (`remotecommand` of Kubernetes: reason `NonZeroExitCode`).
+fn exit_code(status: &Status) -> Option<i64> {
+    if status.reason.as_deref() != Some("NonZeroExitCode") {
+        return None;
+    }
+    let mut causes = status.details.iter().flat_map(|details| details.causes.iter().flatten());
+    let cause = causes.find(|cause| cause.reason.as_deref() == Some("ExitCode"))?;
+    cause.message.as_deref()?.parse().ok()
+}

@@ -1,0 +1,187 @@
+//! The commands, in the order in which their answers depend on each other, and what the answers mean.
+
+use super::{CommandOutput, Identity, not_checked, user::User};
+use gmsa_core::{
+    diagnostic::{
+        Check, Diagnostic,
+        rules::{self, Rule},
+    },
+    node_error::Status,
+};
+
+/// One check in the container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// As whom commands run in it.
+    User,
+    /// Whether Windows gave it a credential spec, and of which domain.
+    CredentialSpec,
+    /// Whether it finds the domain controllers, over UDP.
+    Dns,
+    /// The same over TCP, which Windows uses for long answers.
+    DnsOverTcp,
+    /// Whether it has logged on to the domain.
+    SecureChannel,
+    /// Whether a domain controller confirms that.
+    Trust,
+    /// Whether it gets a ticket of the domain itself, and whose tickets it has.
+    DomainTicket,
+    /// Whether it gets a ticket of a service.
+    ServiceTicket,
+}
+
+impl Step {
+    pub const ALL: [Self; 8] = [
+        Self::User,
+        Self::CredentialSpec,
+        Self::Dns,
+        Self::DnsOverTcp,
+        Self::SecureChannel,
+        Self::Trust,
+        Self::DomainTicket,
+        Self::ServiceTicket,
+    ];
+
+    /// What it is about, for people.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::CredentialSpec => "credential spec",
+            Self::Dns => "DNS",
+            Self::DnsOverTcp => "DNS over TCP",
+            Self::SecureChannel => "secure channel",
+            Self::Trust => "trust",
+            Self::DomainTicket => "ticket of the domain",
+            Self::ServiceTicket => "ticket of the service",
+        }
+    }
+
+    /// The command; `None` where the answer to this user would say nothing of the account.
+    pub fn command(self, identity: &Identity, user: &User, service: Option<&str>) -> Option<Vec<String>> {
+        let Identity { domain, account, .. } = identity;
+        let record = format!("_ldap._tcp.dc._msdcs.{domain}.");
+        let verify = format!("/sc_verify:{domain}");
+        let words: &[&str] = match self {
+            Self::User => &["whoami", "/user"],
+            Self::CredentialSpec => &["nltest", "/parentdomain"],
+            Self::Dns => &["nslookup", "-type=SRV", &record],
+            Self::DnsOverTcp => &["nslookup", "-vc", "-type=SRV", &record],
+            Self::SecureChannel => &["nltest", "/query"],
+            Self::Trust if user.may_verify() => &["nltest", &verify],
+            Self::Trust => return None,
+            Self::DomainTicket => return user.get_ticket("krbtgt"),
+            Self::ServiceTicket => return user.get_ticket(service.unwrap_or(account)),
+        };
+        Some(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    pub fn check(self, answer: &CommandOutput, identity: &Identity, command: &[String]) -> Check {
+        let domain = &identity.domain;
+        let about = self.about();
+        let found = |rule: &'static Rule, text: String| Check::found(about, Diagnostic::new(rule, text));
+        match self {
+            Self::User => User::of(answer).check(about),
+            Self::Dns if !answer.assigns(LDAP) => {
+                found(&rules::DOMAIN_DNS, format!("the container finds no domain controller of {domain} in DNS"))
+            }
+            Self::DnsOverTcp if !answer.assigns(LDAP) => {
+                found(&rules::DOMAIN_DNS_TCP, format!("the container finds no domain controller of {domain} over TCP"))
+            }
+            Self::Dns => Check::pass(about, format!("names the domain controllers of {domain}")),
+            Self::DnsOverTcp => Check::pass(about, "the same over TCP"),
+            _ => match answer.failure() {
+                Some(code) => found_by_code(self, code, identity, command),
+                None if self.needs_a_status() && !answer.succeeded() => {
+                    found(&rules::UNKNOWN_STATUS, format!("{} printed no status code", command.join(" ")))
+                }
+                None => match self.success(answer, identity) {
+                    Ok(text) => Check::pass(about, text),
+                    Err(found) => Check::found(about, *found),
+                },
+            },
+        }
+    }
+
+    /// The command succeeded. What it printed can still be about another account or domain.
+    fn success(self, answer: &CommandOutput, identity: &Identity) -> Result<String, Box<Diagnostic>> {
+        let Identity { domain, net_bios, account } = identity;
+        let wrong = |rule, text: String| Err(Box::new(Diagnostic::new(rule, text)));
+        match self {
+            Self::CredentialSpec => {
+                let is_own = |parent: &str| [domain, net_bios].iter().any(|own| own.eq_ignore_ascii_case(parent));
+                if answer.parent_domain().is_some_and(|parent| !is_own(parent)) {
+                    return wrong(
+                        &rules::OTHER_DOMAIN,
+                        format!("nltest /parentdomain names another domain than {domain}"),
+                    );
+                }
+                Ok(format!("Windows gave the container that of {account}"))
+            }
+            Self::SecureChannel => Ok(format!("the container has logged on to {domain}")),
+            Self::Trust => Ok(format!("a domain controller of {domain} confirms it")),
+            _ => match answer.tickets_are_of(account, domain) {
+                Some(false) => {
+                    wrong(&rules::OTHER_ACCOUNT, format!("klist lists a ticket that is not one of {account}$"))
+                }
+                Some(true) if answer.names_rc4() => {
+                    wrong(&rules::ACCOUNT_ENCRYPTION, format!("{account} has a ticket that is encrypted by RC4"))
+                }
+                Some(true) => Ok(format!("{account} gets it")),
+                None => Err(Box::new(not_checked(
+                    "klist lists no ticket, so nothing shows whose it is",
+                    "Run klist in the container by hand: the client of each ticket must be the account.",
+                ))),
+            },
+        }
+    }
+
+    /// Whether a success has a code too.
+    fn needs_a_status(self) -> bool {
+        matches!(self, Self::SecureChannel | Self::Trust)
+    }
+}
+
+/// The port of LDAP, which a service record of a domain controller has.
+const LDAP: &str = "389";
+
+fn found_by_code(step: Step, code: u32, identity: &Identity, command: &[String]) -> Check {
+    let number = if code < 0x1_0000 { code.to_string() } else { format!("{code:#x}") };
+    let known = Status(code).code().and_then(|code| Some((code.running()?, code.name)));
+    let (rule, name) = match (step, known) {
+        // Without a credential spec there is no NETLOGON to answer (Kubernetes: Configure GMSA, troubleshooting).
+        (Step::CredentialSpec, Some((rule, name))) if *rule == rules::NO_SECURE_CHANNEL => {
+            (&rules::NO_CREDENTIALS, name)
+        }
+        // `klist` answers so where the directory has no such service principal name.
+        (Step::ServiceTicket, Some((rule, name))) if *rule == rules::TRUST_FAILED => (&rules::PRINCIPAL_UNKNOWN, name),
+        (_, Some(known)) => known,
+        (_, None) => (&rules::UNKNOWN_STATUS, "not known here"),
+    };
+    let found = Diagnostic::new(rule, format!("{}: {number} ({name})", command.join(" ")));
+    Check::found(step.about(), Diagnostic { fix: remedy(rule, identity, command), ..found })
+}
+
+/// The remedy, with the names of this account and domain where they help.
+fn remedy(rule: &Rule, identity: &Identity, command: &[String]) -> Option<String> {
+    let Identity { domain, account, .. } = identity;
+    Some(if *rule == rules::LOGON_DENIED {
+        format!(
+            "Test-ADServiceAccount {account} on the node: if False, add the node to PrincipalsAllowedToRetrieveManagedPassword and restart it"
+        )
+    } else if *rule == rules::ACCOUNT_DISABLED {
+        format!("Set-ADServiceAccount {account} -Enabled $true")
+    } else if *rule == rules::ACCOUNT_LOCKED {
+        format!("Unlock-ADAccount -Identity '{account}$'")
+    } else if *rule == rules::ACCOUNT_EXPIRED {
+        format!("Clear-ADAccountExpiration -Identity '{account}$'")
+    } else if *rule == rules::ACCOUNT_UNKNOWN {
+        format!("Get-ADServiceAccount {account} -Server {domain}: correct MachineAccountName, or create the account")
+    } else if *rule == rules::PRINCIPAL_UNKNOWN {
+        let name = command.last().unwrap_or(account);
+        format!("setspn -Q {name}: register it, only once (setspn -X lists duplicates)")
+    } else if *rule == rules::TICKET_ENCRYPTION {
+        format!("Set-ADServiceAccount {account} -KerberosEncryptionType AES128,AES256")
+    } else {
+        return None;
+    })
+}

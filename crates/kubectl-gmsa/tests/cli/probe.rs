@@ -1,0 +1,357 @@
+//! `probe`, on simulated Windows nodes: each runs what is put on it, or says why not, as its kubelet does.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs,
+    path::Path,
+    process::Output,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    cluster::{healthy, kind, run},
+    program,
+    support::{Fault, SimulatedApi, Verb},
+    text,
+    verify::{Ending, Transcript, answer_each, transcript},
+};
+
+/// What becomes of a pod on a node.
+#[derive(Clone)]
+enum Fate {
+    /// Its container runs, and answers by this transcript.
+    Runs(Transcript),
+    /// Its sandbox is not created.
+    NoSandbox(&'static str),
+    /// Its image is not pulled.
+    NoImage,
+    /// Nothing happens to it.
+    Waits,
+}
+
+/// A cluster whose nodes decide what becomes of pods. It has the node `win1`, of Windows Server 2022.
+async fn cluster(fates: &[(&'static str, Fate)]) -> SimulatedApi {
+    let api = healthy().await;
+    for known in [kind("v1", "Event", "events", true), kind("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", false)]
+    {
+        api.define(known);
+    }
+    for (name, _) in fates.iter().filter(|(name, _)| *name != "win1") {
+        api.apply(node(name, "10.0.26100"));
+    }
+    api
+}
+
+fn node(name: &str, build: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": build}},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    })
+}
+
+const ON_NODE: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
+
+/// Runs the program while the nodes do their work.
+async fn probe(api: &SimulatedApi, fates: &[(&'static str, Fate)], arguments: &[&str]) -> Output {
+    let arguments = [&["probe", "--credspec", "webapp1", "--serviceaccount", "shop:web"], arguments].concat();
+    tokio::select! {
+        output = run(api, &arguments) => output,
+        () = kubelets(api, fates) => unreachable!("the nodes never end"),
+    }
+}
+
+/// What the scheduler and the kubelets do with the pods that are created.
+async fn kubelets(api: &SimulatedApi, fates: &[(&'static str, Fate)]) {
+    let fates: HashMap<&str, Fate> = fates.iter().cloned().collect();
+    let running: Arc<Mutex<HashMap<String, Transcript>>> = Arc::default();
+    let transcripts = Arc::clone(&running);
+    answer_each(api, move |path, command| {
+        let pod = path.split('/').nth(6)?;
+        transcripts.lock().unwrap().get(pod)?.get(command).cloned()
+    });
+    let mut seen = BTreeSet::new();
+    loop {
+        for created in api.requests(Verb::Create, "/namespaces/shop/pods") {
+            let Some(name) = created.body["metadata"]["name"].as_str().map(str::to_owned) else { continue };
+            let Some(mut pod) = api.object("pods", "shop", &name).filter(|_| seen.insert(name.clone())) else {
+                continue;
+            };
+            let node = pod.pointer(ON_NODE).and_then(Value::as_str).unwrap_or("win1").to_owned();
+            pod["spec"]["nodeName"] = json!(node);
+            // What the webhook fills in.
+            pod["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = json!(
+                json!({"DomainJoinConfig": {"DnsName": "contoso.com", "MachineAccountName": "WebApp1"}}).to_string()
+            );
+            let (status, event) = happens(&fates[&*node], &name, &running);
+            pod["status"] = status;
+            let uid = pod["metadata"]["uid"].clone();
+            api.apply(pod);
+            if let Some((reason, message)) = event {
+                api.apply(json!({
+                    "apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("{name}.1"), "namespace": "shop"},
+                    "involvedObject": {"uid": uid}, "type": "Warning", "reason": reason, "message": message,
+                }));
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The status of a pod, and an event about it.
+fn happens(
+    fate: &Fate,
+    pod: &str,
+    running: &Mutex<HashMap<String, Transcript>>,
+) -> (Value, Option<(&'static str, &'static str)>) {
+    let waits = |reason: &str, message: &str| {
+        json!({"phase": "Pending", "containerStatuses": [
+            {"name": "probe", "image": "x", "imageID": "", "ready": false, "restartCount": 0, "state": {"waiting": {"reason": reason, "message": message}}}
+        ]})
+    };
+    match fate {
+        Fate::Runs(transcript) => {
+            running.lock().unwrap().insert(pod.to_owned(), transcript.clone());
+            let status = json!({"phase": "Running", "containerStatuses": [
+                {"name": "probe", "image": "x", "imageID": "", "ready": true, "restartCount": 0, "state": {"running": {}}}
+            ]});
+            (status, None)
+        }
+        Fate::NoSandbox(message) => (waits("ContainerCreating", ""), Some(("FailedCreatePodSandBox", message))),
+        Fate::NoImage => (waits("ImagePullBackOff", "Back-off pulling image \"x\""), None),
+        Fate::Waits => (waits("ContainerCreating", ""), None),
+    }
+}
+
+/// The pods of the probe that are there.
+fn left(api: &SimulatedApi) -> usize {
+    let created = api.requests(Verb::Create, "/namespaces/shop/pods");
+    let names = created.iter().filter_map(|request| request.body["metadata"]["name"].as_str());
+    names.filter(|name| api.object("pods", "shop", name).is_some()).count()
+}
+
+const RPC: &str = "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: hcs::CreateComputeSystem 5bd1: winapi error #3489792023: unknown";
+
+const EACH: &str = r#"pass  identity        win1: a container gets the identity of webapp1
+fail  sandbox         win2: Pending on win2: FailedCreatePodSandBox: Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: hcs::CreateComputeSystem 5bd1: winapi error #3489792023: unknown [node-credentials]
+                      -> The log Microsoft-Windows-Containers-CCG/Admin of the node says which step failed; `kubectl gmsa explain` reads its messages. Without a message there, the credential spec, its plugin or the path to a domain controller is at fault.
+fail  secure channel  win3: nltest /query: 1722 (RPC_S_SERVER_UNAVAILABLE) [no-secure-channel]
+                      -> Run `nltest /sc_reset:DOMAIN` in it. If that helps, its network came up after its logon; otherwise compare the credential spec with the domain: `kubectl gmsa credspec lint`, `kubectl gmsa account lint`.
+fail  containers      win4: Pending on win4, container "probe" waits: ImagePullBackOff: Back-off pulling image "x" [not-started]
+                      -> Correct the name and the tag of the image, or the access of the node to its registry (imagePullSecrets).
+fail  node            win5: is not ready: container runtime is down [node-not-ready]
+                      -> `kubectl describe node win5` says why: start its kubelet and its container runtime. Pods with a controller are created on other nodes after five minutes.
+skip  node            win6: is cordoned, so no pod is scheduled to it [not-checked]
+                      -> Uncordon it, or choose another node with --node.
+skip  node            win7: no image of Windows Server Core is known for its build [not-checked]
+                      -> Choose one with --image.
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_node_has_its_first_cause() {
+    let fates = [
+        ("win1", Fate::Runs(transcript("network-service"))),
+        ("win2", Fate::NoSandbox(RPC)),
+        ("win3", Fate::Runs(transcript("no-secure-channel"))),
+        ("win4", Fate::NoImage),
+        ("win5", Fate::Waits),
+    ];
+    let api = cluster(&fates).await;
+    let mut broken = node("win5", "10.0.26100");
+    broken["status"]["conditions"][0] =
+        json!({"type": "Ready", "status": "False", "message": "container runtime is down"});
+    api.apply(broken);
+    let mut cordoned = node("win6", "10.0.20348");
+    cordoned["spec"]["unschedulable"] = json!(true);
+    api.apply(cordoned);
+    api.apply(node("win7", "10.0.18362"));
+    let output = probe(&api, &fates, &["--all-nodes"]).await;
+    assert_eq!(text(&output.stdout), EACH);
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(1)));
+    assert_eq!((left(&api), api.count(Verb::Delete, "/namespaces/shop/pods/gmsa-probe-")), (0, 4));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pod_is_short_lived_limited_and_on_its_node() {
+    let fates = [("win1", Fate::Runs(transcript("network-service")))];
+    let api = cluster(&fates).await;
+    let mut tainted = api.object("nodes", "", "win1").unwrap();
+    tainted["spec"]["taints"] = json!([
+        {"key": "os", "value": "windows", "effect": "NoSchedule"},
+        {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"},
+    ]);
+    api.apply(tainted);
+    let output = probe(&api, &fates, &["--node", "win1", "--timeout", "5m"]).await;
+    assert_eq!(
+        (text(&output.stdout), output.status.code()),
+        ("pass  identity  win1: a container gets the identity of webapp1\n", Some(0))
+    );
+    let created = api.requests(Verb::Create, "/namespaces/shop/pods").pop().unwrap().body;
+    let name = created["metadata"]["name"].as_str().unwrap();
+    assert!(name.starts_with("gmsa-probe-") && name.len() == 27, "{name}");
+    assert_eq!(
+        created,
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "gmsa-probe", "app.kubernetes.io/managed-by": "kubectl-gmsa"}},
+            "spec": {
+                "os": {"name": "windows"},
+                "nodeSelector": {"kubernetes.io/os": "windows"},
+                "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["win1"]}]}
+                ]}}},
+                "tolerations": [{"key": "os", "effect": "NoSchedule", "operator": "Exists"}],
+                "restartPolicy": "Never",
+                "activeDeadlineSeconds": 600,
+                "terminationGracePeriodSeconds": 1,
+                "automountServiceAccountToken": false,
+                "serviceAccountName": "web",
+                "securityContext": {"runAsNonRoot": true, "windowsOptions": {
+                    "gmsaCredentialSpecName": "webapp1", "runAsUserName": "NT AUTHORITY\\NETWORK SERVICE"
+                }},
+                "containers": [{
+                    "name": "probe",
+                    "image": "mcr.microsoft.com/windows/servercore:ltsc2022",
+                    "command": ["cmd", "/c", "ping -t 127.0.0.1 >nul"],
+                    "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
+                }],
+            }
+        })
+    );
+    assert_eq!(left(&api), 0);
+}
+
+/// The answer of the API server to a pod that it does not create.
+fn refusal(message: &'static str) -> Fault {
+    Fault::Refuse { code: 403, reason: "Forbidden", message, retry_after: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_is_refused_says_why() {
+    for (message, expected, code) in [
+        (
+            "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: service account \"web\" in namespace shop is not authorized to `use` GMSA cred spec \"webapp1\"",
+            "fail  admission  win1: admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: service account \"web\" in namespace shop is not authorized to `use` GMSA cred spec \"webapp1\" [not-authorized]\n                 \
+             -> `kubectl gmsa grant --credspec webapp1 --serviceaccount shop:web --apply`.\n",
+            1,
+        ),
+        (
+            "pods \"x\" is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\" in the namespace \"shop\"",
+            "skip  admission  win1: pods \"x\" is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\" in the namespace \"shop\" [not-checked]\n                 \
+             -> Use a user who may create pods in shop.\n",
+            2,
+        ),
+    ] {
+        let api = cluster(&[]).await;
+        api.fault(Verb::Create, "/namespaces/shop/pods", usize::MAX, refusal(message));
+        let output = probe(&api, &[], &[]).await;
+        assert_eq!((text(&output.stdout), output.status.code()), (expected, Some(code)));
+        assert_eq!(api.count(Verb::Delete, "/pods/"), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_cannot_be_deleted_is_named_with_the_command() {
+    let fates = [("win1", Fate::Runs(transcript("network-service")))];
+    let api = cluster(&fates).await;
+    api.fault(Verb::Delete, "/pods/", usize::MAX, refusal("no"));
+    let output = probe(&api, &fates, &[]).await;
+    let created = api.requests(Verb::Create, "/namespaces/shop/pods").pop().unwrap().body;
+    let name = created["metadata"]["name"].as_str().unwrap();
+    assert_eq!(text(&output.stdout), "pass  identity  win1: a container gets the identity of webapp1\n");
+    let expected = format!(
+        "error: cannot delete pod {name}: the API server answered 403: no\nleft behind: kubectl delete pod {name} --namespace shop\n"
+    );
+    assert_eq!((text(&output.stderr), output.status.code()), (&*expected, Some(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_probed_is_said_before_anything_is_made() {
+    let api = cluster(&[]).await;
+    let mut linux = node("linux", "");
+    linux["metadata"]["labels"] = json!({"kubernetes.io/os": "linux"});
+    api.apply(linux);
+    for (arguments, error) in [
+        (&["--node", "win9"][..], "error: there is no node win9\n"),
+        (&["--node", "linux"], "error: linux is no Windows node (label kubernetes.io/os)\n"),
+        (&["--runtime-class", "hyperv"], "error: there is no runtime class hyperv\n"),
+        (&["--logs", "logs"], "error: there is no terminal to ask for confirmation: use --yes\n"),
+    ] {
+        let output = probe(&api, &[], arguments).await;
+        assert_eq!((text(&output.stderr), output.status.code()), (error, Some(2)));
+    }
+    api.delete("nodes", "", "linux");
+    api.delete("nodes", "", "win1");
+    let output = probe(&api, &[], &[]).await;
+    assert_eq!((text(&output.stderr), output.status.code()), ("error: the cluster has no Windows node\n", Some(2)));
+    assert_eq!(api.count(Verb::Create, "/namespaces/shop/pods"), 0);
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupt_removes_the_pods() {
+    let fates = [("win1", Fate::Waits)];
+    let api = cluster(&fates).await;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config"), api.kubeconfig()).unwrap();
+    let mut command = program(folder.path());
+    command.args(["--kubeconfig", "config", "probe", "--credspec", "webapp1", "--serviceaccount", "shop:web"]);
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let id = child.id().to_string();
+    let interrupted = async {
+        api.wait_for(Verb::Get, "/namespaces/shop/pods/gmsa-probe-", 1).await;
+        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap()
+    };
+    let output = tokio::select! {
+        output = interrupted => output,
+        () = kubelets(&api, &fates) => unreachable!("the nodes never end"),
+    };
+    assert_eq!(
+        (text(&output.stdout), text(&output.stderr), output.status.code()),
+        ("", "error: interrupted\n", Some(2))
+    );
+    assert_eq!((left(&api), api.count(Verb::Delete, "/namespaces/shop/pods/gmsa-probe-")), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logs_of_a_node_are_written_once() {
+    let printed = |text: &str| (text.as_bytes().to_vec(), Ending::Exit(0));
+    let mut answers = transcript("network-service");
+    answers.extend([
+        ("wevtutil qe Microsoft-Windows-Containers-CCG/Admin /f:text /rd:true /c:1000".to_owned(), printed("Event[0]")),
+        ("wevtutil qe Microsoft-Windows-Hyper-V-Compute-Admin /f:text /rd:true /c:1000".to_owned(), printed("")),
+        ("wevtutil qe EKS /f:text /rd:true /c:1000".to_owned(), (Vec::new(), Ending::Exit(15007))),
+    ]);
+    let kubelet = "cmd /c for %f in (C:\\k\\kubelet.log C:\\k\\kubelet.err.log C:\\var\\log\\kubelet\\kubelet.exe.INFO C:\\var\\log\\kubelet\\kubelet.log C:\\var\\lib\\rancher\\rke2\\agent\\logs\\kubelet.log) do @if exist %f type %f";
+    answers.insert(kubelet.to_owned(), printed("I1123 kubelet"));
+    let fates = [("win1", Fate::Runs(answers))];
+    let api = cluster(&fates).await;
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let logs = logs.to_str().unwrap();
+    let output = probe(&api, &fates, &["--logs", logs, "--yes"]).await;
+    let expected = format!(
+        "pass  identity  win1: a container gets the identity of webapp1\npass  logs      win1: {logs}/win1: ccg.txt, kubelet.txt\n"
+    );
+    assert_eq!((text(&output.stdout), text(&output.stderr), output.status.code()), (&*expected, "", Some(0)));
+    let written = |file: &str| fs::read_to_string(Path::new(logs).join("win1").join(file)).unwrap();
+    assert_eq!((written("ccg.txt"), written("kubelet.txt")), ("Event[0]\n".to_owned(), "I1123 kubelet\n".to_owned()));
+    let pods = api.requests(Verb::Create, "/namespaces/shop/pods");
+    let spec = &pods.last().unwrap().body["spec"];
+    let options = json!({"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"});
+    assert_eq!((&spec["securityContext"]["windowsOptions"], &spec["hostNetwork"]), (&options, &json!(true)));
+    assert_eq!(left(&api), 0);
+    // A second time, nothing is written over.
+    let output = probe(&api, &fates, &["--logs", logs, "--yes"]).await;
+    let expected = format!(
+        "pass  identity  win1: a container gets the identity of webapp1\n\
+         skip  logs      win1: cannot write {logs}/win1/ccg.txt: File exists (os error 17) [not-checked]\n                \
+         -> Choose another folder with --logs, or delete the file.\n"
+    );
+    assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(2)));
+}
