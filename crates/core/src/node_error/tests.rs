@@ -148,7 +148,7 @@ fn answers_of_commands_are_explained() {
 
 #[test]
 fn a_text_without_end_gives_a_few_explanations() {
-    let text: String = (0..100_000_u32).map(|number| format!("0x{number:x} ")).collect();
+    let text = (0..100_000_u32).map(|number| format!("0x{number:x}")).collect::<Vec<_>>().join(" ");
     let found = explain(&text);
     assert!(!found.is_empty() && found.len() <= MAX_FOUND, "{}", found.len());
 }

@@ -72,7 +72,7 @@ pub struct Options {
     wait: Option<u64>,
     /// Write a new file for a support case: what was checked, and the state, events, metrics and logs of the webhook; no contents of
     /// credential specs, no Secrets and no tokens
-    #[arg(long, value_name = "FILE", conflicts_with = "pod")]
+    #[arg(long, value_name = "FILE", conflicts_with = "walked")]
     bundle: Option<PathBuf>,
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]

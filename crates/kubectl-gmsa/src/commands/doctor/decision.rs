@@ -25,12 +25,12 @@ use gmsa_core::{
     },
 };
 
+pub(super) const TEMPLATE: &str = "template";
 pub(super) const PERMISSION: &str = "permission";
 
-/// The steps: what the template asks for, which `about` names, and whether its service account may use it.
+/// The steps: what the template asks for, and whether its service account may use it.
 pub(super) async fn checks(
     cluster: &Cluster,
-    about: &'static str,
     namespace: &str,
     pod: &Value,
     subject: Subject<'_>,
@@ -45,15 +45,15 @@ pub(super) async fn checks(
         .partition(|denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. }));
     let names = names(parsed);
     let first = |denials: &[&Denial], about| Some(denied(denials.first()?, parsed, about, namespace, subject));
-    let template = first(&of_template, about);
+    let template = first(&of_template, TEMPLATE);
     let is_denied = template.as_ref().is_some_and(super::cause::is_cause);
     let (class, unread) = match missing_class(cluster, pod).await {
-        Ok(found) => (found.filter(|_| !is_denied).map(|found| Check::found(about, found)), None),
+        Ok(found) => (found.filter(|_| !is_denied).map(|found| Check::found(TEMPLATE, found)), None),
         Err(error) => (None, Some(not_checked("runtime class", &error))),
     };
     let mut checks: Vec<Check> = unread.into_iter().collect();
     let is_denied = is_denied || class.is_some();
-    checks.push(class.or(template).unwrap_or_else(|| Check::pass(about, format!("names {names}"))));
+    checks.push(class.or(template).unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {names}"))));
     if is_denied {
         return Ok(checks);
     }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::{
     cause::{self, ADMISSION, is_cause},
     containers::{CONTAINERS, INIT, SANDBOX},
-    decision::{self, PERMISSION},
+    decision::{self, PERMISSION, TEMPLATE},
     events::Events,
     found, not_checked,
     remedy::Subject,
@@ -29,7 +29,6 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, rules},
 };
 
-pub(super) const TEMPLATE: &str = "template";
 const NEXT: &str = "in the pod";
 
 /// The steps, in their order.
@@ -75,13 +74,16 @@ fn with_unreached(mut checks: Vec<Check>) -> Vec<Check> {
 
 pub(super) async fn workload(cluster: &Cluster, named: &Named) -> anyhow::Result<Vec<Check>> {
     let namespace = named.namespace.as_deref().unwrap_or(&cluster.namespace);
+    if !is_dns_label(namespace) {
+        bail!("{namespace:?} is not the name of a namespace");
+    }
     let (workload, events) = tokio::join!(read(cluster, namespace, named), Events::read(cluster, Some(namespace)));
     let Some(workload) = workload? else {
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![found(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     };
     let subject = Subject::Workload(&workload);
-    let mut checks = decision::checks(cluster, TEMPLATE, namespace, &workload.template, subject).await?;
+    let mut checks = decision::checks(cluster, namespace, &workload.template, subject).await?;
     if checks.iter().any(is_cause) {
         return Ok(with_unreached(checks));
     }
@@ -112,9 +114,6 @@ pub(super) async fn workload(cluster: &Cluster, named: &Named) -> anyhow::Result
 /// The workload; `None` where it does not use GMSA.
 async fn read(cluster: &Cluster, namespace: &str, named: &Named) -> anyhow::Result<Option<Workload>> {
     let Named { kind, name, .. } = named;
-    if !is_dns_label(namespace) {
-        bail!("{namespace:?} is not the name of a namespace");
-    }
     let top: Option<Object> = cluster.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
     let top = top.with_context(|| format!("there is no {} {namespace}/{name}", kind.as_str()))?;
     let mut objects = vec![(*kind, top)];
@@ -138,7 +137,7 @@ pub(super) async fn pod(cluster: &Cluster, named: &str) -> anyhow::Result<Vec<Ch
     let mut checks = Vec::new();
     if pod.admission.uses_gmsa() {
         let template = decision::without_contents(&pod)?;
-        checks = decision::checks(cluster, TEMPLATE, &namespace, &template, subject).await?;
+        checks = decision::checks(cluster, &namespace, &template, subject).await?;
         if checks.iter().any(is_cause) {
             return Ok(with_unreached(checks));
         }

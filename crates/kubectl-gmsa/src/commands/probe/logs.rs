@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use json_patch::merge;
 use serde_json::json;
 
 use super::{Probe, node::Place, pod::name, start};
@@ -63,9 +64,8 @@ pub(super) async fn write(probe: &Probe<'_>, place: &Place, node: &str, folder: 
     fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let pod_name = name("gmsa-logs");
     let mut manifest = probe.on(&pod_name, place);
-    manifest["spec"]["hostNetwork"] = json!(true);
-    manifest["spec"]["securityContext"] =
-        json!({"windowsOptions": {"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"}});
+    let options = json!({"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"});
+    merge(&mut manifest, &json!({"spec": {"hostNetwork": true, "securityContext": {"windowsOptions": options}}}));
     let pod = match probe.create(&pod_name, &manifest).await? {
         Ok(pod) => pod,
         Err(refused) => return Ok(Check::found(LOGS, refused)),

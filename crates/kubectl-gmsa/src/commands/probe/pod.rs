@@ -7,6 +7,7 @@ use std::{
 };
 
 use gmsa_cluster::apiserver::CallError;
+use json_patch::merge;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{Probe, first_cause, node::Place, start};
@@ -140,24 +141,30 @@ impl Probe<'_> {
         });
         if let Some(node) = &place.node {
             // The label kubernetes.io/hostname need not be the name of the node.
-            pod["spec"]["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-            ]}}});
+            let on = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
+            let affinity = json!({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on]}});
+            merge(&mut pod, &json!({"spec": {"affinity": {"nodeAffinity": affinity}}}));
         }
         if let Some(class) = &self.options.runtime_class {
-            pod["spec"]["runtimeClassName"] = json!(class);
+            merge(&mut pod, &json!({"spec": {"runtimeClassName": class}}));
         }
         pod
     }
 
     fn manifest(&self, name: &str, place: &Place) -> Value {
         let mut pod = self.on(name, place);
-        pod["spec"]["serviceAccountName"] = json!(&*self.options.serviceaccount.service_account);
         // Of a Windows pod, the Pod Security level `restricted` asks for `runAsNonRoot`; NETWORK SERVICE acts as the account.
-        pod["spec"]["securityContext"] = json!({
-            "runAsNonRoot": true,
-            "windowsOptions": {"gmsaCredentialSpecName": self.options.credspec.as_str(), "runAsUserName": "NT AUTHORITY\\NETWORK SERVICE"},
+        let options = json!({
+            "gmsaCredentialSpecName": self.options.credspec.as_str(),
+            "runAsUserName": "NT AUTHORITY\\NETWORK SERVICE",
         });
+        merge(
+            &mut pod,
+            &json!({"spec": {
+                "serviceAccountName": &*self.options.serviceaccount.service_account,
+                "securityContext": {"runAsNonRoot": true, "windowsOptions": options},
+            }}),
+        );
         pod
     }
 }

@@ -149,6 +149,7 @@ async fn wrong_words_are_refused() {
             "error: invalid value 'shop/po/web' for '--workload <NAMESPACE/KIND/NAME>': \"po\" is none of deploy, sts, ds, rs, job and cronjob; for a pod there is --pod\n",
         ),
         (&["--watch"], "error: the following required arguments were not provided:\n"),
+        (&["--workload", "deploy/web", "--namespace", "a?b"], "error: \"a?b\" is not the name of a namespace\n"),
         (&["--workload", "shop/deploy/none"], "error: there is no Deployment shop/none\n"),
     ] {
         let output = run(&api, &[&["doctor"], arguments].concat()).await;
