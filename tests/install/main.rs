@@ -36,6 +36,7 @@ mod objects;
 mod pages;
 mod path;
 mod pods;
+mod probed;
 mod release;
 mod remedies;
 mod script;

@@ -33,7 +33,7 @@ mod answer;
 mod faults;
 mod freeze;
 mod store;
-mod tls;
+pub(crate) mod tls;
 mod watches;
 
 pub use access::Table;

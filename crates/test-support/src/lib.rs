@@ -18,6 +18,8 @@
 mod api;
 #[cfg(feature = "control-plane")]
 pub mod control_plane;
+#[cfg(feature = "api")]
+pub mod exec;
 pub mod golden;
 pub mod helm;
 pub mod hostile;

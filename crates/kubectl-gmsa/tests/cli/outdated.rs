@@ -335,7 +335,7 @@ async fn large_pods_are_read_in_smaller_pages() {
         large["metadata"]["name"] = json!(format!("large-{number}"));
         api.apply(large.clone());
     }
-    let output = run(&api, &["outdated", "-A"]).await;
+    let output = run(&api, &["outdated", "-A", "--request-timeout", "2m"]).await;
     assert_eq!((text(&output.stdout), text(&output.stderr)), (REPORT, ""));
     let limits = |limit: &str| api.count(Verb::List, &format!("/api/v1/pods?limit={limit}"));
     assert_eq!((limits("500"), limits("125")), (1, 4));

@@ -14,9 +14,11 @@ use serde_json::{Value, json};
 use super::{
     cluster::{healthy, kind, run},
     program,
-    support::{Fault, SimulatedApi, Verb},
+    support::{
+        Fault, SimulatedApi, Verb,
+        exec::{Ending, Transcript, answer_each, transcript},
+    },
     text,
-    verify::{Ending, Transcript, answer_each, transcript},
 };
 
 /// What becomes of a pod on a node.

@@ -6,137 +6,25 @@
 //! name is sent in code page 850, as a German console writes it.
 
 use std::{
-    collections::HashMap,
     fs,
     path::{Path, PathBuf},
 };
 
-use axum::body::Body;
-use futures::SinkExt as _;
-use http::{Request, Response, header};
-use hyper::{body::Incoming, upgrade::Upgraded};
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio_tungstenite::{
-    WebSocketStream,
-    tungstenite::{Message, handshake::derive_accept_key, protocol::Role},
-};
 
 use super::{
     cluster::{healthy, kind, pod, run},
     compare, connect, program,
-    support::{Fault, SimulatedApi, Verb},
+    support::{
+        Fault, SimulatedApi, Verb,
+        exec::{Transcript, answer_each, code_page_850, parse, transcript},
+    },
     text,
 };
-
-/// How a command ends in a transcript.
-#[derive(Clone)]
-pub enum Ending {
-    Exit(i64),
-    Hangs,
-}
-
-/// What a command prints, and how it ends.
-pub type Answer = (Vec<u8>, Ending);
-
-pub type Transcript = HashMap<String, Answer>;
-
-pub fn parse(text: &str, encode: fn(&str) -> Vec<u8>) -> Transcript {
-    let mut transcript = Transcript::new();
-    for part in text.split("\n> ").map(|part| part.strip_prefix("> ").unwrap_or(part)) {
-        let (command, rest) = part.split_once('\n').unwrap_or((part, ""));
-        let mut lines: Vec<&str> = rest.lines().collect();
-        let ending = match lines.last().map(|last| last.split_once(' ').unwrap_or((last, ""))) {
-            Some(("exit", code)) => Ending::Exit(code.parse().unwrap()),
-            Some(("hangs", "")) => Ending::Hangs,
-            _ => Ending::Exit(0),
-        };
-        if !matches!(ending, Ending::Exit(0)) {
-            lines.pop();
-        }
-        transcript.insert(command.to_owned(), (encode(&lines.join("\r\n")), ending));
-    }
-    transcript
-}
-
-/// Code page 850, as far as German needs it.
-fn code_page_850(text: &str) -> Vec<u8> {
-    let byte = |c: char| match c {
-        'ä' => 0x84,
-        'ö' => 0x94,
-        'ü' => 0x81,
-        'Ä' => 0x8e,
-        'Ü' => 0x9a,
-        'ß' => 0xe1,
-        c => u8::try_from(c).unwrap(),
-    };
-    text.chars().map(byte).collect()
-}
-
-/// The command of an exec request, from its query.
-fn command(request: &Request<Incoming>) -> String {
-    let words = request.uri().query().unwrap().split('&').filter_map(|pair| pair.strip_prefix("command="));
-    words.map(decode).collect::<Vec<_>>().join(" ")
-}
-
-/// A word of a query, decoded.
-fn decode(word: &str) -> String {
-    let word = word.replace('+', " ");
-    let mut parts = word.split('%');
-    let first = parts.next().unwrap().to_owned();
-    parts.fold(first, |text, part| {
-        let (code, rest) = part.split_at(2);
-        format!("{text}{}{rest}", char::from(u8::from_str_radix(code, 16).unwrap()))
-    })
-}
 
 /// Lets the container answer by a transcript.
 fn answer_by(api: &SimulatedApi, transcript: Transcript) {
     answer_each(api, move |_, command| transcript.get(command).cloned());
-}
-
-/// Lets each container answer: `answer` takes the path of the request, which names the pod, and the command.
-pub fn answer_each(api: &SimulatedApi, answer: impl Fn(&str, &str) -> Option<Answer> + Send + Sync + 'static) {
-    api.upgrade_by(move |mut request| {
-        let command = command(&request);
-        let answer = answer(request.uri().path(), &command);
-        let key = request.headers()[header::SEC_WEBSOCKET_KEY].as_bytes().to_vec();
-        tokio::spawn(async move {
-            let upgraded = hyper::upgrade::on(&mut request).await.unwrap();
-            serve(upgraded, &command, answer).await;
-        });
-        Response::builder()
-            .status(101)
-            .header(header::UPGRADE, "websocket")
-            .header(header::CONNECTION, "Upgrade")
-            .header(header::SEC_WEBSOCKET_ACCEPT, derive_accept_key(&key))
-            .header(header::SEC_WEBSOCKET_PROTOCOL, "v5.channel.k8s.io")
-            .body(Body::empty())
-            .unwrap()
-    });
-}
-
-/// Sends what a command prints and how it ends, in the channels of `v5.channel.k8s.io`: 1 is standard output, 3 the status.
-async fn serve(upgraded: Upgraded, command: &str, answer: Option<(Vec<u8>, Ending)>) {
-    let mut socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, None).await;
-    let (printed, ending) = answer.map_or((Vec::new(), None), |(printed, ending)| (printed, Some(ending)));
-    let status = match ending {
-        Some(Ending::Hangs) => std::future::pending().await,
-        Some(Ending::Exit(0)) => json!({"metadata": {}, "status": "Success"}),
-        Some(Ending::Exit(code)) => json!({
-            "metadata": {}, "status": "Failure", "reason": "NonZeroExitCode",
-            "message": format!("command terminated with non-zero exit code: exit code {code}"),
-            "details": {"causes": [{"reason": "ExitCode", "message": code.to_string()}]},
-        }),
-        None => json!({
-            "metadata": {}, "status": "Failure", "reason": "InternalError", "code": 500,
-            "message": format!("hcs::System::CreateProcess {command}: The system cannot find the file specified. (0x2)"),
-        }),
-    };
-    // A client that has enough goes away.
-    let _ = socket.send(Message::binary([&[1][..], &printed].concat())).await;
-    let _ = socket.send(Message::binary([&[3][..], status.to_string().as_bytes()].concat())).await;
-    let _ = socket.close(None).await;
 }
 
 /// The pod of the healthy cluster, with its container running.
@@ -192,12 +80,6 @@ async fn each_cause_is_found_in_its_transcript() {
 /// The transcript of the healthy container.
 fn good() -> Transcript {
     transcript("healthy")
-}
-
-/// The transcript of a case.
-pub fn transcript(case: &str) -> Transcript {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify").join(case).join("transcript");
-    parse(&fs::read_to_string(file).unwrap(), |text| text.as_bytes().to_vec())
 }
 
 #[tokio::test(flavor = "multi_thread")]

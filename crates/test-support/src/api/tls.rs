@@ -6,7 +6,7 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-pub(super) struct Tls(CertifiedKey<rcgen::KeyPair>);
+pub(crate) struct Tls(CertifiedKey<rcgen::KeyPair>);
 
 impl Tls {
     pub fn new() -> Self {
