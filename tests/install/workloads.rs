@@ -47,6 +47,15 @@ impl<'c> Scene<'c> {
         Some((line, remedy))
     }
 
+    /// Whether `check -A` finds a breach of this rule in the Deployment: what its template shows, it says before a pod fails.
+    fn is_checked(&self, name: &str, rule: &str) -> bool {
+        let (report, _) = self.tool.gmsa("check -A -o json");
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        let object = format!("Deployment {NAMESPACE}/{name}");
+        findings.iter().any(|found| found["object"] == object && found["rule"] == rule)
+    }
+
     /// Waits until `doctor` lists this cause; gives back what to do.
     fn until_listed(&self, name: &str, cause: &str) -> String {
         let said = || self.listed(name);
@@ -161,6 +170,7 @@ fn no_use(scene: &Scene<'_>) {
     let denial = "service account \"web\" is not authorized to `use` GMSA cred spec \"webapp1\" [not-authorized]";
     let remedy = scene.until_listed("no-use", &format!("{DENIED}{denial}"));
     assert_eq!(remedy, "`kubectl gmsa grant --credspec webapp1 --serviceaccount apps:web --apply`.");
+    assert!(scene.is_checked("no-use", "not-authorized"));
     let cause = "permission       apps:web may not use webapp1 [not-authorized]".to_owned();
     assert_eq!(scene.first_cause("no-use"), (cause, remedy.clone()));
     scene.follow(&remedy, &[]);
@@ -180,6 +190,7 @@ fn missing_service_account(scene: &Scene<'_>) {
     );
     let remedy = scene.until_listed("no-account", &cause);
     assert_eq!(remedy, "`kubectl create serviceaccount absent --namespace apps`.");
+    assert!(scene.is_checked("no-account", "service-account-missing"));
     let cause = "permission       there is no service account absent in namespace apps: the API server refuses the pod [service-account-missing]";
     assert_eq!(scene.first_cause("no-account"), (cause.to_owned(), remedy.clone()));
     scene.follow(&remedy, &[]);
@@ -190,6 +201,7 @@ fn missing_credential_spec(scene: &Scene<'_>) {
     scene.tool.gmsa("grant --credspec later --serviceaccount apps:web --apply");
     scene.deploy("no-spec", &json!({"securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "later"}}}));
     let remedy = scene.until_listed("no-spec", &format!("{DENIED}cred spec later does not exist [spec-missing]"));
+    assert!(scene.is_checked("no-spec", "spec-missing"));
     let cause = "template         cred spec later does not exist [spec-missing]".to_owned();
     assert_eq!(scene.first_cause("no-spec"), (cause, remedy.clone()));
     scene.tool.write("domain.json", DOMAIN);
@@ -258,6 +270,7 @@ fn linux_node(scene: &Scene<'_>) {
     crate::nodes::bind(scene.cluster, NAMESPACE, &pod, "linux-1");
     let why = "the pod is on linux-1, a node with the operating system linux, on which no Windows container runs [linux-node]";
     let remedy = scene.until_listed("on-linux", &format!("pod {pod}: {why}"));
+    assert!(scene.is_checked("on-linux", "linux-node"));
     changed(scene, "on-linux", &remedy, &[], &scene.node);
 }
 
@@ -271,6 +284,7 @@ fn wrong_build(scene: &Scene<'_>) {
     scene.node.take(NAMESPACE, &pod);
     let why = "the pod is on windows-2022 of 10.0.20348, which does not run the image of container \"main\", of 10.0.17763 [windows-build]";
     let remedy = scene.until_listed("old-image", &format!("pod {pod}: {why}"));
+    assert!(scene.is_checked("old-image", "windows-build"));
     changed(scene, "old-image", &remedy, &[], &old);
 }
 
