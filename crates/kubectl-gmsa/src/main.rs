@@ -66,7 +66,7 @@ enum Command {
     Verify(verify::Options),
     /// Make a short-lived pod on Windows nodes, to see whether they give a container its identity
     Probe(probe::Options),
-    /// Explain an error of a Windows node or of a command in a container: a status code, or a message
+    /// Explain why a pod was refused, does not start, or has no identity: a status code, or a message
     Explain(explain::Options),
     /// Show the version of this program, and of the webhook in the cluster where it can be reached
     Version(version::Options),

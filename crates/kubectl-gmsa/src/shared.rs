@@ -9,6 +9,7 @@ pub mod credspecs;
 pub mod grant;
 pub mod input;
 pub mod installer;
+pub mod new_file;
 pub mod not_checked;
 pub mod output;
 pub mod pods;

@@ -281,7 +281,7 @@ rules! {
         NO_SECURE_CHANNEL: "no-secure-channel", Error, "The container has not logged on to the domain.",
             "Run `nltest /sc_reset:DOMAIN` in it. If that helps, its network came up after its logon; otherwise compare the credential spec with the domain: `kubectl gmsa credspec lint`, `kubectl gmsa account lint`.";
         LOGON_DENIED: "logon-denied", Error, "The domain denies the logon of the account.",
-            "Run `Test-ADServiceAccount NAME` on the node: the node, or the user of the plugin, must be able to retrieve the password.";
+            "Run `Test-ADServiceAccount NAME` on the node: the node, or the user of the plugin, must be able to retrieve the password. Status 5 of `nltest /sc_verify` says so to administrators alone; to NETWORK SERVICE it says nothing of the account.";
         ACCOUNT_LOCKED: "account-locked", Error, "The account is locked out.",
             "Unlock it: `Unlock-ADAccount -Identity 'NAME$'`. Its password is made by the domain controllers: somebody tries to guess it, or a node uses an old one.";
         ACCOUNT_EXPIRED: "account-expired", Error, "The account has expired.",

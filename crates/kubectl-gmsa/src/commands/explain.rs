@@ -1,4 +1,4 @@
-//! `explain`: an error of a Windows node, or of a command in a container, in words. It asks no cluster.
+//! `explain`: an error of a Windows node, of a command in a container, or the refusal of a pod, in words. It asks no cluster.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -10,6 +10,7 @@ use crate::shared::{
     Outcome, input,
     output::{Shape, json},
     print,
+    start::refusal,
 };
 use gmsa_core::{
     diagnostic::rules::Rule,
@@ -19,8 +20,8 @@ use gmsa_core::{
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A status code (decimal or hexadecimal HRESULT, Win32 code or NTSTATUS, or its name), or a message: of an event, of a log of the
-    /// node, or of nltest or klist. - reads it from standard input
+    /// A status code (decimal or hexadecimal HRESULT, Win32 code or NTSTATUS, or its name), or a message: of the API server, of an event, of a
+    /// log of the node, or of nltest or klist. - reads it from standard input
     #[arg(value_name = "CODE|TEXT", required = true, allow_negative_numbers = true)]
     text: Vec<String>,
     /// The form of the output
@@ -34,7 +35,11 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         [text] if text == input::STDIN => input::text(Path::new(text))?,
         words => words.join(" "),
     };
-    let found = explain(&text);
+    let refused = refusal::find(&text).map(|(words, rule)| Explanation {
+        found: format!("\"{words}\""),
+        meaning: Meaning::Fault(vec![(None, rule)]),
+    });
+    let found: Vec<Explanation> = refused.into_iter().chain(explain(&text)).collect();
     if found.is_empty() {
         bail!(
             "no error that is known here in {}: give a status code, or the whole message",

@@ -6,7 +6,7 @@
 
 use std::{
     cell::RefCell,
-    collections::BTreeSet,
+    collections::BTreeMap,
     io::{self, Write as _},
     path::PathBuf,
     time::Duration,
@@ -23,11 +23,12 @@ use crate::shared::{
     connection::{Cluster, Connection, block_on, is_missing, timeout},
     not_checked::not_checked,
     output::{Filter, Shape, print_checks},
+    start::is_cause,
 };
 use gmsa_core::{
     admission::Subject,
     credspec::{SpecName, is_dns_subdomain},
-    diagnostic::{Check, Diagnostic, Severity, rules},
+    diagnostic::{Check, Diagnostic, rules},
     quote::one_line,
 };
 
@@ -61,12 +62,12 @@ pub struct Options {
     /// A node that the scheduler chooses for this runtime class
     #[arg(long, value_name = "NAME", value_parser = dns_name, group = "nodes")]
     runtime_class: Option<String>,
-    /// How long a pod may take until its container runs, the download of the image included
-    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = timeout)]
+    /// How long a pod may take until its container runs, the download of the image included, at most 24h
+    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = patience)]
     timeout: Duration,
     /// Write the logs of each node into this folder: CCG, Hyper-V-Compute and kubelet. A hostProcess pod reads them, which may do on
     /// the node what an administrator may, so it asks before
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "runtime_class")]
     logs: Option<PathBuf>,
     /// Do not ask before the logs are read
     #[arg(long, requires = "logs")]
@@ -80,6 +81,15 @@ pub struct Options {
 
 fn dns_name(text: &str) -> Result<String, String> {
     if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name".to_owned()) }
+}
+
+/// A time-out with an end: the pods must have one.
+fn patience(text: &str) -> Result<Duration, String> {
+    const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+    timeout(text)
+        .ok()
+        .filter(|time| *time <= LONGEST)
+        .ok_or_else(|| "expected a duration such as 15m, at most 24h".to_owned())
 }
 
 /// Probes the nodes, and says of each whether it gives the identity, or the first cause why not.
@@ -98,6 +108,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             client: connection.http1_client().await?,
             cluster,
             pods: RefCell::default(),
+            unread: RefCell::default(),
         };
         let checks = tokio::select! {
             checks = probe.all() => checks,
@@ -108,7 +119,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         };
         let left = tokio::select! {
             left = probe.delete_all() => left,
-            _ = tokio::signal::ctrl_c() => probe.pods.take(),
+            _ = tokio::signal::ctrl_c() => probe.pods.take().into_keys().collect(),
         };
         for name in &left {
             let namespace = &probe.namespace;
@@ -127,15 +138,21 @@ struct Probe<'o> {
     /// For `exec`.
     client: kube::Client,
     namespace: String,
-    /// The pods that may exist.
-    pods: RefCell<BTreeSet<String>>,
+    /// The pods that may exist, and whether the API server said that they do.
+    pods: RefCell<BTreeMap<String, bool>>,
+    /// Why something that would say more of a failure could not be read.
+    unread: RefCell<BTreeMap<&'static str, anyhow::Error>>,
 }
 
 impl Probe<'_> {
     async fn all(&self) -> anyhow::Result<Vec<Check>> {
         let places = node::chosen(&self.cluster, self.options).await?;
         let each = stream::iter(&places).map(|place| self.at(place)).buffered(AT_ONCE);
-        Ok(each.collect::<Vec<_>>().await.concat())
+        let mut checks = each.collect::<Vec<_>>().await.concat();
+        if checks.iter().any(is_cause) {
+            checks.extend(self.unread.borrow().iter().map(|(about, error)| not_checked(about, error)));
+        }
+        Ok(checks)
     }
 
     /// One node: the first cause, and a check of its logs where they are asked for.
@@ -145,8 +162,12 @@ impl Probe<'_> {
             None => self.identity(place).await.unwrap_or_else(|error| not_checked(pod::POD, &error)),
         }];
         if let (Some(folder), Some(node)) = (&self.options.logs, &place.node) {
-            let written = logs::write(self, place, node, folder).await;
-            checks.push(written.unwrap_or_else(|error| not_checked(logs::LOGS, &error)));
+            checks.push(if place.fault.is_some() {
+                logs::unread("no pod can run there".to_owned(), "Mend what the line before it says.")
+            } else {
+                let written = logs::write(self, place, node, folder).await;
+                written.unwrap_or_else(|error| not_checked(logs::LOGS, &error))
+            });
         }
         for Check { result, .. } in &mut checks {
             match result {
@@ -157,10 +178,17 @@ impl Probe<'_> {
         checks
     }
 
+    /// What was read, where it may be; why not is kept.
+    fn read<T>(&self, about: &'static str, read: anyhow::Result<T>) -> Option<T> {
+        read.map_err(|error| self.unread.borrow_mut().insert(about, error)).ok()
+    }
+
     /// Deletes a pod that may exist.
     async fn delete(&self, name: &str) -> anyhow::Result<()> {
         match self.cluster.delete(&format!("/api/v1/namespaces/{}/pods/{name}", self.namespace)).await {
             Ok(()) => {}
+            // One whose creation was not answered can still come to be.
+            Err(error) if is_missing(&error) && self.pods.borrow().get(name) == Some(&false) => return Ok(()),
             Err(error) if is_missing(&error) => {}
             Err(error) => return Err(error),
         }
@@ -169,8 +197,8 @@ impl Probe<'_> {
     }
 
     /// Deletes the pods that are left, and returns those for which that fails.
-    async fn delete_all(&self) -> BTreeSet<String> {
-        let names = self.pods.borrow().clone();
+    async fn delete_all(&self) -> Vec<String> {
+        let names: Vec<String> = self.pods.borrow().keys().cloned().collect();
         for name in &names {
             if let Err(error) = self.delete(name).await {
                 let line = format!("error: cannot delete pod {name}: {error:#}");
@@ -178,7 +206,7 @@ impl Probe<'_> {
                 let _ = writeln!(io::stderr(), "{}", one_line(&line));
             }
         }
-        self.pods.take()
+        self.pods.take().into_keys().collect()
     }
 }
 
@@ -186,10 +214,7 @@ impl Probe<'_> {
 /// is wrong.
 fn first_cause(checks: Vec<Check>, otherwise: impl FnOnce() -> Check) -> Check {
     let is_unchecked = |found: &Diagnostic| *found.rule == rules::NOT_CHECKED;
-    let is_fault = |check: &Check| {
-        check.result.as_ref().is_err_and(|found| found.severity == Severity::Error && !is_unchecked(found))
-    };
-    let (faults, others): (Vec<_>, Vec<_>) = checks.into_iter().partition(is_fault);
+    let (faults, others): (Vec<_>, Vec<_>) = checks.into_iter().partition(is_cause);
     let unchecked = others.into_iter().find(|check| check.result.as_ref().is_err_and(is_unchecked));
     faults.into_iter().next().or(unchecked).unwrap_or_else(otherwise)
 }

@@ -27,6 +27,7 @@ mod complete;
 mod connect;
 mod dns;
 mod doctor;
+mod explain;
 mod hostile;
 mod live;
 mod outdated;

@@ -281,6 +281,10 @@ async fn what_cannot_be_probed_is_said_before_anything_is_made() {
         (&["--node", "win9"][..], "error: there is no node win9\n"),
         (&["--node", "linux"], "error: linux is no Windows node (label kubernetes.io/os)\n"),
         (&["--runtime-class", "hyperv"], "error: there is no runtime class hyperv\n"),
+        (
+            &["--timeout", "0"],
+            "error: invalid value '0' for '--timeout <DURATION>': expected a duration such as 15m, at most 24h\n\nFor more information, try '--help'.\n",
+        ),
         (&["--logs", "logs"], "error: there is no terminal to ask for confirmation: use --yes\n"),
     ] {
         let output = probe(&api, &[], arguments).await;
@@ -303,10 +307,10 @@ async fn an_interrupt_removes_the_pods() {
     let mut command = program(folder.path());
     command.args(["--kubeconfig", "config", "probe", "--credspec", "webapp1", "--serviceaccount", "shop:web"]);
     let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    let id = child.id().to_string();
+    let id = rustix::process::Pid::from_child(&child);
     let interrupted = async {
         api.wait_for(Verb::Get, "/namespaces/shop/pods/gmsa-probe-", 1).await;
-        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
         tokio::task::spawn_blocking(move || child.wait_with_output()).await.unwrap().unwrap()
     };
     let output = tokio::select! {
@@ -329,7 +333,9 @@ async fn logs_of_a_node_are_written_once() {
         ("wevtutil qe Microsoft-Windows-Hyper-V-Compute-Admin /f:text /rd:true /c:1000".to_owned(), printed("")),
         ("wevtutil qe EKS /f:text /rd:true /c:1000".to_owned(), (Vec::new(), Ending::Exit(15007))),
     ]);
-    let kubelet = "cmd /c for %f in (C:\\k\\kubelet.log C:\\k\\kubelet.err.log C:\\var\\log\\kubelet\\kubelet.exe.INFO C:\\var\\log\\kubelet\\kubelet.log C:\\var\\lib\\rancher\\rke2\\agent\\logs\\kubelet.log) do @if exist %f type %f";
+    let kubelet = "powershell -NoProfile -Command 'C:\\k\\kubelet.log','C:\\k\\kubelet.err.log','C:\\var\\log\\kubelet\\kubelet.exe.INFO',\
+        'C:\\var\\log\\kubelet\\kubelet.log','C:\\var\\lib\\rancher\\rke2\\agent\\logs\\kubelet.log' | Where-Object { Test-Path $_ } | \
+        ForEach-Object { Get-Content -Tail 20000 $_ }";
     answers.insert(kubelet.to_owned(), printed("I1123 kubelet"));
     let fates = [("win1", Fate::Runs(answers))];
     let api = cluster(&fates).await;
@@ -356,4 +362,103 @@ async fn logs_of_a_node_are_written_once() {
          -> Choose another folder with --logs, or delete the file.\n"
     );
     assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_of_a_runtime_class_and_an_image_that_is_named_are_probed() {
+    let fates = [("win1", Fate::Runs(transcript("network-service")))];
+    let api = cluster(&fates).await;
+    let class = |selector: Value| {
+        json!({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "windows"}, "handler": "runhcs",
+            "scheduling": {"nodeSelector": selector}})
+    };
+    api.apply(class(json!({"node.kubernetes.io/windows-build": "10.0.26100"})));
+    let output = probe(&api, &fates, &["--runtime-class", "windows"]).await;
+    let said = "pass  identity  a node of the runtime class: a container gets the identity of webapp1\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (said, Some(0)));
+    let spec = api.requests(Verb::Create, "/namespaces/shop/pods").pop().unwrap().body["spec"].clone();
+    assert_eq!((&spec["runtimeClassName"], &spec["affinity"]), (&json!("windows"), &Value::Null));
+    assert_eq!(spec["containers"][0]["image"], "mcr.microsoft.com/windows/servercore:ltsc2025");
+    api.apply(class(json!({"kubernetes.io/os": "windows"})));
+    let output = probe(&api, &fates, &["--runtime-class", "windows"]).await;
+    let error = "error: runtime class windows does not say the build of its nodes: choose an image with --image\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (error, Some(2)));
+    // A node of 2022 runs no image of 2025.
+    let output = probe(&api, &fates, &["--image", "registry/probe:ltsc2025", "--node", "win1"]).await;
+    let said = "fail  node  win1: is of build 10.0.20348 and does not run an image of build 10.0.26100 [image-mismatch]\n            \
+        -> Use the tag of the image for the build of the node, or a node for the image. See docs/windows-placement.md.\n";
+    assert_eq!((text(&output.stdout), output.status.code()), (said, Some(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_server_in_trouble_is_no_refusal() {
+    let api = cluster(&[]).await;
+    let fault = Fault::Refuse {
+        code: 500,
+        reason: "InternalError",
+        message: "etcdserver: request timed out",
+        retry_after: None,
+    };
+    api.fault(Verb::Create, "/namespaces/shop/pods", usize::MAX, fault);
+    let output = probe(&api, &[], &["--request-timeout", "1s"]).await;
+    let created = api.requests(Verb::Create, "/namespaces/shop/pods").pop().unwrap().body;
+    let name = created["metadata"]["name"].as_str().unwrap();
+    assert_eq!((left(&api), api.count(Verb::Delete, name)), (0, 1));
+    let expected = format!("left behind: kubectl delete pod {name} --namespace shop\n");
+    assert_eq!((text(&output.stderr), output.status.code()), (&*expected, Some(2)));
+    assert!(text(&output.stdout).starts_with("skip  pod  win1: could not be checked: "), "{}", text(&output.stdout));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_say_more_and_may_not_be_read_is_named() {
+    let fates = [("win1", Fate::NoImage)];
+    let api = cluster(&fates).await;
+    api.fault(
+        Verb::List,
+        "/events",
+        usize::MAX,
+        refusal("events is forbidden: User \"jane\" cannot list resource \"events\""),
+    );
+    let output = probe(&api, &fates, &[]).await;
+    let lines: Vec<&str> = text(&output.stdout).lines().filter(|line| !line.contains(" -> ")).collect();
+    assert_eq!(
+        lines,
+        [
+            "fail  containers  win1: Pending on win1, container \"probe\" waits: ImagePullBackOff: Back-off pulling image \"x\" [not-started]",
+            "skip  events      could not be checked: the API server answered 403: events is forbidden: User \"jane\" cannot list resource \"events\" [not-checked]",
+        ]
+    );
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_cannot_be_read_is_no_pass() {
+    let mut answers = transcript("network-service");
+    let log = "wevtutil qe Microsoft-Windows-Containers-CCG/Admin /f:text /rd:true /c:1000";
+    answers.insert(log.to_owned(), (b"Access is denied.".to_vec(), Ending::Exit(5)));
+    let fates = [("win1", Fate::Runs(answers))];
+    let api = cluster(&fates).await;
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().to_str().unwrap();
+    let output = probe(&api, &fates, &["--logs", logs, "--yes"]).await;
+    let expected = format!(
+        "pass  identity  win1: a container gets the identity of webapp1\nskip  logs      win1: {log} ended with exit code 5 [not-checked]\n                \
+         -> Run it on the node.\n"
+    );
+    assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(2)));
+    assert_eq!(left(&api), 0);
+    // Where no pod can run, none is made for the logs either.
+    let mut broken = api.object("nodes", "", "win1").unwrap();
+    broken["status"]["conditions"][0]["status"] = json!("False");
+    api.apply(broken);
+    api.forget_requests();
+    let output = probe(&api, &fates, &["--node", "win1", "--logs", logs, "--yes"]).await;
+    assert!(
+        text(&output.stdout).contains(
+            "skip  logs  win1: no pod can run there [not-checked]\n            -> Mend what the line before it says.\n"
+        ),
+        "{}",
+        text(&output.stdout)
+    );
+    assert_eq!((output.status.code(), api.count(Verb::Create, "/namespaces/shop/pods")), (Some(1), 0));
 }

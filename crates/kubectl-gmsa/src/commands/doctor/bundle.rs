@@ -6,7 +6,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs::OpenOptions,
     io::{self, Write as _},
     path::Path,
 };
@@ -24,6 +23,7 @@ use serde_json::{Value, json, value::RawValue};
 use super::usage::SPECS;
 use crate::shared::{
     connection::Cluster,
+    new_file,
     output::{Filter, checks_json},
     pods::ClusterPod,
     webhook::is_of_gmsa,
@@ -66,18 +66,9 @@ pub(super) async fn write(cluster: &Cluster, checks: &[Check], filter: &Filter, 
     });
     scrub::all(&mut bundle);
     let text = serde_json::to_string_pretty(&bundle)? + "\n";
-    save(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
+    new_file::save(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
     writeln!(io::stderr(), "{} written: read it before you send it to anybody", file.display())?;
     Ok(())
-}
-
-/// Creates the file, for its user alone. On Windows it has the rights of its folder.
-fn save(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file)?.write_all(bytes)
 }
 
 /// Reads, and notes what may not be read.

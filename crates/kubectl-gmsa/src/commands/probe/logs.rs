@@ -3,19 +3,14 @@
 //! Invariants: nothing is written over; a file is for its owner alone, because a log can hold what a plugin fetched; of each log a bounded
 //! part is read; the name of a node becomes part of a path only where it is a DNS name.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::Write as _,
-    path::Path,
-    time::Duration,
-};
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context as _, bail};
 use json_patch::merge;
 use serde_json::json;
 
 use super::{Probe, node::Place, pod::name, start};
-use crate::shared::verification::Execution;
+use crate::shared::{new_file, verification::Execution};
 use gmsa_core::{
     credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, rules},
@@ -30,8 +25,8 @@ pub(super) const QUESTION: &str =
 const LIMIT: Duration = Duration::from_secs(120);
 const MAX_LOG: u64 = 16 << 20;
 
-/// The files, and the commands that print them. The newest events come first. Where the kubelet writes to depends on what installed it:
-/// AKS, kubeadm (sig-windows-tools) and RKE2 to these files, EKS to an event log.
+/// The files, and the commands that print them. Of event logs the newest entries come first; of files the end is read. Where the kubelet
+/// writes to depends on what installed it: AKS, kubeadm (sig-windows-tools) and RKE2 to these files, EKS to an event log.
 const COMMANDS: [(&str, &[&str]); 4] = [
     ("ccg.txt", &["wevtutil", "qe", "Microsoft-Windows-Containers-CCG/Admin", "/f:text", "/rd:true", "/c:1000"]),
     (
@@ -41,14 +36,19 @@ const COMMANDS: [(&str, &[&str]); 4] = [
     (
         "kubelet.txt",
         &[
-            "cmd",
-            "/c",
-            "for %f in (C:\\k\\kubelet.log C:\\k\\kubelet.err.log C:\\var\\log\\kubelet\\kubelet.exe.INFO \
-             C:\\var\\log\\kubelet\\kubelet.log C:\\var\\lib\\rancher\\rke2\\agent\\logs\\kubelet.log) do @if exist %f type %f",
+            "powershell",
+            "-NoProfile",
+            "-Command",
+            "'C:\\k\\kubelet.log','C:\\k\\kubelet.err.log','C:\\var\\log\\kubelet\\kubelet.exe.INFO',\
+             'C:\\var\\log\\kubelet\\kubelet.log','C:\\var\\lib\\rancher\\rke2\\agent\\logs\\kubelet.log' | \
+             Where-Object { Test-Path $_ } | ForEach-Object { Get-Content -Tail 20000 $_ }",
         ],
     ),
     ("eks.txt", &["wevtutil", "qe", "EKS", "/f:text", "/rd:true", "/c:1000"]),
 ];
+
+/// The exit code of `wevtutil` where the node has no such log: `ERROR_EVT_CHANNEL_NOT_FOUND`.
+const NO_SUCH_LOG: i64 = 15007;
 
 /// The folder must be there before anything is done in the cluster.
 pub(super) fn prepare(folder: &Path) -> anyhow::Result<()> {
@@ -72,7 +72,7 @@ pub(super) async fn write(probe: &Probe<'_>, place: &Place, node: &str, folder: 
     };
     let written = match start::until_running(probe, &pod_name, pod).await {
         Ok(Ok(_)) => read(probe, &pod_name, &folder).await,
-        Ok(Err(found)) => Ok(found),
+        Ok(Err(found)) => Ok(probe.without_pod(found, &pod_name)),
         Err(error) => Err(error),
     };
     // What cannot be deleted now is tried again at the end, which says so.
@@ -87,12 +87,20 @@ async fn read(probe: &Probe<'_>, pod: &str, folder: &Path) -> anyhow::Result<Che
         let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
         let shown = command.join(" ");
         match executor.run(&command).await {
-            // A log that this node does not have is none.
-            Execution::Ended(output) if output.exit != 0 || output.printed.trim().is_empty() => {}
-            Execution::Ended(output) => match save(&folder.join(file), &output.printed) {
-                Ok(()) => files.push(file),
-                Err(why) => return Ok(unread(why, "Choose another folder with --logs, or delete the file.")),
-            },
+            Execution::Ended(output) if output.exit == NO_SUCH_LOG => {}
+            Execution::Ended(output) if output.exit != 0 => {
+                return Ok(unread(format!("{shown} ended with exit code {}", output.exit), "Run it on the node."));
+            }
+            Execution::Ended(output) if output.printed.trim().is_empty() => {}
+            Execution::Ended(output) => {
+                let path = folder.join(file);
+                if let Err(error) = new_file::save(&path, output.printed.as_bytes()) {
+                    let why = format!("cannot write {}: {error}", path.display());
+                    return Ok(unread(why, "Choose another folder with --logs, or delete the file."));
+                }
+                let is_cut = output.printed.len() as u64 >= MAX_LOG;
+                files.push(if is_cut { format!("{file} (cut at {} MiB)", MAX_LOG >> 20) } else { file.to_owned() });
+            }
             Execution::Absent => {
                 return Ok(unread(format!("the image cannot run {shown}"), "Choose another with --image."));
             }
@@ -107,15 +115,7 @@ async fn read(probe: &Probe<'_>, pod: &str, folder: &Path) -> anyhow::Result<Che
     Ok(Check::pass(LOGS, format!("{}: {files}", folder.display())))
 }
 
-fn unread(text: String, fix: &str) -> Check {
+/// A log that could not be read, or not written here.
+pub(super) fn unread(text: String, fix: &str) -> Check {
     Check::found(LOGS, Diagnostic::new(&rules::NOT_CHECKED, text).with_fix(fix))
-}
-
-fn save(path: &Path, text: &str) -> Result<(), String> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

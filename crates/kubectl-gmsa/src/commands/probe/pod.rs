@@ -39,6 +39,13 @@ pub(super) fn name(of: &str) -> String {
     format!("{of}-{:016x}", RandomState::new().build_hasher().finish())
 }
 
+/// Whether an answer says that no pod was created, and why: a webhook can refuse with any code.
+fn is_refusal(code: u16, message: &str) -> bool {
+    matches!(code, 400 | 403 | 404 | 422)
+        || message.contains("denied the request")
+        || message.contains("failed calling webhook")
+}
+
 impl Probe<'_> {
     /// Whether a pod on this node gets its identity.
     pub(super) async fn identity(&self, place: &Place) -> anyhow::Result<Check> {
@@ -49,7 +56,7 @@ impl Probe<'_> {
         };
         let check = match start::until_running(self, &name, pod).await {
             Ok(Ok(pod)) => Ok(self.verified(&name, &pod).await),
-            Ok(Err(found)) => Ok(found),
+            Ok(Err(found)) => Ok(self.without_pod(found, &name)),
             Err(error) => Err(error),
         };
         // What cannot be deleted now is tried again at the end, which says so.
@@ -60,17 +67,24 @@ impl Probe<'_> {
     /// Creates a pod, which may be refused.
     pub(super) async fn create(&self, name: &str, manifest: &Value) -> anyhow::Result<Result<ClusterPod, Diagnostic>> {
         // It may be created although no answer comes.
-        self.pods.borrow_mut().insert(name.to_owned());
+        self.pods.borrow_mut().insert(name.to_owned(), false);
         let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
-        match self.cluster.post::<Box<RawValue>>(&path, manifest).await {
-            Ok(json) => Ok(Ok(ClusterPod::read(&json)?)),
-            Err(error) => {
-                let status = error.downcast_ref::<CallError>().and_then(CallError::status);
-                let Some(message) = status.map(|status| status.message.clone()) else { return Err(error) };
-                self.pods.borrow_mut().remove(name);
-                Ok(Err(self.refused(&message)))
-            }
-        }
+        let created = match self.cluster.post::<Box<RawValue>>(&path, manifest).await {
+            Ok(json) => json,
+            Err(error) => match error.downcast_ref::<CallError>() {
+                // The call was repeated, and the first one was not lost.
+                Some(call) if call.code() == Some(409) => self.cluster.get(&format!("{path}/{name}")).await?,
+                Some(CallError::Refused { code, status: Some(status), .. })
+                    if is_refusal(code.as_u16(), &status.message) =>
+                {
+                    self.pods.borrow_mut().remove(name);
+                    return Ok(Err(self.refused(&status.message)));
+                }
+                _ => return Err(error),
+            },
+        };
+        self.pods.borrow_mut().insert(name.to_owned(), true);
+        Ok(Ok(ClusterPod::read(&created)?))
     }
 
     /// What the message of a refusal means.
@@ -89,6 +103,21 @@ impl Probe<'_> {
             _ => None,
         };
         Diagnostic { fix, ..Diagnostic::new(rule, refusal::said(message)) }
+    }
+
+    /// A remedy that names the pod, which is deleted, leads to its events instead.
+    pub(super) fn without_pod(&self, check: Check, name: &str) -> Check {
+        let Check { about, result } = check;
+        let fix = || {
+            let namespace = &self.namespace;
+            format!(
+                "`kubectl get events --namespace {namespace} --field-selector involvedObject.name={name}` shows what happened to the pod, which is deleted."
+            )
+        };
+        let result = result.map_err(|found| {
+            if found.fix.as_ref().is_some_and(|fix| fix.contains(name)) { found.with_fix(fix()) } else { found }
+        });
+        Check { about, result }
     }
 
     /// Runs the steps of `verify` in the container.

@@ -69,8 +69,8 @@ fn runs(pod: &ClusterPod) -> bool {
 async fn cause(probe: &Probe<'_>, pod: &ClusterPod) -> Option<Check> {
     let namespace = &probe.namespace;
     // Without the right to read them, the status of the pod says what it can.
-    let events = Events::read(&probe.cluster, Some(namespace)).await.unwrap_or_default();
-    let mut nodes = Nodes::of(probe.cluster.list(Nodes::WINDOWS).await.ok());
+    let events = probe.read("events", Events::read(&probe.cluster, Some(namespace)).await).unwrap_or_default();
+    let mut nodes = Nodes::of(probe.read("Windows nodes", probe.cluster.list(Nodes::WINDOWS).await));
     nodes.add(&probe.cluster, std::iter::once(pod)).await;
     let subject = Subject::Pod { namespace };
     steps(pod, subject, &nodes, &events).into_iter().find(is_cause)

@@ -20,8 +20,8 @@ use super::{
 };
 
 /// Parts of messages, and the rules that they are about. The first that fits counts.
-const MESSAGES: [(&str, &Rule); 13] = [
-    ("is not authorized to `use` GMSA cred spec", &rules::NOT_AUTHORIZED),
+const MESSAGES: [(&str, &Rule); 14] = [
+    ("is not authorized to `use`", &rules::NOT_AUTHORIZED),
     ("unable to retrieve the contents of cred spec", &rules::SPEC_UNREADABLE),
     ("unable to check whether service account", &rules::AUTHORIZATION_FAILED),
     ("does not have a credspec key", &rules::SPEC_UNUSABLE),
@@ -34,6 +34,7 @@ const MESSAGES: [(&str, &Rule); 13] = [
     ("distinct GMSA cred specs", &rules::TOO_MANY_SPECS),
     ("the GMSA cred spec contents of this pod would take", &rules::PATCH_TOO_LARGE),
     ("containers, init containers and ephemeral containers together", &rules::TOO_MANY_SLOTS),
+    ("cannot update an existing pod's GMSA settings", &rules::MODIFIED),
 ];
 
 /// The finding about a workload whose pods are refused with this message. `count` says how many pods it has.
@@ -52,16 +53,21 @@ pub fn said(message: &str) -> &str {
 
 /// The rule that a message is about.
 pub fn rule(message: &str) -> &'static Rule {
+    find(message).map_or(&rules::POD_REFUSED, |(_, rule)| rule)
+}
+
+/// The words by which a refusal is recognised, and the rule that they are about.
+pub fn find(message: &str) -> Option<(&'static str, &'static Rule)> {
+    const INVALID: &str = "is not a lower-case DNS subdomain";
+    const ABSENT: &str = " does not exist";
     let is_of_spec = message.contains("cred spec");
-    if message.contains("is not a lower-case DNS subdomain") {
-        return if is_of_spec { &rules::INVALID_SPEC_NAME } else { &rules::INVALID_SERVICE_ACCOUNT };
+    if message.contains(INVALID) {
+        return Some((INVALID, if is_of_spec { &rules::INVALID_SPEC_NAME } else { &rules::INVALID_SERVICE_ACCOUNT }));
     }
-    let known = MESSAGES.iter().find(|(part, _)| message.contains(part));
-    match known {
-        Some((_, rule)) => rule,
-        None if is_of_spec && message.contains(" does not exist") => &rules::SPEC_MISSING,
-        None => &rules::POD_REFUSED,
-    }
+    let known = MESSAGES.iter().find(|(part, _)| message.contains(part)).copied();
+    known.or_else(|| {
+        (is_of_spec && message.contains(ABSENT)).then_some(("cred spec … does not exist", &rules::SPEC_MISSING))
+    })
 }
 
 fn fix(rule: &Rule, message: &str, workload: &Workload) -> Option<String> {
