@@ -66,11 +66,16 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// The output with paths and the one error of the system as Unix writes them; on Unix it is the output.
+/// The output with paths and errors of the system as Unix writes them; on Unix it is the output.
 fn portable(output: &str) -> String {
-    const NOT_FOUND: i32 = 2;
-    let not_found = io::Error::from_raw_os_error(NOT_FOUND).to_string();
-    output.replace(&not_found, "No such file or directory (os error 2)").replace(".\\", "./")
+    // ERROR_FILE_NOT_FOUND, which is ENOENT, ERROR_PATH_NOT_FOUND and ERROR_FILE_EXISTS.
+    let codes: &[(i32, i32)] = if cfg!(windows) { &[(2, 2), (3, 2), (80, 17)] } else { &[(2, 2), (17, 17)] };
+    let mut output = output.replace(".\\", "./");
+    for (own, code) in codes {
+        let said = if *code == 2 { "No such file or directory" } else { "File exists" };
+        output = output.replace(&io::Error::from_raw_os_error(*own).to_string(), &format!("{said} (os error {code})"));
+    }
+    output
 }
 
 fn cases() -> Vec<PathBuf> {
