@@ -96,12 +96,14 @@ warn  Windows nodes      there are none [windows-nodes]
 
     cluster.create_namespace(NAMESPACE);
     cluster.apply(include_str!("credential-spec.yaml"));
+    cluster.apply(include_str!("coredns.yaml"));
     one_pod(&cluster, &tool);
     let (report, code) = tool.gmsa("doctor");
     let used = "\
 pass  credential specs   no problems found in 1 credential spec
 pass  pods               1 uses GMSA, with up-to-date contents
 pass  workloads          no pod template uses GMSA yet
+pass  DNS                corp.example.com: the zone corp.example.com goes to 10.0.0.4, 10.0.0.5 (ConfigMap kube-system/coredns)
 pass  Windows nodes      1 of 10.0.20348
 ";
     assert_eq!((open(&report), code), (in_order(6, used), 0));
