@@ -114,6 +114,22 @@ rules! {
             "Set the flag; the output shows the command.";
         ACCOUNT_DIFFERS: "account-differs", Error, "The account and the credential spec name different accounts or domains.",
             "Correct the credential spec, or use the account that it names.";
+        ACCOUNT_HOSTS_EMPTY: "account-hosts-empty", Warning, "A group that may retrieve the password of the account has no members.",
+            "Add the nodes, or the user that the plugin logs on as: `Add-ADGroupMember`. A node learns of its groups when it restarts.";
+        ACCOUNT_HOSTS_ORPHANED: "account-hosts-orphaned", Warning, "A principal that may retrieve the password of the account no longer exists.",
+            "Set `PrincipalsAllowedToRetrieveManagedPassword` again, to a group that exists.";
+        ACCOUNT_HOSTS_WIDE: "account-hosts-wide", Warning, "Every user of the domain may retrieve the password of the account.",
+            "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as, and nobody else.";
+        ACCOUNT_SPN_DUPLICATE: "account-spn-duplicate", Error, "Several accounts have the same service principal name.",
+            "Remove it from those that do not serve it: `setspn -X -F` lists them, `setspn -D NAME ACCOUNT` removes one.";
+        ACCOUNT_PASSWORD: "account-password", Error, "The user may not retrieve the password of the account, or the domain makes none.",
+            "Make the user a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`.";
+        KDS_ROOT_KEY: "kds-root-key", Error, "The forest has no KDS root key that can be used, so no group Managed Service Account has a password.",
+            "`Add-KdsRootKey -EffectiveImmediately`, once per forest, then wait 10 hours.";
+        DIRECTORY_LEVEL: "directory-level", Error, "The domain controller is older than Windows Server 2012, the first that makes passwords of group Managed Service Accounts.",
+            "Ask a newer one, and have one in each domain.";
+        DIRECTORY_CLOCK: "directory-clock", Warning, "The clocks of this machine and of the domain controller differ by more than the 5 minutes that Kerberos allows.",
+            "Compare both with a time server. Where the one of the domain controller is wrong, `w32tm /resync` on it.";
     }
     "Denials" {
         UNEXPECTED_KIND: "unexpected-kind", Error, "A webhook is registered for a kind that it does not review.",

@@ -1,0 +1,157 @@
+//! Where a directory is: `ldaps://dc1.contoso.com`, `ldap://dc1.contoso.com` (with `StartTLS`), or a domain.
+
+use std::{fmt, net::SocketAddr};
+
+use crate::{Error, resolver::Resolver};
+
+/// What `--directory` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    Controller(Controller),
+    /// A domain, whose controllers are found by their SRV records.
+    Domain(String),
+}
+
+/// How TLS begins; there is no connection without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    Tls,
+    StartTls,
+}
+
+impl Transport {
+    fn port(self) -> u16 {
+        match self {
+            Self::Tls => 636,
+            Self::StartTls => 389,
+        }
+    }
+}
+
+/// A domain controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// Its DNS name, or its IP address: its certificate must be for that.
+    pub host: String,
+    pub port: u16,
+    pub transport: Transport,
+}
+
+impl Address {
+    /// # Errors
+    /// Where it is neither an address of LDAP nor the name of a domain.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str =
+            "expected ldaps://HOST[:PORT], ldap://HOST[:PORT], the DNS name of a domain, or a file of LDIF";
+        let (transport, rest) = match text.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("ldaps") => (Transport::Tls, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("ldap") => (Transport::StartTls, rest),
+            Some(_) => return Err(EXPECTED.to_owned()),
+            None if is_host(text) && text.contains('.') => {
+                return Ok(Self::Domain(text.trim_end_matches('.').to_ascii_lowercase()));
+            }
+            None => return Err(EXPECTED.to_owned()),
+        };
+        let rest = rest.trim_end_matches('/');
+        let (host, port) = match rest.strip_prefix('[').map(|rest| rest.split_once(']')) {
+            // An IPv6 address.
+            Some(Some((host, after))) => {
+                (host, after.strip_prefix(':').or(if after.is_empty() { Some("") } else { None }).ok_or(EXPECTED)?)
+            }
+            Some(None) => return Err(EXPECTED.to_owned()),
+            None => rest.split_once(':').unwrap_or((rest, "")),
+        };
+        let port = if port.is_empty() { transport.port() } else { port.parse().map_err(|_| EXPECTED)? };
+        if !is_host(host) && host.parse::<std::net::Ipv6Addr>().is_err() {
+            return Err(EXPECTED.to_owned());
+        }
+        Ok(Self::Controller(Controller { host: host.to_owned(), port, transport }))
+    }
+}
+
+fn is_host(text: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.len() < 64
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    text.len() < 254 && text.trim_end_matches('.').split('.').all(is_label)
+}
+
+impl Controller {
+    /// On the port of its transport.
+    pub fn new(host: String, transport: Transport) -> Self {
+        Self { host, port: transport.port(), transport }
+    }
+
+    /// Its addresses.
+    pub(crate) async fn endpoints(&self, resolver: Option<&Resolver>) -> Result<Vec<SocketAddr>, Error> {
+        let unreachable = |error| Error::Unreachable(self.to_string(), error);
+        if let Some(resolver) = resolver
+            && self.host.parse::<std::net::IpAddr>().is_err()
+        {
+            let addresses =
+                resolver.addresses(&self.host).await.map_err(|why| unreachable(std::io::Error::other(why)))?;
+            return Ok(addresses.into_iter().map(|address| SocketAddr::new(address, self.port)).collect());
+        }
+        Ok(tokio::net::lookup_host((self.host.as_str(), self.port)).await.map_err(unreachable)?.collect())
+    }
+}
+
+/// As it is typed.
+impl fmt::Display for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.transport {
+            Transport::Tls => "ldaps",
+            Transport::StartTls => "ldap",
+        };
+        if self.host.contains(':') {
+            write!(f, "{scheme}://[{}]", self.host)
+        } else {
+            write!(f, "{scheme}://{}", self.host)
+        }?;
+        if self.port == self.transport.port() { Ok(()) } else { write!(f, ":{}", self.port) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_printed_as_it_was_typed() {
+        for text in [
+            "ldaps://dc1.contoso.com",
+            "ldap://dc1.contoso.com:3890",
+            "ldaps://[::1]",
+            "ldaps://10.0.0.1:1636",
+            "ldap://dc1",
+        ] {
+            let Address::Controller(controller) = Address::parse(text).unwrap() else { panic!("{text}") };
+            assert_eq!(controller.to_string(), text);
+        }
+        assert_eq!(Address::parse("LDAPS://dc1/"), Address::parse("ldaps://dc1:636"));
+        assert_eq!(Address::parse("Contoso.com."), Ok(Address::Domain("contoso.com".to_owned())));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for text in [
+            "",
+            "contoso",
+            "http://dc1",
+            "ldaps://",
+            "ldaps://dc1:x",
+            "ldaps://dc1:65536",
+            "ldaps://[::1",
+            "ldaps://[::1]1",
+            "ldaps://a b",
+            "ldaps://user@dc1",
+            "a/b.com",
+        ] {
+            let expected =
+                "expected ldaps://HOST[:PORT], ldap://HOST[:PORT], the DNS name of a domain, or a file of LDIF";
+            assert_eq!(Address::parse(text), Err(expected.to_owned()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Entries: a distinguished name and attributes.
+
+use std::collections::BTreeMap;
+
+use time::{OffsetDateTime, PrimitiveDateTime, UtcDateTime, format_description};
+
+use crate::{Guid, Sid};
+
+/// What the directory holds of one object, as far as it was asked for and may be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The distinguished name.
+    pub name: String,
+    /// The values, by the name of the attribute in lower case.
+    pub attributes: BTreeMap<String, Vec<Vec<u8>>>,
+}
+
+impl Entry {
+    /// All values of an attribute; none where it has none.
+    pub fn values(&self, attribute: &str) -> &[Vec<u8>] {
+        self.attributes.get(&attribute.to_ascii_lowercase()).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn value(&self, attribute: &str) -> Option<&[u8]> {
+        self.values(attribute).first().map(Vec::as_slice)
+    }
+
+    /// The values that are text.
+    pub fn texts(&self, attribute: &str) -> impl Iterator<Item = &str> {
+        self.values(attribute).iter().filter_map(|value| str::from_utf8(value).ok())
+    }
+
+    pub fn text(&self, attribute: &str) -> Option<&str> {
+        self.texts(attribute).next()
+    }
+
+    pub fn number(&self, attribute: &str) -> Option<i64> {
+        self.text(attribute)?.parse().ok()
+    }
+
+    pub fn sid(&self, attribute: &str) -> Option<Sid> {
+        Sid::from_bytes(self.value(attribute)?)
+    }
+
+    pub fn guid(&self, attribute: &str) -> Option<Guid> {
+        Guid::from_bytes(self.value(attribute)?)
+    }
+
+    /// A time, such as `20261123091244.0Z`.
+    pub fn time(&self, attribute: &str) -> Option<UtcDateTime> {
+        let text = self.text(attribute)?.split('.').next()?;
+        let format = format_description::parse_borrowed::<2>("[year][month][day][hour][minute][second]").ok()?;
+        PrimitiveDateTime::parse(text, &format).ok().map(PrimitiveDateTime::as_utc)
+    }
+
+    /// A time as a number of 100 ns since 1601 ([MS-DTYP] 2.3.3).
+    pub fn file_time(&self, attribute: &str) -> Option<UtcDateTime> {
+        const SECONDS_TO_1970: i64 = 11_644_473_600;
+        let seconds = self.number(attribute)? / 10_000_000 - SECONDS_TO_1970;
+        OffsetDateTime::from_unix_timestamp(seconds).ok().map(OffsetDateTime::to_utc)
+    }
+
+    /// Whether it is of a class, or of one below it.
+    pub fn is_a(&self, class: &str) -> bool {
+        self.texts("objectClass").any(|of| of.eq_ignore_ascii_case(class))
+    }
+}
+
+/// The parts of a distinguished name, still escaped. A comma of a name is escaped (RFC 4514, 2.4).
+pub fn parts(name: &str) -> impl Iterator<Item = &str> {
+    let mut escaped = false;
+    let parts = name.split(move |c| {
+        let separates = c == ',' && !escaped;
+        escaped = c == '\\' && !escaped;
+        separates
+    });
+    // White space around a part is none of it, unless it is escaped.
+    parts.map(trimmed).filter(|part| !part.is_empty())
+}
+
+fn trimmed(part: &str) -> &str {
+    let part = part.trim_start_matches(' ');
+    let end = part.trim_end_matches(' ');
+    // The first space after a backslash is a part of the value.
+    if end.ends_with('\\') { part.get(..end.len() + 1).unwrap_or(end) } else { end }
+}
+
+/// The DNS name of the domain that an object is in: `contoso.com` of `CN=…,DC=contoso,DC=com`.
+pub fn domain_of(name: &str) -> Option<String> {
+    let labels = parts(name).filter_map(|part| part.split_once('=')).filter(|(key, _)| key.eq_ignore_ascii_case("DC"));
+    let labels: Vec<String> = labels.map(|(_, label)| label.to_ascii_lowercase()).collect();
+    (!labels.is_empty()).then(|| labels.join("."))
+}
+
+/// Whether a name is below another one, or the same.
+pub fn is_within(name: &str, base: &str) -> bool {
+    let (name, base): (Vec<&str>, Vec<&str>) = (parts(name).collect(), parts(base).collect());
+    let tail = name.len().checked_sub(base.len()).and_then(|start| name.get(start..));
+    tail.is_some_and(|tail| tail.iter().zip(&base).all(|(one, other)| one.eq_ignore_ascii_case(other)))
+}
+
+/// The value of the first part, without its escapes: `Web, the first` of `CN=Web\, the first,DC=…`.
+pub fn first_value(name: &str) -> String {
+    let value = parts(name).next().and_then(|part| part.split_once('=')).map_or("", |(_, value)| value);
+    let mut chars = value.chars();
+    let mut plain = String::new();
+    while let Some(c) = chars.next() {
+        plain.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
+    }
+    plain
+}
+
+/// A value as a part of a distinguished name (RFC 4514, 2.4).
+pub fn escaped(value: &str) -> String {
+    let last = value.chars().count().saturating_sub(1);
+    let mut escaped = String::with_capacity(value.len());
+    for (place, c) in value.chars().enumerate() {
+        let special = matches!(c, ',' | '+' | '"' | '\\' | '<' | '>' | ';' | '=')
+            || (place == 0 && matches!(c, ' ' | '#'))
+            || (place == last && c == ' ');
+        if c == '\0' {
+            escaped.push_str("\\00");
+        } else {
+            escaped.extend(special.then_some('\\'));
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn times_of_both_forms_are_read() {
+        let mut entry = Entry::default();
+        entry.attributes.insert("currenttime".to_owned(), vec![b"20261123091244.0Z".to_vec()]);
+        entry.attributes.insert("pwdlastset".to_owned(), vec![b"134398986131659491".to_vec()]);
+        assert_eq!(entry.time("currentTime").unwrap().unix_timestamp(), 1_795_425_164);
+        assert_eq!(entry.file_time("pwdLastSet").unwrap().unix_timestamp(), 1_795_425_013);
+        assert_eq!((entry.time("pwdLastSet"), entry.file_time("currentTime")), (None, None));
+    }
+
+    #[test]
+    fn a_comma_in_a_name_ends_no_part_of_it() {
+        let name = r"CN=Web\, DC=evil,OU=a\\,DC=Contoso,DC=com";
+        assert_eq!(domain_of(name).as_deref(), Some("contoso.com"));
+        assert_eq!(first_value(name), "Web, DC=evil");
+        assert!(is_within(name, "dc=contoso,dc=com") && !is_within("DC=com", "DC=contoso,DC=com"));
+        assert!(!is_within(name, "DC=evil,DC=com"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_survives_a_name(value in "[^\0]*") {
+            let name = format!("CN={},DC=contoso,DC=com", escaped(&value));
+            prop_assert_eq!(first_value(&name), value);
+            let domain = domain_of(&name);
+            prop_assert_eq!(domain.as_deref(), Some("contoso.com"));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What goes wrong between here and a domain controller, in words.
+
+use std::{io, time::Duration};
+
+/// What a domain controller, or the way to it, did not do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot connect to {0}")]
+    Unreachable(String, #[source] io::Error),
+    #[error("cannot find the domain controllers of {domain}: {why}")]
+    NotLocated { domain: String, why: String },
+    #[error(
+        "the DNS names {host} as a domain controller of {domain}, which is of another domain: name it with --directory ldaps://{host} if that is right"
+    )]
+    OtherDomain { domain: String, host: String },
+    #[error("the certificate of {0} is not trusted; --directory-ca FILE names the authority that made it")]
+    Certificate(String, #[source] io::Error),
+    #[error("TLS with {0} fails")]
+    Tls(String, #[source] io::Error),
+    #[error("{0} does not take StartTLS: {1}")]
+    NoTls(String, String),
+    #[error("cannot read the authority's certificates in {0}")]
+    Authority(String, #[source] io::Error),
+    #[error("there is no certificate in {0}")]
+    NoAuthority(String),
+    #[error("the system has no trusted authorities: --directory-ca FILE names one")]
+    NoRoots,
+    #[error("{0} does not let {1} in: {2}")]
+    Credentials(String, String, &'static str),
+    #[error("{0} refuses: {1}")]
+    Refused(String, String, u32),
+    #[error("{0} ended the connection")]
+    Ended(String),
+    #[error("{0} did not answer within {time} s", time = .1.as_secs())]
+    TimedOut(String, Duration),
+    #[error("{0} answers with more than {1}")]
+    TooMuch(String, &'static str),
+    #[error("{0} answers with what is not LDAP")]
+    Malformed(String),
+    #[error("{0}: the directory does not say {1}")]
+    Incomplete(String, &'static str),
+    #[error("{0} is no domain of the forest: it has {1}")]
+    NoDomain(String, String),
+}
+
+/// What a refused bind means, from the status in its message, such as `… data 52e, v3839` (Microsoft: Common Active Directory bind errors).
+pub(crate) fn bind_refused(message: &str) -> &'static str {
+    let status = message.split_once("data ").and_then(|(_, rest)| rest.split(',').next());
+    match status.map(str::trim) {
+        Some("525") => "the domain does not know the user",
+        Some("52e") => "the password is wrong, or the domain does not know the user",
+        Some("52f") => "the policy of the domain does not let this account log on",
+        Some("530") => "the account may not log on at this time",
+        Some("531") => "the account may not log on from here",
+        Some("532") => "the password has expired",
+        Some("533") => "the account is disabled",
+        Some("568") => "the account is in too many groups",
+        Some("701") => "the account has expired",
+        Some("773") => "the password must be changed first",
+        Some("775") => "the account is locked out",
+        _ => "the user or the password is wrong",
+    }
+}
+
+/// A result code (RFC 4511, appendix A; [MS-ADTS] 3.1.1.3.1.9), and what the server says.
+pub(crate) fn refused(address: &str, code: u32, message: &str) -> Error {
+    let name = match code {
+        1 => "operations error",
+        3 => "its time limit is exceeded",
+        4 => "its size limit is exceeded",
+        8 => "it wants stronger authentication",
+        10 => "it refers to another domain controller",
+        11 => "its administrative limit is exceeded",
+        16 => "there is no such attribute",
+        19 => "a constraint of the directory is violated",
+        32 => "there is no such object",
+        34 => "the name is no distinguished name",
+        50 => "insufficient access rights",
+        51 => "it is busy",
+        52 => "it is not available",
+        53 => "it is unwilling to perform",
+        64 => "the name is not allowed there",
+        65 => "the class of the object does not allow it",
+        68 => "the object exists",
+        _ => "",
+    };
+    let said: String = message.chars().filter(|c| !c.is_control()).take(300).collect();
+    let text = match (name, said.trim()) {
+        ("", "") => format!("LDAP result code {code}"),
+        ("", said) => format!("LDAP result code {code}: {said}"),
+        (name, "") => name.to_owned(),
+        (name, said) => format!("{name} ({said})"),
+    };
+    Error::Refused(address.to_owned(), text, code)
+}

@@ -1,0 +1,256 @@
+//! The domains of a forest, and what a domain controller says of itself.
+
+use gmsa_core::credspec::generate::Domain;
+use time::UtcDateTime;
+
+use crate::{Entry, Error, Filter, Guid, Scope, Search, Sid, entry::domain_of};
+
+/// The most domains of one forest.
+const MAX_DOMAINS: usize = 100;
+
+/// What the root of a directory says (`rootDSE`, [MS-ADTS] 3.1.1.3.2).
+pub(crate) const ROOT: Search<'static> = Search {
+    base: "",
+    scope: Scope::Base,
+    filter: Filter::Present("objectClass"),
+    attributes: &[
+        "configurationNamingContext",
+        "currentTime",
+        "defaultNamingContext",
+        "domainControllerFunctionality",
+        "domainFunctionality",
+    ],
+};
+
+/// A forest, with the domains that it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forest {
+    /// The distinguished name of its configuration.
+    pub configuration: String,
+    pub domains: Vec<InForest>,
+    /// What the domain controller that was asked says of itself, where one was.
+    pub controller: Option<Facts>,
+}
+
+/// A domain of the forest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InForest {
+    /// Its distinguished name.
+    pub name: String,
+    pub domain: Domain,
+}
+
+/// What a domain controller says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The distinguished name of its domain.
+    pub domain: String,
+    /// Its clock.
+    pub time: Option<UtcDateTime>,
+    /// Functional levels ([MS-ADTS] 6.1.4): of itself, and of its domain.
+    pub level: Option<i64>,
+    pub domain_level: Option<i64>,
+}
+
+impl Facts {
+    pub(crate) fn of(root: &Entry, address: &str) -> Result<(Self, String), Error> {
+        let text = |attribute, what| {
+            let text = root.text(attribute).map(str::to_owned);
+            text.ok_or_else(|| Error::Incomplete(address.to_owned(), what))
+        };
+        let facts = Self {
+            domain: text("defaultNamingContext", "which domain it serves")?,
+            time: root.time("currentTime"),
+            level: root.number("domainControllerFunctionality"),
+            domain_level: root.number("domainFunctionality"),
+        };
+        Ok((facts, text("configurationNamingContext", "where its configuration is")?))
+    }
+}
+
+impl Forest {
+    /// The references to domains (`crossRef`, [MS-ADTS] 6.1.1.2.1.1.4), below the configuration.
+    pub(crate) fn references(configuration: &str) -> String {
+        format!("CN=Partitions,{configuration}")
+    }
+
+    pub(crate) fn search(references: &str) -> Search<'_> {
+        let filter = Filter::All(vec![Filter::equals("objectClass", "crossRef"), Filter::Present("nETBIOSName")]);
+        Search {
+            base: references,
+            scope: Scope::Subtree,
+            filter,
+            attributes: &["nCName", "dnsRoot", "nETBIOSName", "objectClass"],
+        }
+    }
+
+    /// Of the references to its domains. `all` may hold the domains themselves, where the references lack SIDs and GUIDs.
+    ///
+    /// # Errors
+    /// Where something of a domain is missing.
+    pub(crate) fn of(
+        address: &str,
+        configuration: String,
+        references: &[Entry],
+        all: &[Entry],
+        controller: Option<Facts>,
+    ) -> Result<Self, Error> {
+        let incomplete = |what| Error::Incomplete(address.to_owned(), what);
+        let root = domain_of(&configuration).ok_or_else(|| incomplete("which forest it is of"))?;
+        let mut domains = Vec::new();
+        for reference in references.iter().take(MAX_DOMAINS) {
+            let context = Context::of(reference.text("nCName").unwrap_or_default());
+            let object = all.iter().find(|entry| entry.name.eq_ignore_ascii_case(context.name));
+            let sid = context.sid.or_else(|| object?.sid("objectSid"));
+            let guid = context.guid.or_else(|| Some(object?.guid("objectGUID")?.to_string()));
+            let text = |attribute| reference.text(attribute).unwrap_or_default().to_owned();
+            domains.push(InForest {
+                name: context.name.to_owned(),
+                domain: Domain {
+                    dns: text("dnsRoot"),
+                    forest: root.clone(),
+                    netbios: text("nETBIOSName"),
+                    sid: sid.ok_or_else(|| incomplete("the SID of the domain"))?.to_string(),
+                    guid: guid.ok_or_else(|| incomplete("the GUID of the domain"))?,
+                },
+            });
+        }
+        if domains.is_empty() {
+            return Err(incomplete("which domains the forest has"));
+        }
+        Ok(Self { configuration, domains, controller })
+    }
+
+    /// The domain that was asked, or the only one.
+    pub fn own(&self) -> Option<&InForest> {
+        match &self.controller {
+            Some(facts) => self.domains.iter().find(|domain| domain.name.eq_ignore_ascii_case(&facts.domain)),
+            None => {
+                if let [only] = self.domains.as_slice() {
+                    Some(only)
+                } else {
+                    None
+                }
+            }
+        }
+    }
+
+    /// The domain with this DNS or NetBIOS name.
+    ///
+    /// # Errors
+    /// Where the forest has none.
+    pub fn named(&self, name: &str) -> Result<&InForest, Error> {
+        let is_it =
+            |of: &&InForest| of.domain.dns.eq_ignore_ascii_case(name) || of.domain.netbios.eq_ignore_ascii_case(name);
+        self.domains.iter().find(is_it).ok_or_else(|| {
+            let names: Vec<&str> = self.domains.iter().map(|of| of.domain.dns.as_str()).collect();
+            Error::NoDomain(name.to_owned(), names.join(", "))
+        })
+    }
+
+    /// The domain that an object is in.
+    pub fn of_object(&self, name: &str) -> Option<&InForest> {
+        let dns = domain_of(name)?;
+        self.domains.iter().find(|of| domain_of(&of.name).is_some_and(|own| own == dns))
+    }
+
+    /// The domain that a SID is of.
+    pub fn of_sid(&self, sid: &Sid) -> Option<&InForest> {
+        let (domain, _) = sid.split()?;
+        let domain = domain.to_string();
+        self.domains.iter().find(|of| of.domain.sid == domain)
+    }
+}
+
+/// The name of a domain, and with extended names what else it holds: `<GUID=…>;<SID=…>;DC=contoso,DC=com`.
+struct Context<'n> {
+    name: &'n str,
+    sid: Option<Sid>,
+    guid: Option<String>,
+}
+
+impl<'n> Context<'n> {
+    fn of(text: &'n str) -> Self {
+        let mut context = Self { name: text, sid: None, guid: None };
+        while let Some((part, rest)) = context.name.strip_prefix('<').and_then(|rest| rest.split_once(">;")) {
+            context.name = rest;
+            match part.split_once('=') {
+                Some(("SID", sid)) => context.sid = Sid::parse(sid).or_else(|| Sid::from_bytes(&unhex(sid)?)),
+                Some(("GUID", guid)) => {
+                    // As bytes where the server does not take the option of the control.
+                    let bytes = || Some(Guid::from_bytes(&unhex(guid)?)?.to_string());
+                    context.guid = if guid.contains('-') { Some(guid.to_ascii_lowercase()) } else { bytes() };
+                }
+                _ => {}
+            }
+        }
+        context
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let byte = |pair: &[u8; 2]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+    rest.is_empty().then(|| pairs.iter().map(byte).collect()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reference(context: &str, dns: &str, netbios: &str) -> Entry {
+        let mut entry = Entry {
+            name: format!("CN={netbios},CN=Partitions,CN=Configuration,DC=contoso,DC=com"),
+            ..Entry::default()
+        };
+        for (name, value) in [("ncname", context), ("dnsroot", dns), ("netbiosname", netbios)] {
+            entry.attributes.insert(name.to_owned(), vec![value.as_bytes().to_vec()]);
+        }
+        entry
+    }
+
+    const CONFIGURATION: &str = "CN=Configuration,DC=contoso,DC=com";
+    const EMEA: &str = "<GUID=8259123b-591e-479d-9189-2a80af4d8de2>;<SID=S-1-5-21-1-2-3>;DC=emea,DC=contoso,DC=com";
+    const FABRIKAM: &str = "<GUID=3b125982-591e-479d-9189-2a80af4d8de2>;<SID=S-1-5-21-4-5-6>;DC=fabrikam,DC=com";
+
+    #[test]
+    fn a_child_and_a_second_tree_have_the_root_of_their_forest() {
+        let references = [reference(EMEA, "emea.contoso.com", "EMEA"), reference(FABRIKAM, "fabrikam.com", "FABRIKAM")];
+        let forest = Forest::of("dc1", CONFIGURATION.to_owned(), &references, &[], None).unwrap();
+        let domain = Domain {
+            dns: "fabrikam.com".to_owned(),
+            forest: "contoso.com".to_owned(),
+            netbios: "FABRIKAM".to_owned(),
+            sid: "S-1-5-21-4-5-6".to_owned(),
+            guid: "3b125982-591e-479d-9189-2a80af4d8de2".to_owned(),
+        };
+        assert_eq!(forest.named("FABRIKAM.com").unwrap().domain, domain);
+        assert_eq!(forest.named("emea").unwrap().name, "DC=emea,DC=contoso,DC=com");
+        assert_eq!(forest.of_object("CN=a,DC=fabrikam,DC=com").unwrap().domain.netbios, "FABRIKAM");
+        assert_eq!(forest.of_sid(&Sid::parse("S-1-5-21-1-2-3-1103").unwrap()).unwrap().domain.netbios, "EMEA");
+        assert_eq!(forest.own(), None);
+        let error = forest.named("corp.com").unwrap_err().to_string();
+        assert_eq!(error, "corp.com is no domain of the forest: it has emea.contoso.com, fabrikam.com");
+    }
+
+    #[test]
+    fn identifiers_in_bytes_are_read_too() {
+        let context = Context::of("<GUID=3b12598259 1e>;DC=x");
+        assert_eq!((context.guid, context.name), (None, "DC=x"));
+        let context = Context::of(
+            "<GUID=3b1259821e599d4791892a80af4d8de2>;<SID=010400000000000515000000010000000200000003000000>;DC=x",
+        );
+        assert_eq!(context.guid.as_deref(), Some("8259123b-591e-479d-9189-2a80af4d8de2"));
+        assert_eq!(context.sid.unwrap().to_string(), "S-1-5-21-1-2-3");
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let of = |references: &[Entry]| {
+            Forest::of("dc1", CONFIGURATION.to_owned(), references, &[], None).unwrap_err().to_string()
+        };
+        assert_eq!(of(&[]), "dc1: the directory does not say which domains the forest has");
+        let plain = reference("DC=contoso,DC=com", "contoso.com", "CONTOSO");
+        assert_eq!(of(&[plain]), "dc1: the directory does not say the SID of the domain");
+    }
+}

@@ -1,0 +1,7 @@
+//! LDAP (RFC 4511), as much of it as is needed: simple bind over TLS, searches by pages, and adding an object.
+
+pub mod ber;
+mod connection;
+pub mod message;
+
+pub use connection::{Connection, Credentials, trust};

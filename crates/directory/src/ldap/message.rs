@@ -1,0 +1,176 @@
+//! Messages (RFC 4511, 4.1.1).
+//!
+//! Pure. Invariants: what is read borrows from the message; what is wrong in it is an error, never a panic.
+
+use zeroize::Zeroizing;
+
+use super::ber::{self, Reader, SEQUENCE, SET, boolean, context, integer, octets, sequence, value};
+use crate::Entry;
+
+/// Upgrades to TLS (RFC 4511, 4.14).
+const START_TLS: &str = "1.3.6.1.4.1.1466.20037";
+/// Searches by pages (RFC 2696).
+const PAGED: &str = "1.2.840.113556.1.4.319";
+/// Names with the GUID and the SID of their object ([MS-ADTS] 3.1.1.3.4.1.5).
+const EXTENDED_NAMES: &str = "1.2.840.113556.1.4.529";
+
+/// What a request asks the server to do besides.
+pub enum Control<'c> {
+    /// At most so many entries, from where the last page ended.
+    Page(u32, &'c [u8]),
+    ExtendedNames,
+}
+
+impl Control<'_> {
+    fn encode(&self) -> Vec<u8> {
+        let (name, content) = match self {
+            Self::Page(size, cookie) => (PAGED, [integer(*size), octets(cookie)].concat()),
+            Self::ExtendedNames => (EXTENDED_NAMES, integer(1)),
+        };
+        sequence(&[octets(name.as_bytes()), boolean(true), octets(&sequence(&content))].concat())
+    }
+}
+
+/// A request with its number.
+pub fn request(number: u32, operation: &[u8], controls: &[Control<'_>]) -> Vec<u8> {
+    let mut content = integer(number);
+    content.extend(operation);
+    if !controls.is_empty() {
+        content.extend(value(0xA0, &controls.iter().map(Control::encode).collect::<Vec<_>>().concat()));
+    }
+    sequence(&content)
+}
+
+/// A simple bind, whole: the only request with a secret in it, so it is made in memory that is wiped.
+pub fn bind(number: u32, user: &str, password: &str) -> Zeroizing<Vec<u8>> {
+    const LDAP_3: u32 = 3;
+    let password = Zeroizing::new(context(0, password.as_bytes()));
+    let content = Zeroizing::new([integer(LDAP_3).as_slice(), &octets(user.as_bytes()), &password].concat());
+    let operation = Zeroizing::new(ber::application(0, &content));
+    Zeroizing::new(request(number, &operation, &[]))
+}
+
+pub fn start_tls() -> Vec<u8> {
+    ber::application(23, &context(0, START_TLS.as_bytes()))
+}
+
+/// Adds an object.
+pub fn add(entry: &Entry) -> Vec<u8> {
+    let attribute = |(name, values): (&String, &Vec<Vec<u8>>)| {
+        let values = values.iter().map(|value| octets(value)).collect::<Vec<_>>().concat();
+        sequence(&[octets(name.as_bytes()), ber::set(&values)].concat())
+    };
+    let attributes = entry.attributes.iter().map(attribute).collect::<Vec<_>>().concat();
+    ber::application(8, &[octets(entry.name.as_bytes()), sequence(&attributes)].concat())
+}
+
+/// How an operation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// The result code (RFC 4511, 4.1.9).
+    pub code: u32,
+    pub message: String,
+}
+
+#[derive(Debug)]
+pub enum Answer<'m> {
+    /// An entry, whose values are still in the message.
+    Entry(Found<'m>),
+    /// Where more may be, which nobody asked for.
+    Reference,
+    /// The end, and where the next page begins; empty after the last one.
+    Done(Ending, &'m [u8]),
+}
+
+/// An entry of a message.
+#[derive(Debug)]
+pub struct Found<'m> {
+    name: &'m [u8],
+    attributes: Reader<'m>,
+}
+
+impl<'m> Found<'m> {
+    /// Each attribute, and its values; `None` where it is broken.
+    fn attributes(&self) -> impl Iterator<Item = Option<(&'m [u8], Reader<'m>)>> {
+        let mut rest = self.attributes;
+        std::iter::from_fn(move || {
+            (!rest.is_empty()).then(|| {
+                let mut one = rest.within(SEQUENCE);
+                // What follows something broken is not read.
+                if one.is_none() {
+                    rest = Reader(&[]);
+                }
+                let one = one.as_mut()?;
+                Some((one.octets()?, one.within(SET)?))
+            })
+        })
+    }
+
+    /// Whether it has a value of an attribute, which is not copied; `None` where it is broken.
+    pub fn holds(&self, attribute: &str) -> Option<bool> {
+        for found in self.attributes() {
+            let (name, mut values) = found?;
+            if name.eq_ignore_ascii_case(attribute.as_bytes()) {
+                return Some(values.octets().is_some_and(|value| !value.is_empty()));
+            }
+        }
+        Some(false)
+    }
+
+    /// A copy; `None` where it is broken.
+    pub fn entry(&self) -> Option<Entry> {
+        let mut entry = Entry { name: str::from_utf8(self.name).ok()?.to_owned(), ..Entry::default() };
+        for found in self.attributes() {
+            let (name, mut values) = found?;
+            let name = str::from_utf8(name).ok()?.to_ascii_lowercase();
+            let mut own = Vec::new();
+            while !values.is_empty() {
+                own.push(values.octets()?.to_vec());
+            }
+            entry.attributes.insert(name, own);
+        }
+        Some(entry)
+    }
+}
+
+/// Reads a whole message: the number of the request that it answers, and the answer. `None` where it is broken.
+pub fn read(message: &[u8]) -> Option<(u32, Answer<'_>)> {
+    const ENTRY: u8 = 0x64;
+    const REFERENCE: u8 = 0x73;
+    const ENDINGS: [u8; 4] = [0x61, 0x65, 0x69, 0x78];
+    let mut outer = Reader(message);
+    let mut message = outer.within(SEQUENCE)?;
+    let number = message.integer()?;
+    let (tag, content) = message.next()?;
+    let mut content = Reader(content);
+    let answer = match tag {
+        ENTRY => Answer::Entry(Found { name: content.octets()?, attributes: content.within(SEQUENCE)? }),
+        REFERENCE => Answer::Reference,
+        tag if ENDINGS.contains(&tag) => {
+            let code = content.enumerated()?;
+            let _matched = content.octets()?;
+            let message_of = String::from_utf8_lossy(content.octets()?).into_owned();
+            Answer::Done(Ending { code, message: message_of }, next_page(message).unwrap_or_default())
+        }
+        _ => return None,
+    };
+    Some((number, answer))
+}
+
+/// The cookie of the control of pages.
+fn next_page(mut message: Reader<'_>) -> Option<&[u8]> {
+    const CONTROLS: u8 = 0xA0;
+    let mut controls = message.within(CONTROLS)?;
+    while !controls.is_empty() {
+        let mut control = controls.within(SEQUENCE)?;
+        let is_paged = control.octets()? == PAGED.as_bytes();
+        while let Some((tag, content)) = control.next() {
+            if is_paged && tag == 0x04 {
+                let mut content = Reader(content).within(SEQUENCE)?;
+                let _estimate = content.integer()?;
+                return content.octets();
+            }
+        }
+    }
+    None
+}

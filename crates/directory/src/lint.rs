@@ -1,0 +1,298 @@
+//! What is wrong with an account, or with its forest, that only the directory knows.
+//!
+//! Invariants: what could not be read is not a fault, and is said to be unknown; names are escaped where they are printed.
+
+use std::collections::{BTreeMap, HashSet};
+
+use gmsa_core::{
+    account,
+    diagnostic::{Diagnostic, Severity, rules, rules::Rule},
+    quote::Quoted,
+};
+use time::{Duration, UtcDateTime};
+
+use crate::{
+    Directory, Entry, Error, Filter, Retrieval, Scope, Search, Sid,
+    account::{Found, PASSWORD},
+    principal::{Principal, Principals},
+};
+
+/// What clients see of a name that several accounts have, and other consequences.
+const NO_TICKET: &str = "the domain gives no ticket for it, so clients fall back to NTLM or fail";
+const NO_PASSWORD: &str = "no container starts with the account there";
+/// After a root key is made, domain controllers wait so long before they use it ([MS-GKDI] 3.1.4.1).
+const KEY_DELAY: Duration = Duration::hours(10);
+/// What Kerberos allows by default (Microsoft: Maximum tolerance for computer clock synchronization).
+const MAX_SKEW: Duration = Duration::minutes(5);
+/// Windows Server 2012, the first that makes passwords of gMSAs ([MS-ADTS] 6.1.4.4).
+const FIRST_LEVEL: i64 = 5;
+/// How many names are asked for at once, and printed.
+const AT_ONCE: usize = 50;
+const SHOWN: usize = 5;
+
+fn found(rule: &'static Rule, account: &Found, field: &str, problem: impl Into<String>) -> Diagnostic {
+    Diagnostic {
+        object: format!("account {}", account.sam()),
+        field: field.to_owned(),
+        ..Diagnostic::new(rule, problem)
+    }
+}
+
+/// Checks accounts that have to serve clients under these names: what a print of their properties shows too, and what it does not.
+///
+/// # Errors
+/// Where the directory cannot be asked.
+pub async fn accounts(
+    directory: &mut Directory,
+    accounts: &[Found],
+    services: &[String],
+) -> Result<Vec<Diagnostic>, Error> {
+    let mut principals = Principals::default();
+    principals.look_up(directory, accounts.iter().flat_map(Found::principals)).await?;
+    let duplicates = duplicates(directory, accounts, &principals).await?;
+    let of = |one: &Found| {
+        let mut list = account::lint::account(&one.account(&principals), services);
+        list.extend(retrieval(one, &principals));
+        list
+    };
+    Ok(accounts.iter().flat_map(of).chain(duplicates).collect())
+}
+
+/// What is wrong with those who may retrieve the password.
+fn retrieval(account: &Found, principals: &Principals) -> Vec<Diagnostic> {
+    const FIELD: &str = "PrincipalsAllowedToRetrieveManagedPassword";
+    let Some(retrieval) = &account.retrieval else {
+        let problem = "is no security descriptor that can be read";
+        return vec![found(&rules::ACCOUNT_HOSTS, account, FIELD, problem)];
+    };
+    if *retrieval == Retrieval::Everybody {
+        return vec![found(
+            &rules::ACCOUNT_HOSTS_WIDE,
+            account,
+            FIELD,
+            "has no list, so everybody may retrieve the password",
+        )];
+    }
+    let listed: HashSet<&Sid> = retrieval.principals().collect();
+    let problem = |sid: &&Sid| {
+        let (rule, problem): (&'static Rule, _) = match principals.get(sid)? {
+            Principal::Orphan => (&rules::ACCOUNT_HOSTS_ORPHANED, format!("{sid} no longer exists")),
+            Principal::WellKnown(name @ ("Everyone" | "Authenticated Users" | "Users" | "Anonymous Logon")) => (
+                &rules::ACCOUNT_HOSTS_WIDE,
+                format!("holds {name}, so every user of the domain may retrieve the password"),
+            ),
+            Principal::Group { name, members: Some(members) } if members.is_empty() => {
+                (&rules::ACCOUNT_HOSTS_EMPTY, format!("group {} has no members", Quoted::new(name)))
+            }
+            _ => return None,
+        };
+        Some(found(rule, account, FIELD, problem))
+    };
+    let mut sids: Vec<&Sid> = listed.into_iter().collect();
+    sids.sort();
+    let mut list: Vec<Diagnostic> = sids.iter().filter_map(problem).collect();
+    // Where nobody else is listed, nobody gets it.
+    let is_nobody = |found: &Diagnostic| *found.rule != rules::ACCOUNT_HOSTS_WIDE;
+    if !list.is_empty() && list.len() == sids.len() && list.iter().all(is_nobody) {
+        for found in &mut list {
+            found.severity = Severity::Error;
+            found.consequence = Some(NO_PASSWORD);
+        }
+    }
+    list
+}
+
+/// Service principal names that other accounts have too, in any domain of the forest.
+async fn duplicates(
+    directory: &mut Directory,
+    accounts: &[Found],
+    principals: &Principals,
+) -> Result<Vec<Diagnostic>, Error> {
+    const FIELD: &str = "ServicePrincipalNames";
+    let names: Vec<(&Found, String)> = accounts
+        .iter()
+        .flat_map(|one| {
+            one.account(principals).service_principals.unwrap_or_default().into_iter().map(move |name| (one, name))
+        })
+        .collect();
+    let owners = owners(directory, names.iter().map(|(_, name)| name.as_str())).await?;
+    let problem = |(one, name): &(&Found, String)| {
+        let others: Vec<String> = owners
+            .get(&name.to_ascii_lowercase())?
+            .iter()
+            .filter(|owner| !owner.eq_ignore_ascii_case(&one.name))
+            .take(SHOWN)
+            .map(|owner| Quoted::new(owner).to_string())
+            .collect();
+        let problem = format!("{} is a name of {} too", Quoted::new(name), others.join(", "));
+        let fix = format!("setspn -D {name} ACCOUNT, for the one that does not serve it");
+        (!others.is_empty()).then(|| Diagnostic {
+            consequence: Some(NO_TICKET),
+            ..found(&rules::ACCOUNT_SPN_DUPLICATE, one, FIELD, problem).with_fix(fix)
+        })
+    };
+    Ok(names.iter().filter_map(problem).collect())
+}
+
+/// The distinguished names of the objects that have each of these service principal names, in lower case.
+///
+/// # Errors
+/// Where a domain of the forest cannot be asked.
+pub async fn owners<'n>(
+    directory: &mut Directory,
+    names: impl Iterator<Item = &'n str>,
+) -> Result<BTreeMap<String, Vec<String>>, Error> {
+    let names: Vec<String> = names.map(str::to_ascii_lowercase).collect::<HashSet<_>>().into_iter().collect();
+    let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for base in directory.all_bases()? {
+        for some in names.chunks(AT_ONCE) {
+            let filter =
+                Filter::Any(some.iter().map(|name| Filter::equals("servicePrincipalName", name.as_str())).collect());
+            let search = Search { base: &base, scope: Scope::Subtree, filter, attributes: &["servicePrincipalName"] };
+            for entry in directory.search(&search).await? {
+                for name in entry.texts("servicePrincipalName").map(str::to_ascii_lowercase) {
+                    owners.entry(name).or_default().push(entry.name.clone());
+                }
+            }
+        }
+    }
+    Ok(owners)
+}
+
+/// What is wrong with the forest, for all its accounts. `now` is the clock of this machine.
+///
+/// # Errors
+/// Where the directory cannot be asked.
+pub async fn forest(directory: &mut Directory, accounts: &[Found], now: UtcDateTime) -> Result<Vec<Diagnostic>, Error> {
+    let mut list = Vec::new();
+    let Some(forest) = directory.forest.clone() else { return Ok(list) };
+    if let Some(facts) = &forest.controller {
+        let object = || directory.address().to_owned();
+        if let Some(level) = facts.level.filter(|level| *level < FIRST_LEVEL) {
+            let problem = format!("is of functional level {level}, before Windows Server 2012 ({FIRST_LEVEL})");
+            list.push(Diagnostic { object: object(), ..Diagnostic::new(&rules::DIRECTORY_LEVEL, problem) });
+        }
+        if let Some(difference) = facts.time.map(|time| now - time).filter(|difference| difference.abs() > MAX_SKEW) {
+            let word = if difference.is_negative() { "ahead of" } else { "behind" };
+            let minutes = difference.abs().whole_minutes();
+            let problem = format!("its clock is {minutes} minutes {word} that of this machine");
+            list.push(Diagnostic { object: object(), ..Diagnostic::new(&rules::DIRECTORY_CLOCK, problem) });
+        }
+        list.extend(root_key(directory, &forest.configuration, accounts, now).await?);
+    }
+    Ok(list)
+}
+
+/// What is wrong with the root key, of which passwords are made.
+async fn root_key(
+    directory: &mut Directory,
+    configuration: &str,
+    accounts: &[Found],
+    now: UtcDateTime,
+) -> Result<Option<Diagnostic>, Error> {
+    let base = format!("CN=Master Root Keys,CN=Group Key Distribution Service,CN=Services,{configuration}");
+    let search = Search {
+        base: &base,
+        scope: Scope::Subtree,
+        filter: Filter::Present("objectClass"),
+        attributes: &["msKds-UseStartTime"],
+    };
+    const NO_SUCH_OBJECT: u32 = 32;
+    let keys: Vec<Entry> = match directory.search(&search).await {
+        Ok(found) => found.into_iter().filter(|entry| !entry.name.eq_ignore_ascii_case(&base)).collect(),
+        Err(Error::Refused(_, _, NO_SUCH_OBJECT)) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let diagnostic =
+        |rule, problem: String| Diagnostic { object: "KDS root key".to_owned(), ..Diagnostic::new(rule, problem) };
+    if keys.is_empty() {
+        // Without one, no account has a password.
+        let is_proven = accounts.iter().any(|account| account.has_password);
+        // By default, only administrators of the domain see them.
+        let problem = "none is to be seen: there is none, or this user may not see it";
+        return Ok(
+            (!is_proven).then(|| diagnostic(&rules::KDS_ROOT_KEY, problem.to_owned()).with_severity(Severity::Warning))
+        );
+    }
+    let times: Vec<UtcDateTime> = keys.iter().filter_map(|key| key.file_time("msKds-UseStartTime")).collect();
+    let usable = times.iter().map(|start| *start + KEY_DELAY).min();
+    Ok(usable.filter(|usable| *usable > now && times.len() == keys.len()).map(|usable| {
+        let (date, time) = (usable.date(), usable.time());
+        let problem = format!(
+            "is used from {date} {:02}:{:02} UTC on, 10 hours after its effective time",
+            time.hour(),
+            time.minute()
+        );
+        diagnostic(&rules::KDS_ROOT_KEY, problem)
+    }))
+}
+
+/// Whether the user that is logged on may retrieve the password of an account: nothing where it came, otherwise why not.
+///
+/// # Errors
+/// Where the directory could not be asked.
+pub async fn password(
+    directory: &mut Directory,
+    account: &Found,
+    user: &str,
+    now: UtcDateTime,
+) -> Result<Vec<Diagnostic>, Error> {
+    const FIELD: &str = "PrincipalsAllowedToRetrieveManagedPassword";
+    if directory.holds(&Search::object(&account.name, &[PASSWORD]), PASSWORD).await? == Some(true) {
+        return Ok(Vec::new());
+    }
+    let user = Quoted::new(user);
+    let refused = |field: &str, problem: String| found(&rules::ACCOUNT_PASSWORD, account, field, problem);
+    if !account.is_group_managed() {
+        return Ok(account::lint::account(&account.account(&Principals::default()), &[])
+            .into_iter()
+            .filter(|found| *found.rule == rules::ACCOUNT_CLASS)
+            .collect());
+    }
+    let token = token(directory).await?;
+    let mut principals = Principals::default();
+    principals.look_up(directory, account.principals()).await?;
+    let is_allowed = account.retrieval.as_ref().is_some_and(|retrieval| retrieval.allows(&token));
+    if !is_allowed {
+        let names: Vec<String> = account
+            .principals()
+            .map(|sid| match principals.get(sid) {
+                Some(Principal::Group { name, .. }) => format!("group {}", Quoted::new(name)),
+                Some(Principal::Orphan) => format!("{sid}, which no longer exists"),
+                _ => Quoted::new(&principals.name(sid)).to_string(),
+            })
+            .take(SHOWN)
+            .collect();
+        let problem = match names.as_slice() {
+            [] => format!("is empty, so {user} may not retrieve the password, nor may anybody"),
+            names => format!("{user} is neither listed nor a member: it holds {}", names.join(", ")),
+        };
+        let group = account.principals().find_map(|sid| match principals.get(sid) {
+            Some(Principal::Group { name, .. }) => Some(name),
+            _ => None,
+        });
+        let fix = match group {
+            Some(group) => format!(
+                "Add-ADGroupMember '{}' USER; a computer learns of its groups when it restarts",
+                group.replace('\'', "''")
+            ),
+            None => format!(
+                "Set-ADServiceAccount '{}' -{FIELD} GROUP, a group with the user or the nodes",
+                account.sam().replace('\'', "''")
+            ),
+        };
+        return Ok(vec![refused(FIELD, problem).with_fix(fix)]);
+    }
+    let mut list = forest(directory, std::slice::from_ref(account), now).await?;
+    list.retain(|found| *found.rule == rules::KDS_ROOT_KEY);
+    let why = if list.is_empty() { "" } else { ": see the root key" };
+    let problem = format!("{user} may retrieve the password, but the domain controller makes none{why}");
+    list.insert(0, refused("", problem).with_fix("Look at the root key as an administrator (`Get-KdsRootKey`), and at the event log of the domain controller."));
+    Ok(list)
+}
+
+/// The SIDs of the user that is logged on: its own, and those of its groups ([MS-ADTS] 3.1.1.3.2.27).
+async fn token(directory: &mut Directory) -> Result<HashSet<Sid>, Error> {
+    let root = directory.search(&Search { attributes: &["tokenGroups"], ..crate::forest::ROOT }).await?;
+    Ok(root.iter().flat_map(|root| root.values("tokenGroups")).filter_map(|sid| Sid::from_bytes(sid)).collect())
+}

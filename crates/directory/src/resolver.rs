@@ -1,0 +1,169 @@
+//! Questions to a DNS server: the system's functions know no SRV records.
+//!
+//! Over TCP, which every server speaks (RFC 7766): nobody can answer for it from elsewhere, and no answer is cut.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE, rdata::RData};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::Error;
+
+const PORT: u16 = 53;
+/// For one question to one server.
+const LIMIT: Duration = Duration::from_secs(5);
+/// The most controllers that are tried.
+const MAX_HOSTS: usize = 8;
+
+#[derive(Clone, Debug)]
+pub struct Resolver {
+    servers: Vec<SocketAddr>,
+}
+
+/// A host that offers a service.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Offer {
+    priority: u16,
+    /// More of it is better.
+    weight: std::cmp::Reverse<u16>,
+    host: String,
+}
+
+impl Resolver {
+    /// One server, with its port or without.
+    ///
+    /// # Errors
+    /// Where it is no IP address.
+    pub fn at(text: &str) -> Result<Self, String> {
+        let server = text.parse().or_else(|_| text.parse().map(|address| SocketAddr::new(address, PORT)));
+        let server = server.map_err(|_| "expected IP[:PORT] of a DNS server".to_owned())?;
+        Ok(Self { servers: vec![server] })
+    }
+
+    /// The servers that this system asks.
+    pub(crate) fn of_system() -> io::Result<Self> {
+        let servers = system_servers()?.into_iter().map(|address| SocketAddr::new(address, PORT)).collect();
+        Ok(Self { servers })
+    }
+
+    /// The controllers of a domain, the nearest first ([MS-ADTS] 6.3.2.3).
+    pub(crate) async fn controllers(&self, domain: &str) -> Result<Vec<String>, Error> {
+        let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
+        let name = format!("_ldap._tcp.dc._msdcs.{domain}");
+        let answer = self.ask(&name, TYPE::SRV).await.map_err(not_located)?;
+        let mut offers = read(&answer, |data| match data {
+            RData::SRV(srv) => Some(Offer {
+                priority: srv.priority,
+                weight: std::cmp::Reverse(srv.weight),
+                host: srv.target.to_string().trim_end_matches('.').to_ascii_lowercase(),
+            }),
+            _ => None,
+        })
+        .map_err(not_located)?;
+        offers.sort();
+        offers.truncate(MAX_HOSTS);
+        // Whoever answers for the DNS must not choose who gets the password: any host can have a certificate for its own name.
+        if let Some(Offer { host, .. }) = offers.iter().find(|offer| !is_in(&offer.host, domain)) {
+            return Err(Error::OtherDomain { domain: domain.to_owned(), host: host.clone() });
+        }
+        if offers.is_empty() {
+            return Err(not_located(format!("the DNS has no record {name}")));
+        }
+        Ok(offers.into_iter().map(|offer| offer.host).collect())
+    }
+
+    /// The addresses of a host.
+    pub(crate) async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
+        let mut addresses = Vec::new();
+        for kind in [TYPE::A, TYPE::AAAA] {
+            let answer = self.ask(host, kind).await?;
+            addresses.extend(read(&answer, |data| match data {
+                RData::A(a) => Some(IpAddr::from(a.address.to_be_bytes())),
+                RData::AAAA(aaaa) => Some(IpAddr::from(aaaa.address.to_be_bytes())),
+                _ => None,
+            })?);
+        }
+        if addresses.is_empty() { Err(format!("the DNS has no address of {host}")) } else { Ok(addresses) }
+    }
+
+    /// The answer of the first server that gives one.
+    async fn ask(&self, name: &str, kind: TYPE) -> Result<Vec<u8>, String> {
+        let mut failed = "the system names no DNS server: --directory-dns IP names one".to_owned();
+        for server in &self.servers {
+            let answer = timeout(LIMIT, exchange(*server, name, kind)).await;
+            match answer {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(error)) => failed = format!("DNS server {server}: {error}"),
+                Err(_) => failed = format!("DNS server {server} did not answer within {} s", LIMIT.as_secs()),
+            }
+        }
+        Err(failed)
+    }
+}
+
+fn is_in(host: &str, domain: &str) -> bool {
+    host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+async fn exchange(server: SocketAddr, name: &str, kind: TYPE) -> io::Result<Vec<u8>> {
+    let mut query = Packet::new_query(1);
+    query.set_flags(PacketFlag::RECURSION_DESIRED);
+    let name = Name::new(name).map_err(io::Error::other)?;
+    query.questions.push(Question::new(name, QTYPE::TYPE(kind), QCLASS::CLASS(CLASS::IN), false));
+    let query = query.build_bytes_vec().map_err(io::Error::other)?;
+    let length = u16::try_from(query.len()).map_err(io::Error::other)?;
+    let mut stream = TcpStream::connect(server).await?;
+    stream.write_all(&[length.to_be_bytes().as_slice(), &query].concat()).await?;
+    let mut answer = vec![0; usize::from(stream.read_u16().await?)];
+    stream.read_exact(&mut answer).await?;
+    Ok(answer)
+}
+
+/// What is wanted of an answer; nothing where there is no such name.
+fn read<T>(answer: &[u8], wanted: impl Fn(&RData<'_>) -> Option<T>) -> Result<Vec<T>, String> {
+    let packet = Packet::parse(answer).map_err(|_| "the DNS server answers with what is not DNS".to_owned())?;
+    match packet.rcode() {
+        RCODE::NoError | RCODE::NameError => {
+            Ok(packet.answers.iter().filter_map(|record| wanted(&record.rdata)).collect())
+        }
+        code => Err(format!("the DNS server answers {code:?}")),
+    }
+}
+
+#[cfg(unix)]
+fn system_servers() -> io::Result<Vec<IpAddr>> {
+    let config = resolv_conf::Config::parse(std::fs::read("/etc/resolv.conf")?).map_err(io::Error::other)?;
+    Ok(config.nameservers.into_iter().map(IpAddr::from).collect())
+}
+
+#[cfg(windows)]
+fn system_servers() -> io::Result<Vec<IpAddr>> {
+    let adapters = ipconfig::get_adapters().map_err(io::Error::other)?;
+    let up = adapters.iter().filter(|adapter| adapter.oper_status() == ipconfig::OperStatus::IfOperStatusUp);
+    Ok(up.flat_map(|adapter| adapter.dns_servers().iter().copied()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_of_another_domain_is_none_of_this() {
+        assert!(is_in("dc1.contoso.com", "contoso.com") && is_in("contoso.com", "contoso.com"));
+        assert!(!is_in("dc1.evilcontoso.com", "contoso.com") && !is_in("dc1.contoso.com.evil.org", "contoso.com"));
+    }
+
+    #[test]
+    fn any_bytes_are_an_answer_or_an_error() {
+        let all = |_: &RData<'_>| Some(());
+        assert_eq!(read(&[0; 3], all), Err("the DNS server answers with what is not DNS".to_owned()));
+    }
+}
