@@ -15,6 +15,11 @@ pub const MAX_ACCOUNTS: usize = 10_000;
 const ENCRYPTION_TYPES: [(&str, u64); 5] =
     [("DES-CBC-CRC", 0x1), ("DES-CBC-MD5", 0x2), ("RC4", 0x4), ("AES128", 0x8), ("AES256", 0x10)];
 
+/// The names of the encryption types of tickets, of the bits of `msDS-SupportedEncryptionTypes`.
+pub fn encryption_names(types: u64) -> Vec<&'static str> {
+    ENCRYPTION_TYPES.iter().filter(|(_, bit)| types & bit != 0).map(|(name, _)| *name).collect()
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// `SamAccountName`, without the `$` at its end.

@@ -44,7 +44,7 @@ struct Cli {
 enum Command {
     /// Check manifests, or the workloads of a cluster: what the webhook will do to each pod, and what it will refuse
     Check(check::Options),
-    /// Lint accounts of Active Directory
+    /// Show, lint, test and make accounts of Active Directory
     #[command(subcommand)]
     Account(account::Command),
     /// Make and lint credential specs
@@ -137,7 +137,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
     match command {
         Command::Check(options) => check::run(&options, &connection),
         Command::Account(command) => account::run(&command, &connection),
-        Command::Credspec(command) => credspec::run(&command),
+        Command::Credspec(command) => credspec::run(&command, &connection),
         Command::Grant(options) => grant::run(&options, &connection),
         Command::WhoCan(options) => who_can::run(&options, &connection),
         Command::Can(options) => can::run(&options, &connection),

@@ -6,6 +6,7 @@ pub mod cluster_dns;
 pub mod confirm;
 pub mod connection;
 pub mod credspecs;
+pub mod directory;
 pub mod grant;
 pub mod input;
 pub mod installer;

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Account, ENCRYPTION_TYPES};
+use super::{Account, encryption_names};
 use crate::{
     credspec::{KIND, lint::WRONG_DOMAIN},
     diagnostic::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The most characters of a name without its `$`: the host refers to the account as to a computer, by a NetBIOS name.
-const MAX_NAME: usize = 15;
+pub const MAX_NAME: usize = 15;
 
 /// The class of a group Managed Service Account. A standalone one and a delegated one belong to a machine of their own.
 const CLASS: &str = "msDS-GroupManagedServiceAccount";
@@ -268,8 +268,7 @@ impl Findings<'_> {
     fn encryption(&mut self) {
         const FIELD: &str = "msDS-SupportedEncryptionTypes";
         let Some(types) = self.account.encryption.filter(|types| types & AES == 0) else { return };
-        let names = ENCRYPTION_TYPES.iter().filter(|(_, bit)| types & bit != 0).map(|(name, _)| *name);
-        let problem = match names.collect::<Vec<_>>().as_slice() {
+        let problem = match encryption_names(types).as_slice() {
             [] => "names no encryption type".to_owned(),
             ["RC4"] => "holds RC4 alone".to_owned(),
             names => format!("holds no AES, only {}", names.join(", ")),

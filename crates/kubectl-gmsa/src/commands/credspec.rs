@@ -12,18 +12,27 @@ use clap::{Args, Subcommand};
 
 use crate::shared::{
     Outcome,
+    args::spec_name,
+    connection::{Connection, block_on},
     credspecs::{findings, is_credential_spec, located},
+    directory::{self, DirectoryOptions},
     input,
     output::{Filter, Format, Report},
     print,
 };
-use gmsa_cluster::manifests::{Document, Manifests};
+use gmsa_cluster::{
+    manifests::{Document, Manifests},
+    resolver::live::collection,
+};
 use gmsa_core::credspec::{
+    GROUP, KIND, SpecName, VERSION,
     ccg_plugin::{KnownPlugin, aws_input, azure_input, rancher_input},
     generate::{Domain, Draft, Plugin},
     lint,
 };
 use gmsa_core::{diagnostic::Severity, quote::one_line};
+use gmsa_directory::account::AccountName;
+use serde_json::Value;
 
 /// The one value that no file about the domain contains.
 const ACCOUNT: &str = "--account";
@@ -40,7 +49,8 @@ pub enum Command {
 pub struct NewOptions {
     /// The name of the credential spec [default: made from the account's]
     name: Option<String>,
-    /// The account's SAM name, without $ and without the domain
+    /// The account's SAM name, without $ and without the domain; with --directory, NAME@DOMAIN, DOMAIN\NAME and a distinguished name
+    /// too
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
     /// The domain's DNS name: (Get-ADDomain).DNSRoot
@@ -67,7 +77,7 @@ pub struct NewOptions {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["domain", "netbios", "domain_sid", "domain_guid", "forest"])]
     from_ad: Option<PathBuf>,
     /// Convert a file that New-CredentialSpec wrote for Docker, or one for Amazon ECS
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ad", "account", "domain", "netbios", "domain_sid",
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ad", "directory", "account", "domain", "netbios", "domain_sid",
         "domain_guid", "forest", "additional", "plugin", "azure_object_id", "aws_credential_arn", "rancher_secret"])]
     from_docker: Option<PathBuf>,
     /// Write to a file instead of standard output
@@ -76,6 +86,8 @@ pub struct NewOptions {
     /// Overwrite the file
     #[arg(long, requires = "out")]
     force: bool,
+    #[command(flatten)]
+    directory: DirectoryOptions,
 }
 
 /// The plugin, and what it needs to know.
@@ -150,12 +162,17 @@ fn missing_parts(known: KnownPlugin) -> &'static str {
 
 #[derive(Debug, Args)]
 pub struct LintOptions {
+    /// A credential spec of the cluster; repeatable
+    #[arg(value_name = "NAME", value_parser = spec_name)]
+    names: Vec<SpecName>,
     /// A file, a folder, or - for standard input; repeatable
-    #[arg(long = "filename", short, value_name = "FILE", required = true)]
+    #[arg(long = "filename", short, value_name = "FILE", required_unless_present = "names")]
     files: Vec<PathBuf>,
     /// Compare with the domain: a file that holds the output of: Get-ADDomain | ConvertTo-Json
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "directory")]
     from_ad: Option<PathBuf>,
+    #[command(flatten)]
+    directory: DirectoryOptions,
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Format,
@@ -163,10 +180,10 @@ pub struct LintOptions {
     filter: Filter,
 }
 
-pub fn run(command: &Command) -> anyhow::Result<Outcome> {
+pub fn run(command: &Command, connection: &Connection) -> anyhow::Result<Outcome> {
     match command {
         Command::New(options) => new(options),
-        Command::Lint(options) => lint(options),
+        Command::Lint(options) => lint(options, connection),
     }
 }
 
@@ -208,7 +225,35 @@ fn domain(path: &Path) -> anyhow::Result<Domain> {
         .with_context(|| format!("cannot read the domain from {}", path.display()))
 }
 
+/// The account and its domain, from the directory.
+fn from_directory(options: &NewOptions, source: directory::Source) -> anyhow::Result<Draft> {
+    let typed = options.account.as_deref().with_context(|| format!("missing: {ACCOUNT}"))?;
+    block_on(async {
+        let mut directory = source.open().await?;
+        let found = directory::account(&mut directory, typed).await?;
+        if !found.is_group_managed() {
+            bail!("{} is no group Managed Service Account", found.name);
+        }
+        let forest = directory.forest.as_ref().context(
+            "the directory does not show its domains: add the entries below CN=Partitions,CN=Configuration to the LDIF",
+        )?;
+        let of_account = forest.of_object(&found.name).map(|of| of.domain.clone());
+        let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;
+        for additional in &options.additional {
+            let name = AccountName::Sam(additional.clone(), Some(domain.dns.clone()));
+            if directory.account(&name).await?.is_none() {
+                bail!("there is no account {additional} in {}", domain.dns);
+            }
+        }
+        let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(found.sam()));
+        Ok(Draft::new(name, found.sam().to_owned(), domain, &options.additional, options.plugin.plugin()?))
+    })
+}
+
 fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
+    if let Some(source) = options.directory.source()? {
+        return from_directory(options, source);
+    }
     let mut questions = Questions::default();
     let account =
         questions.answer(options.account.as_ref(), ACCOUNT, "SAM name of the account", "MachineAccountName")?;
@@ -234,7 +279,8 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
             bail!("missing: {missing}");
         }
         bail!(
-            "missing: {missing}; or take the domain from a file: --from-ad FILE, made by: Get-ADDomain | ConvertTo-Json"
+            "missing: {missing}; or take the domain from the directory: --directory DOMAIN, or from a file: --from-ad FILE, made by: \
+             Get-ADDomain | ConvertTo-Json"
         );
     }
     let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&account));
@@ -327,24 +373,54 @@ fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
     print(format!("{} written\n", one_line(&path.display().to_string())))
 }
 
-fn lint(options: &LintOptions) -> anyhow::Result<Outcome> {
-    let Manifests { documents, problems, .. } = input::manifests(&options.files);
+fn lint(options: &LintOptions, connection: &Connection) -> anyhow::Result<Outcome> {
+    let source = options.directory.source()?;
+    let mut read = input::manifests(&options.files);
+    if !options.names.is_empty() {
+        read.extend(block_on(of_cluster(&options.names, connection))?);
+    }
+    let Manifests { documents, problems, .. } = read;
     let specs: Vec<&Document> = documents.iter().filter(|document| is_credential_spec(document)).collect();
     input::expect(specs.len(), "credential spec", &problems, &options.files)?;
     let domain = options.from_ad.as_deref().map(domain).transpose()?;
     let mut report = Report { documents: specs.len(), findings: problems, ..Report::default() };
-    for document in specs {
+    for document in &specs {
         report.findings.extend(findings(document));
         let against = domain.iter().flat_map(|domain| lint::against(&document.value, domain));
         report.findings.extend(against.map(|found| located(document, found)));
     }
+    if let Some(source) = source {
+        report.findings.extend(block_on(async {
+            let mut directory = source.open().await?;
+            let mut found = Vec::new();
+            for document in specs {
+                let (list, _) = directory::against(&mut directory, &document.value).await?;
+                found.extend(list.into_iter().map(|found| located(document, found)));
+            }
+            Ok(found)
+        })?);
+    }
     report.print(options.output, &options.filter)
+}
+
+/// Credential specs of the cluster, as if they were in files with their names.
+async fn of_cluster(names: &[SpecName], connection: &Connection) -> anyhow::Result<Manifests> {
+    let cluster = connection.cluster().await?;
+    let mut all = Manifests::default();
+    for name in names {
+        let spec: Option<Value> = cluster.find(&format!("{}/{name}", collection())).await?;
+        let spec = spec.with_context(|| format!("there is no credential spec {name} in the cluster"))?;
+        let mut document = Document::of_api(name.as_str(), &format!("{GROUP}/{VERSION}"), KIND, spec);
+        // There is no file, so there is no line.
+        document.location.position = None;
+        all.documents.push(document);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Value;
 
     use super::*;
 

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 use crate::shared::{
     Outcome,
     connection::{Cluster, Connection, block_on, timeout},
+    directory::{DirectoryOptions, Source},
     not_checked::{self, not_checked},
     output::{Filter, Shape, print_checks, table},
     start::{
@@ -33,6 +34,7 @@ mod certificate;
 mod configuration;
 mod crd;
 mod decision;
+mod directory;
 mod dns;
 mod hostnames;
 mod install;
@@ -52,10 +54,10 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub struct Options {
     /// Walk through one workload, from its template to its containers, as far as the first cause why it does not run:
     /// deploy, sts, ds, rs, job or cronjob
-    #[arg(long, value_name = "NAMESPACE/KIND/NAME", value_parser = walk::Named::parse, group = "walked")]
+    #[arg(long, value_name = "NAMESPACE/KIND/NAME", value_parser = walk::Named::parse, group = "walked", conflicts_with = "directory")]
     workload: Option<walk::Named>,
     /// Walk through one pod, from its template to its containers, as far as the first cause why it does not run
-    #[arg(long, value_name = "NAMESPACE/NAME", group = "walked")]
+    #[arg(long, value_name = "NAMESPACE/NAME", group = "walked", conflicts_with = "directory")]
     pod: Option<String>,
     /// Walk again until the workload or the pod runs, or the time of --timeout is over; warnings then do not count
     #[arg(long, conflicts_with = "wait", requires = "walked")]
@@ -65,10 +67,10 @@ pub struct Options {
     timeout: Duration,
     /// Check before the installation whether the cluster is ready for it: version, your rights, the namespace (--namespace, otherwise
     /// gmsa-webhook), and what is there already of GMSA
-    #[arg(long, conflicts_with = "walked")]
+    #[arg(long, conflicts_with_all = ["walked", "directory"])]
     pre: bool,
     /// Wait until nothing fails, at most this many seconds; warnings then do not count, what could not be checked does
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120")]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "120", conflicts_with = "directory")]
     wait: Option<u64>,
     /// Write a new file for a support case: what was checked, and the state, events, metrics and logs of the webhook; no contents of
     /// credential specs, no Secrets and no tokens
@@ -82,10 +84,14 @@ pub struct Options {
     json: bool,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    directory: DirectoryOptions,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     options.bundle.as_deref().map_or(Ok(()), bundle::check_path)?;
+    // The password is asked for once, before anything else.
+    let mut source = options.directory.source()?;
     block_on(async {
         let cluster = connection.cluster().await?;
         let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
@@ -99,7 +105,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 }
                 (Some(workload), _) => Box::pin(walk::workload(&cluster, workload)).await?,
                 (None, Some(pod)) => Box::pin(walk::pod(&cluster, pod)).await?,
-                (None, None) => Box::pin(all_checks(&cluster)).await?,
+                (None, None) => Box::pin(all_checks(&cluster, source.take())).await?,
             };
             // Nothing is waited for that is ignored.
             let awaits = |found: &Diagnostic| found.severity == Severity::Error && options.filter.keeps(found);
@@ -128,7 +134,7 @@ fn report_waiting(checks: &[Check], reported: &[String]) -> io::Result<Vec<Strin
     Ok(awaited)
 }
 
-async fn all_checks(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
+async fn all_checks(cluster: &Cluster, source: Option<Source>) -> anyhow::Result<Vec<Check>> {
     let mut installed = Vec::new();
     let (version, excluded, used, read, dns, nodes) = tokio::join!(
         cluster.get::<Info>("/version"),
@@ -144,6 +150,9 @@ async fn all_checks(cluster: &Cluster) -> anyhow::Result<Vec<Check>> {
     checks.append(&mut installed);
     let domains = used.domains();
     usage::add_checks(&used, &excluded, &mut checks);
+    if let Some(source) = source {
+        directory::add_checks(source, used.specs(), &mut checks).await;
+    }
     let mut windows = Vec::new();
     nodes::add_checks(&nodes, &mut windows);
     workloads::add_checks(cluster, read, used.pods.as_deref().ok(), nodes.ok(), &mut checks).await;

@@ -27,6 +27,11 @@ pub(super) struct Read {
 }
 
 impl Read {
+    /// The credential specs, where they could be read.
+    pub(super) fn specs(&self) -> &[Value] {
+        self.specs.as_deref().unwrap_or_default()
+    }
+
     /// The domains of the credential specs, in lower case. A name that is none is a finding of the linter.
     pub(super) fn domains(&self) -> BTreeSet<String> {
         let specs = self.specs.iter().flatten();

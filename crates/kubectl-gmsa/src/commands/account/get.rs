@@ -1,0 +1,183 @@
+//! `account get`: what the directory holds of accounts.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use gmsa_core::account::encryption_names;
+use serde::Serialize;
+
+use crate::shared::{
+    Outcome,
+    connection::block_on,
+    directory::{self, DirectoryOptions},
+    output::{Shape, first_five, json, table::table},
+    print,
+};
+use gmsa_directory::{
+    account::Found,
+    principal::{Principal, Principals},
+};
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The account: its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name; repeatable [default: all of the domain]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    directory: DirectoryOptions,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Shape,
+}
+
+#[derive(Debug, Serialize)]
+struct Accounts {
+    accounts: Vec<Shown>,
+}
+
+/// An account, as JSON shows it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    name: String,
+    domain: String,
+    distinguished_name: String,
+    class: Option<String>,
+    enabled: Option<bool>,
+    sid: Option<String>,
+    guid: Option<String>,
+    dns_host_name: Option<String>,
+    service_principal_names: Vec<String>,
+    encryption_types: Vec<&'static str>,
+    /// In days.
+    password_interval: Option<i64>,
+    /// In UTC, to the second.
+    password_last_set: Option<String>,
+    may_retrieve: Vec<Retriever>,
+}
+
+/// One that may retrieve the password.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Retriever {
+    sid: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    kind: &'static str,
+    /// Of a group, those of nested ones included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members: Option<Vec<String>>,
+}
+
+pub fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let source = options.directory.source()?;
+    let accounts = block_on(async {
+        let Some(source) = source else { anyhow::bail!("missing: --directory URL, DOMAIN or FILE") };
+        let mut opened = source.open().await?;
+        let mut found = Vec::new();
+        for name in &options.names {
+            found.push(directory::account(&mut opened, name).await?);
+        }
+        if options.names.is_empty() {
+            found = opened.accounts().await?;
+        }
+        let mut principals = Principals::default();
+        principals.look_up(&mut opened, found.iter().flat_map(Found::principals)).await?;
+        Ok(found.iter().map(|found| Shown::of(found, &principals)).collect::<Vec<_>>())
+    })?;
+    match options.output {
+        Shape::Json => print(json::object(Outcome::Clean, Accounts { accounts })?),
+        Shape::Table if accounts.is_empty() => print("no group Managed Service Accounts\n"),
+        Shape::Table => print(match accounts.as_slice() {
+            [one] if !options.names.is_empty() => properties(one),
+            all => list(all),
+        }),
+    }
+}
+
+fn list(accounts: &[Shown]) -> String {
+    let row = |one: &Shown| {
+        let enabled = one.enabled.map_or("-", |enabled| if enabled { "yes" } else { "no" });
+        let retrievers: Vec<String> = one.may_retrieve.iter().map(Retriever::text).collect();
+        [one.name.clone(), one.domain.clone(), enabled.to_owned(), one.encryption_types.join(", "), first_five(&retrievers)]
+    };
+    table(["ACCOUNT", "DOMAIN", "ENABLED", "ENCRYPTION", "PASSWORD FOR"], &accounts.iter().map(row).collect::<BTreeSet<_>>())
+}
+
+/// One account, a line for each property.
+fn properties(one: &Shown) -> String {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let lines = |texts: Vec<String>| if texts.is_empty() { vec!["none".to_owned()] } else { texts };
+    let rows: [(&str, Vec<String>); 10] = [
+        ("Account", vec![one.name.clone()]),
+        ("Name", vec![one.distinguished_name.clone()]),
+        ("Class", vec![text(&one.class)]),
+        ("Enabled", vec![one.enabled.map_or(String::new(), |enabled| if enabled { "yes" } else { "no" }.to_owned())]),
+        ("SID", vec![text(&one.sid)]),
+        ("DNS host name", vec![text(&one.dns_host_name)]),
+        ("Services", lines(one.service_principal_names.clone())),
+        ("Encryption", vec![if one.encryption_types.is_empty() { "not set".to_owned() } else { one.encryption_types.join(", ") }]),
+        ("Password", {
+            let set = one.password_last_set.as_ref().map(|set| format!("set {set}"));
+            let every = one.password_interval.map(|days| format!("changes every {days} days"));
+            vec![set.into_iter().chain(every).collect::<Vec<_>>().join(", ")]
+        }),
+        ("Password for", lines(one.may_retrieve.iter().map(Retriever::text).collect())),
+    ];
+    let mut out = String::new();
+    for (name, values) in rows.iter().filter(|(_, values)| values.iter().any(|value| !value.is_empty())) {
+        for (place, value) in values.iter().enumerate() {
+            let name = if place == 0 { format!("{name}:") } else { String::new() };
+            out.push_str(&format!("{name:14} {}\n", gmsa_core::quote::one_line(value)));
+        }
+    }
+    out
+}
+
+impl Shown {
+    fn of(found: &Found, principals: &Principals) -> Self {
+        let account = found.account(principals);
+        Self {
+            name: account.sam,
+            domain: found.domain.clone(),
+            distinguished_name: found.name.clone(),
+            class: account.class,
+            enabled: account.enabled,
+            sid: account.sid,
+            guid: account.guid,
+            dns_host_name: found.host_name.clone(),
+            service_principal_names: account.service_principals.unwrap_or_default(),
+            encryption_types: encryption_names(account.encryption.unwrap_or_default()),
+            password_interval: found.password_interval,
+            password_last_set: found.password_set.map(|set| {
+                let (date, time) = (set.date(), set.time());
+                format!("{date}T{:02}:{:02}:{:02}Z", time.hour(), time.minute(), time.second())
+            }),
+            may_retrieve: found.principals().map(|sid| Retriever::of(sid.to_string(), principals.get(sid))).collect(),
+        }
+    }
+}
+
+impl Retriever {
+    fn of(sid: String, principal: Option<&Principal>) -> Self {
+        let (kind, name, members) = match principal {
+            Some(Principal::Single(name)) => ("user", Some(name.clone()), None),
+            Some(Principal::Group { name, members }) => ("group", Some(name.clone()), members.clone()),
+            Some(Principal::WellKnown(name)) => ("wellKnown", Some((*name).to_owned()), None),
+            Some(Principal::Orphan) => ("missing", None, None),
+            Some(Principal::Elsewhere) | None => ("unknown", None, None),
+        };
+        Self { sid, name, kind, members }
+    }
+
+    fn text(&self) -> String {
+        let name = self.name.as_deref().unwrap_or(&self.sid);
+        match (&self.members, self.kind) {
+            (Some(members), _) if members.is_empty() => format!("group {name} (no members)"),
+            (Some(members), _) => format!("group {name} ({})", first_five(members)),
+            (None, "group") => format!("group {name}"),
+            (None, "missing") => format!("{name} (no longer exists)"),
+            (None, _) => name.to_owned(),
+        }
+    }
+}

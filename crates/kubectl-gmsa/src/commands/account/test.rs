@@ -1,0 +1,50 @@
+//! `account test`: whether a user, such as the one that a plugin logs on as, may retrieve the password of an account.
+//!
+//! Invariant: of the password nothing is kept, printed or written; whether it came is all that is looked at.
+
+use clap::Args;
+use gmsa_core::diagnostic::Check;
+use time::UtcDateTime;
+
+use crate::shared::{
+    Outcome,
+    connection::block_on,
+    directory::{self, DirectoryOptions},
+    output::{Filter, Shape, print_checks},
+};
+use gmsa_directory::lint;
+
+const ABOUT: &str = "password";
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// The account: its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    directory: DirectoryOptions,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Shape,
+    #[command(flatten)]
+    filter: Filter,
+}
+
+pub fn run(options: &Options) -> anyhow::Result<Outcome> {
+    let source = options.directory.source()?;
+    let user = options.directory.user();
+    let checks = block_on(async {
+        let Some(source) = source.filter(directory::Source::is_live) else {
+            anyhow::bail!("missing: --directory ldaps://HOST or DOMAIN, with --directory-user, the user to test");
+        };
+        let mut opened = source.open().await?;
+        let account = directory::account(&mut opened, &options.name).await?;
+        let found = lint::password(&mut opened, &account, user, UtcDateTime::now()).await?;
+        if found.is_empty() {
+            let text = format!("{user} may retrieve the password of {}", account.sam());
+            return Ok(vec![Check::pass(ABOUT, text)]);
+        }
+        Ok(found.into_iter().map(|found| Check::found(ABOUT, found)).collect())
+    })?;
+    print_checks(checks, options.output, &options.filter)
+}

@@ -1,0 +1,47 @@
+//! The credential specs of the cluster against the directory.
+
+use gmsa_core::diagnostic::{Check, Diagnostic};
+use gmsa_directory::{Directory, lint};
+use serde_json::Value;
+use time::UtcDateTime;
+
+use super::not_checked;
+use crate::shared::directory::{Source, against};
+
+const DIRECTORY: &str = "directory";
+
+/// Whether the account of each credential spec exists, is enabled, and has somebody who may retrieve its password, and whether
+/// all fields are right.
+pub(super) async fn add_checks(source: Source, specs: &[Value], checks: &mut Vec<Check>) {
+    let before = checks.len();
+    match source.open().await {
+        Ok(directory) => match found(directory, specs).await {
+            Ok(found) => checks.extend(found.into_iter().map(|found| Check::found(DIRECTORY, found))),
+            Err(error) => return checks.push(not_checked(DIRECTORY, &error)),
+        },
+        Err(error) => return checks.push(not_checked(DIRECTORY, &error)),
+    }
+    if checks.len() == before {
+        let (count, plural) = (specs.len(), if specs.len() == 1 { "" } else { "s" });
+        checks.push(Check::pass(DIRECTORY, format!("agrees with {count} credential spec{plural}")));
+    }
+}
+
+async fn found(mut directory: Directory, specs: &[Value]) -> anyhow::Result<Vec<Diagnostic>> {
+    let (mut list, mut accounts) = (Vec::new(), Vec::new());
+    for spec in specs {
+        let name = spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let (found, account) = against(&mut directory, spec).await?;
+        list.extend(found.into_iter().map(|found| Diagnostic { object: name.to_owned(), ..found }));
+        accounts.extend(account);
+    }
+    // Several credential specs may be for one account.
+    accounts.sort_by(|one, other| one.name.cmp(&other.name));
+    accounts.dedup_by(|one, other| one.name == other.name);
+    let of_accounts = lint::accounts(&mut directory, &accounts, &[]).await?;
+    let is_new = |found: &Diagnostic| !list.iter().any(|said| said.rule == found.rule && said.message == found.message);
+    let of_accounts: Vec<Diagnostic> = of_accounts.into_iter().filter(is_new).collect();
+    list.extend(of_accounts);
+    list.extend(lint::forest(&mut directory, &accounts, UtcDateTime::now()).await?);
+    Ok(list)
+}
