@@ -64,9 +64,6 @@ pub enum Source {
 }
 
 impl DirectoryOptions {
-    pub fn is_given(&self) -> bool {
-        self.directory.is_some()
-    }
 
     /// The user, for messages.
     pub fn user(&self) -> &str {
