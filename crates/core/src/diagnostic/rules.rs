@@ -3,7 +3,7 @@
 //! A new rule is:
 //! - an entry in [`RULES`];
 //! - the function that finds a breach: in `credspec/lint.rs` and `credspec/lint/`, `account/lint.rs` or `admission/advice.rs`
-//!   of this crate, in `manifests/` of `gmsa-cluster`, in `check/`, `doctor/` or `verify/` of `kubectl gmsa`, or in
+//!   of this crate, in `manifests/` of `gmsa-cluster`, in `lint.rs` of `gmsa-directory`, in `check/`, `doctor/` or `verify/` of `kubectl gmsa`, or in
 //!   `tls/inspect.rs` of the server;
 //! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`.
 

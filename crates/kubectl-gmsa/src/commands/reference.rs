@@ -19,13 +19,15 @@ Every command that takes `-o json` prints one object on standard output, also wh
 rule in a file, the last of them says in `more` how many were left out |
 | `places` | `check` | each place that names a credential spec, with `file`, `line`, `object`, `slot`, `credentialSpec`, `admitted` and `result`. Of an object of the cluster \
 (`-A`) `file` is `NAMESPACE/KIND/NAME`, also in findings, and there is no `line` |
-| `checks` | `doctor`, `verify` | each with `status` (`pass`, `warn`, `fail`, `skip`), `about`, `text` and, where it does not pass, `rule` and `remedy` |
+| `checks` | `doctor`, `verify`, `probe`, `account test` | each with `status` (`pass`, `warn`, `fail`, `skip`), `about`, `text` and, where it does not pass, `rule` and `remedy` |
 | `grants` | `who-can`, `can` | each with `binding` and `role` (`kind`, `name` and, in one namespace, `namespace`), and `subject` or `credentialSpec` |
 | `explanations` | `explain` | each with `found` and `causes`, which have `phase` (`start`, `running`) where it makes a difference, `rule`, `text` and `remedy`; \
 where it is no fault, or not known, `text` says so |
+| `accounts` | `account get` | each with `name`, `domain`, `distinguishedName`, `class`, `enabled`, `sid`, `guid`, `dnsHostName`, `servicePrincipalNames`, `encryptionTypes`, \
+`passwordInterval` (days), `passwordLastSet` (UTC) and `mayRetrieve`: `sid`, `name`, `kind` (`user`, `group`, `wellKnown`, `missing`, `unknown`) and, of a group, `members` |
 | `plugin`, `webhook` | `version` | their versions; `webhook` is a list, which has two during a rollout, and `unknown` says why it is empty |
 
-`credspec new`, `grant` and `check --patched` print manifests, as YAML.
+`credspec new`, `grant` and `check --patched` print manifests, as YAML; `account new` a command or LDIF.
 ";
 
 /// Every command with its options, as Markdown.

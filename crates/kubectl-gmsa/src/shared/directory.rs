@@ -15,7 +15,7 @@ use clap::Args;
 use gmsa_core::{
     account,
     credspec::lint,
-    diagnostic::{Diagnostic, rules},
+    diagnostic::{Diagnostic, Rule, rules},
     quote::Quoted,
 };
 use gmsa_directory::{
@@ -64,7 +64,6 @@ pub enum Source {
 }
 
 impl DirectoryOptions {
-
     /// The user, for messages.
     pub fn user(&self) -> &str {
         self.directory_user.as_deref().unwrap_or_default()
@@ -85,7 +84,10 @@ impl DirectoryOptions {
             return Ok(Some(Source::Printed(entries)));
         }
         let address = Address::parse(named).map_err(|expected| anyhow::anyhow!("--directory {named}: {expected}"))?;
-        let user = self.directory_user.clone().context("missing: --directory-user USER@DOMAIN; no directory is read without a user")?;
+        let user = self
+            .directory_user
+            .clone()
+            .context("missing: --directory-user USER@DOMAIN; no directory is read without a user")?;
         leave_no_core_dump();
         let password = self.password(&user)?;
         Ok(Some(Source::Live(Box::new(Access {
@@ -180,6 +182,9 @@ fn places(directory: &Directory) -> String {
     }
 }
 
+/// What is wrong with an account, and said of the credential spec that names it.
+pub const SAID_OF_SPECS: [&Rule; 2] = [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DISABLED];
+
 /// Compares a credential spec with the directory: its domain, and its accounts.
 ///
 /// # Errors
@@ -187,7 +192,10 @@ fn places(directory: &Directory) -> String {
 pub async fn against(directory: &mut Directory, spec: &Value) -> anyhow::Result<(Vec<Diagnostic>, Option<Found>)> {
     const MACHINE: &str = "credspec.DomainJoinConfig.MachineAccountName";
     let forest = directory.forest.clone().with_context(|| {
-        format!("{} does not show the domains of its forest: add the entries below CN=Partitions,CN=Configuration", directory.address())
+        format!(
+            "{} does not show the domains of its forest: add the entries below CN=Partitions,CN=Configuration",
+            directory.address()
+        )
     })?;
     let join = |key: &str| spec.pointer(&format!("/credspec/DomainJoinConfig/{key}")).and_then(Value::as_str);
     let named = join("DnsName").and_then(|dns| forest.named(dns).ok());
@@ -213,8 +221,12 @@ pub async fn against(directory: &mut Directory, spec: &Value) -> anyhow::Result<
             // The domain is compared above, field by field.
             let others = account::lint::against(std::slice::from_ref(&account), spec).into_iter();
             list.extend(others.filter(|found| found.field == "SamAccountName"));
-            list.extend(account::lint::account(&account, &[]).into_iter().filter(|found| {
-                [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DISABLED].contains(&found.rule)
+            let of_account = account::lint::account(&account, &[]).into_iter();
+            let of_account = of_account.filter(|found| SAID_OF_SPECS.contains(&found.rule));
+            list.extend(of_account.map(|found| Diagnostic {
+                field: MACHINE.to_owned(),
+                message: format!("{}: {} {}", found.object, found.field, found.message),
+                ..found
             }));
         }
     }

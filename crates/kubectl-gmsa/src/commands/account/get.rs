@@ -99,9 +99,18 @@ fn list(accounts: &[Shown]) -> String {
     let row = |one: &Shown| {
         let enabled = one.enabled.map_or("-", |enabled| if enabled { "yes" } else { "no" });
         let retrievers: Vec<String> = one.may_retrieve.iter().map(Retriever::text).collect();
-        [one.name.clone(), one.domain.clone(), enabled.to_owned(), one.encryption_types.join(", "), first_five(&retrievers)]
+        [
+            one.name.clone(),
+            one.domain.clone(),
+            enabled.to_owned(),
+            one.encryption_types.join(", "),
+            first_five(&retrievers),
+        ]
     };
-    table(["ACCOUNT", "DOMAIN", "ENABLED", "ENCRYPTION", "PASSWORD FOR"], &accounts.iter().map(row).collect::<BTreeSet<_>>())
+    table(
+        ["ACCOUNT", "DOMAIN", "ENABLED", "ENCRYPTION", "PASSWORD FOR"],
+        &accounts.iter().map(row).collect::<BTreeSet<_>>(),
+    )
 }
 
 /// One account, a line for each property.
@@ -116,7 +125,10 @@ fn properties(one: &Shown) -> String {
         ("SID", vec![text(&one.sid)]),
         ("DNS host name", vec![text(&one.dns_host_name)]),
         ("Services", lines(one.service_principal_names.clone())),
-        ("Encryption", vec![if one.encryption_types.is_empty() { "not set".to_owned() } else { one.encryption_types.join(", ") }]),
+        (
+            "Encryption",
+            vec![if one.encryption_types.is_empty() { "not set".to_owned() } else { one.encryption_types.join(", ") }],
+        ),
         ("Password", {
             let set = one.password_last_set.as_ref().map(|set| format!("set {set}"));
             let every = one.password_interval.map(|days| format!("changes every {days} days"));

@@ -35,7 +35,13 @@ pub struct Options {
     names: Vec<String>,
     /// A file, or - for standard input, that holds the output of: Get-ADServiceAccount NAME -Properties * | ConvertTo-Json, or LDIF;
     /// repeatable
-    #[arg(long = "filename", short, value_name = "FILE", required_unless_present = "directory", conflicts_with = "directory")]
+    #[arg(
+        long = "filename",
+        short,
+        value_name = "FILE",
+        required_unless_present = "directory",
+        conflicts_with = "directory"
+    )]
     files: Vec<PathBuf>,
     /// Compare with a credential spec: a file that holds one, or the name of one in the cluster
     #[arg(long, value_name = "FILE|NAME")]

@@ -9,16 +9,13 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
-use gmsa_core::{
-    account::lint::MAX_NAME,
-    credspec::is_dns_subdomain,
-    diagnostic::Severity,
-    quote::one_line,
-};
+use gmsa_core::{account::lint::MAX_NAME, credspec::is_dns_subdomain, diagnostic::Severity, quote::one_line};
 use gmsa_directory::{
     Directory, Entry, Filter, Scope, Search, Sid,
     account::{AccountName, CLASS, MEMBERSHIP},
-    allowing, entry::escaped, ldif, lint,
+    allowing,
+    entry::escaped,
+    ldif, lint,
     principal::{Principal, Principals},
 };
 use time::UtcDateTime;
@@ -92,7 +89,11 @@ fn name(text: &str) -> Result<String, String> {
 }
 
 fn dns_name(text: &str) -> Result<String, String> {
-    if is_dns_subdomain(&text.to_ascii_lowercase()) { Ok(text.to_owned()) } else { Err("expected a DNS name".to_owned()) }
+    if is_dns_subdomain(&text.to_ascii_lowercase()) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a DNS name".to_owned())
+    }
 }
 
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
@@ -143,7 +144,8 @@ impl Planned {
         let name = &options.name;
         let forest = directory.forest.clone().context("the directory does not show its domains")?;
         let domain = forest.own().context("it is not clear in which domain the account is to be")?;
-        if let Some(found) = directory.account(&AccountName::Sam(name.clone(), Some(domain.domain.dns.clone()))).await? {
+        if let Some(found) = directory.account(&AccountName::Sam(name.clone(), Some(domain.domain.dns.clone()))).await?
+        {
             bail!("account {name} exists: {}", found.name);
         }
         let mut sids = Vec::new();
@@ -152,17 +154,23 @@ impl Planned {
         }
         let owners = lint::owners(directory, options.services.iter().map(String::as_str)).await?;
         if let Some((service, owners)) = owners.iter().next() {
-            bail!("service principal name {service} is one of {} already: clients would get no ticket for it", owners.join(", "));
+            bail!(
+                "service principal name {service} is one of {} already: clients would get no ticket for it",
+                owners.join(", ")
+            );
         }
         let mut principals = Principals::default();
         principals.look_up(directory, &sids).await?;
         let hosts = sids.iter().map(|sid| match principals.get(sid) {
-            Some(Principal::Group { name, members: Some(members) }) => format!("group {name} ({} members)", members.len()),
+            Some(Principal::Group { name, members: Some(members) }) => {
+                format!("group {name} ({} members)", members.len())
+            }
             _ => principals.name(sid),
         });
         let findings = lint::forest(directory, &[], UtcDateTime::now()).await?;
         let notes = findings.iter().filter(|found| found.severity > Severity::Note);
-        let notes = notes.map(|found| format!("{}: {}: {}", found.severity.as_str(), found.object, found.message)).collect();
+        let notes =
+            notes.map(|found| format!("{}: {}: {}", found.severity.as_str(), found.object, found.message)).collect();
         let container = options.path.clone().unwrap_or_else(|| format!("CN=Managed Service Accounts,{}", domain.name));
         Ok(Self { hosts: hosts.collect(), notes, entry: entry(options, &container, &sids) })
     }
@@ -218,7 +226,11 @@ fn entry(options: &Options, container: &str, sids: &[Sid]) -> Entry {
 fn powershell(options: &Options) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let list = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ");
-    let mut lines = vec![format!("New-ADServiceAccount -Name {} -DNSHostName {}", quoted(&options.name), quoted(&options.dns_host_name))];
+    let mut lines = vec![format!(
+        "New-ADServiceAccount -Name {} -DNSHostName {}",
+        quoted(&options.name),
+        quoted(&options.dns_host_name)
+    )];
     if !options.services.is_empty() {
         lines.push(format!("  -ServicePrincipalNames {}", list(&options.services)));
     }

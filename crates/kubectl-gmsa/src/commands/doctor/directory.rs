@@ -6,7 +6,7 @@ use serde_json::Value;
 use time::UtcDateTime;
 
 use super::not_checked;
-use crate::shared::directory::{Source, against};
+use crate::shared::directory::{SAID_OF_SPECS, Source, against};
 
 const DIRECTORY: &str = "directory";
 
@@ -39,9 +39,7 @@ async fn found(mut directory: Directory, specs: &[Value]) -> anyhow::Result<Vec<
     accounts.sort_by(|one, other| one.name.cmp(&other.name));
     accounts.dedup_by(|one, other| one.name == other.name);
     let of_accounts = lint::accounts(&mut directory, &accounts, &[]).await?;
-    let is_new = |found: &Diagnostic| !list.iter().any(|said| said.rule == found.rule && said.message == found.message);
-    let of_accounts: Vec<Diagnostic> = of_accounts.into_iter().filter(is_new).collect();
-    list.extend(of_accounts);
+    list.extend(of_accounts.into_iter().filter(|found| !SAID_OF_SPECS.contains(&found.rule)));
     list.extend(lint::forest(&mut directory, &accounts, UtcDateTime::now()).await?);
     Ok(list)
 }
