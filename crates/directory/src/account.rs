@@ -61,7 +61,7 @@ impl AccountName {
 pub struct Found {
     /// What it is without its principals' names.
     account: Account,
-    /// `None` where the list cannot be read.
+    /// `None` where it was not printed.
     pub retrieval: Option<Retrieval>,
     /// The DNS name of its domain.
     pub domain: String,
@@ -76,24 +76,26 @@ pub struct Found {
 }
 
 impl Found {
-    fn of(entry: Entry) -> Option<Self> {
+    /// `is_live` where everything was asked for; of what was printed, that is so where other properties that every object has are there.
+    fn of(entry: Entry, is_live: bool) -> Option<Self> {
         const DISABLED: u64 = 0x2;
         let sam = entry.text("sAMAccountName")?.trim_end_matches('$').to_owned();
         let control = entry.number("userAccountControl").and_then(|control| u64::try_from(control).ok());
         let encryption = entry.number("msDS-SupportedEncryptionTypes").and_then(|types| u64::try_from(types).ok());
-        let retrieval = match entry.value(MEMBERSHIP) {
-            Some(descriptor) => Retrieval::read(descriptor),
-            // Made without any.
-            None => Some(Retrieval::Listed(Vec::new())),
-        };
+        let is_whole = is_live || entry.value("whenCreated").is_some();
+        let shown = |attribute| is_whole || entry.value(attribute).is_some();
+        // Without a value, nobody is listed.
+        let listed = |descriptor: Option<&[u8]>| descriptor.map_or(Retrieval::Listed(Vec::new()), Retrieval::read);
+        let retrieval = shown(MEMBERSHIP).then(|| listed(entry.value(MEMBERSHIP)));
+        let services = || entry.texts("servicePrincipalName").map(str::to_owned).collect();
         let account = Account {
             sam,
             distinguished_name: Some(entry.name.clone()),
             class: entry.texts("objectClass").last().map(str::to_owned),
             enabled: control.map(|control| control & DISABLED == 0),
             may_retrieve: None,
-            service_principals: Some(entry.texts("servicePrincipalName").map(str::to_owned).collect()),
-            encryption: Some(encryption.unwrap_or_default()),
+            service_principals: shown("servicePrincipalName").then(services),
+            encryption: shown("msDS-SupportedEncryptionTypes").then(|| encryption.unwrap_or_default()),
             control,
             sid: entry.sid("objectSid").map(|sid| sid.to_string()),
             guid: entry.guid("objectGUID").map(|guid| guid.to_string()),
@@ -122,10 +124,11 @@ impl Found {
     /// The account with the names of those who may retrieve its password.
     pub fn account(&self, principals: &Principals) -> Account {
         let names = |retrieval: &Retrieval| match retrieval {
-            Retrieval::Everybody => vec!["Everyone".to_owned()],
-            listed @ Retrieval::Listed(_) => listed.principals().map(|sid| principals.name(sid)).collect(),
+            Retrieval::Everybody => Some(vec!["Everyone".to_owned()]),
+            Retrieval::Listed(_) => Some(retrieval.principals().map(|sid| principals.name(sid)).collect()),
+            Retrieval::Unreadable => None,
         };
-        Account { may_retrieve: self.retrieval.as_ref().map(names), ..self.account.clone() }
+        Account { may_retrieve: self.retrieval.as_ref().and_then(names), ..self.account.clone() }
     }
 
     /// The SIDs of those who may retrieve the password.
@@ -140,10 +143,11 @@ impl Directory {
     /// # Errors
     /// Where a domain that may have it cannot be asked.
     pub async fn account(&mut self, name: &AccountName) -> Result<Option<Found>, Error> {
+        let is_live = self.is_live();
         let (sam, bases) = match name {
             AccountName::Distinguished(name) => {
                 let found = self.search(&Search::object(name, &ATTRIBUTES)).await?;
-                return Ok(found.into_iter().find_map(Found::of));
+                return Ok(found.into_iter().find_map(|entry| Found::of(entry, is_live)));
             }
             AccountName::Sam(sam, domain) => (sam, self.bases(domain.as_deref())?),
         };
@@ -151,7 +155,8 @@ impl Directory {
         let filter = Filter::Any(names.to_vec());
         for base in &bases {
             let search = Search { base, scope: Scope::Subtree, filter: filter.clone(), attributes: &ATTRIBUTES };
-            let mut found: Vec<Found> = self.search(&search).await?.into_iter().filter_map(Found::of).collect();
+            let entries = self.search(&search).await?.into_iter();
+            let mut found: Vec<Found> = entries.filter_map(|entry| Found::of(entry, is_live)).collect();
             // A user may have the name without `$`.
             found.sort_by_key(|found| !found.is_group_managed());
             if let Some(found) = found.into_iter().next() {
@@ -167,10 +172,11 @@ impl Directory {
     /// Where the directory refuses.
     pub async fn accounts(&mut self) -> Result<Vec<Found>, Error> {
         let filter = Filter::equals("objectClass", CLASS);
-        let mut accounts = Vec::new();
+        let (mut accounts, is_live) = (Vec::new(), self.is_live());
         for base in self.bases(None)?.into_iter().take(1) {
             let search = Search { base: &base, scope: Scope::Subtree, filter: filter.clone(), attributes: &ATTRIBUTES };
-            accounts.extend(self.search(&search).await?.into_iter().filter_map(Found::of));
+            let entries = self.search(&search).await?.into_iter();
+            accounts.extend(entries.filter_map(|entry| Found::of(entry, is_live)));
         }
         Ok(accounts)
     }

@@ -23,11 +23,17 @@ pub enum Retrieval {
     /// There is no list, which allows it to everybody ([MS-DTYP] 2.4.6).
     Everybody,
     Listed(Vec<Rule>),
+    /// It is no security descriptor.
+    Unreadable,
 }
 
 impl Retrieval {
-    /// Reads a self-relative security descriptor ([MS-DTYP] 2.4.6); `None` where it is none.
-    pub fn read(descriptor: &[u8]) -> Option<Self> {
+    /// Reads a self-relative security descriptor ([MS-DTYP] 2.4.6).
+    pub fn read(descriptor: &[u8]) -> Self {
+        Self::of(descriptor).unwrap_or(Self::Unreadable)
+    }
+
+    fn of(descriptor: &[u8]) -> Option<Self> {
         const DACL_PRESENT: u16 = 0x4;
         let number = |at: usize| Some(u32::from_le_bytes(*descriptor.get(at..)?.first_chunk()?));
         if descriptor.first() != Some(&1) {
@@ -55,6 +61,7 @@ impl Retrieval {
     pub fn allows(&self, token: &HashSet<Sid>) -> bool {
         match self {
             Self::Everybody => true,
+            Self::Unreadable => false,
             Self::Listed(rules) => rules.iter().find(|rule| token.contains(&rule.to)).is_some_and(|rule| rule.allows),
         }
     }
@@ -62,7 +69,7 @@ impl Retrieval {
     /// Those to whom it is allowed.
     pub fn principals(&self) -> impl Iterator<Item = &Sid> {
         let rules = match self {
-            Self::Everybody => &[],
+            Self::Everybody | Self::Unreadable => &[],
             Self::Listed(rules) => rules.as_slice(),
         };
         rules.iter().filter(|rule| rule.allows).map(|rule| &rule.to)
@@ -133,7 +140,7 @@ mod tests {
         let principals =
             ["S-1-5-21-1519726801-438871661-1013530061-500", "S-1-5-21-1519726801-438871661-1013530061-1103"].map(sid);
         let stored = BASE64_STANDARD.decode(stored).unwrap();
-        let read = Retrieval::read(&stored).unwrap();
+        let read = Retrieval::read(&stored);
         assert_eq!(read.principals().collect::<Vec<_>>(), principals.iter().collect::<Vec<_>>());
         assert_eq!(allowing(&principals), stored);
         let token = |text| HashSet::from([sid(text)]);
@@ -152,7 +159,7 @@ mod tests {
         // No list at all.
         assert_eq!(
             Retrieval::read(&[1, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
-            Some(Retrieval::Everybody)
+            Retrieval::Everybody
         );
     }
 
@@ -165,7 +172,7 @@ mod tests {
         #[test]
         fn a_descriptor_that_is_cut_is_refused(cut in 1usize..80) {
             let whole = allowing(&[sid("S-1-5-21-1-2-3-1103")]);
-            prop_assert_eq!(Retrieval::read(whole.get(..whole.len().saturating_sub(cut)).unwrap()), None);
+            prop_assert_eq!(Retrieval::read(whole.get(..whole.len().saturating_sub(cut)).unwrap()), Retrieval::Unreadable);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Search filters (RFC 4511, 4.5.1.7). They have no text, so nothing in a name from outside can change one.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::{
     Entry,
     entry::is_within,
@@ -39,29 +41,35 @@ impl Filter {
         }
     }
 
-    /// Whether an entry fits, among all that are known.
-    pub(crate) fn fits(&self, entry: &Entry, all: &[Entry]) -> bool {
+    /// Whether an entry fits, among all that are known by their names.
+    fn fits(&self, entry: &Entry, all: &ByName<'_>) -> bool {
         match self {
             Self::All(filters) => filters.iter().all(|filter| filter.fits(entry, all)),
             Self::Any(filters) => filters.iter().any(|filter| filter.fits(entry, all)),
             Self::Present(attribute) => !entry.values(attribute).is_empty(),
-            Self::Equals(attribute, value) => entry.values(attribute).iter().any(|own| own.eq_ignore_ascii_case(value)),
+            Self::Equals(attribute, value) => entry.values(attribute).iter().any(|own| equal(own, value)),
             Self::Leads(attribute, name) => leads(entry, attribute, name, all),
         }
     }
 }
 
-/// Whether the attribute of an entry leads to a name, over at most as many steps as there are entries.
-fn leads(entry: &Entry, attribute: &str, name: &str, all: &[Entry]) -> bool {
-    let (mut seen, mut next) = (Vec::<&str>::new(), entry.texts(attribute).collect::<Vec<_>>());
+/// Text in any case; bytes, such as those of a SID, as they are.
+fn equal(one: &[u8], other: &[u8]) -> bool {
+    one == other || (!one.iter().any(u8::is_ascii_control) && one.eq_ignore_ascii_case(other))
+}
+
+/// Entries by their distinguished names, in lower case.
+type ByName<'e> = HashMap<String, &'e Entry>;
+
+/// Whether the attribute of an entry leads to a name.
+fn leads(entry: &Entry, attribute: &str, name: &str, all: &ByName<'_>) -> bool {
+    let (mut seen, mut next) = (HashSet::new(), entry.texts(attribute).collect::<Vec<_>>());
     while let Some(at) = next.pop() {
         if at.eq_ignore_ascii_case(name) {
             return true;
         }
-        if !seen.contains(&at) {
-            seen.push(at);
-            let of = all.iter().find(|entry| entry.name.eq_ignore_ascii_case(at));
-            next.extend(of.into_iter().flat_map(|entry| entry.texts(attribute)));
+        if seen.insert(at.to_ascii_lowercase()) {
+            next.extend(all.get(&at.to_ascii_lowercase()).into_iter().flat_map(|entry| entry.texts(attribute)));
         }
     }
     false
@@ -97,7 +105,8 @@ impl Search<'_> {
             Scope::Base => entry.name.eq_ignore_ascii_case(self.base),
             Scope::Subtree => is_within(&entry.name, self.base),
         };
-        entries.iter().filter(is_in_scope).filter(|entry| self.filter.fits(entry, entries)).cloned().collect()
+        let all = entries.iter().map(|entry| (entry.name.to_ascii_lowercase(), entry)).collect();
+        entries.iter().filter(is_in_scope).filter(|entry| self.filter.fits(entry, &all)).cloned().collect()
     }
 
     /// `SearchRequest`, without limits of its own: the client has some.
@@ -119,5 +128,49 @@ impl Search<'_> {
             ber::sequence(&attributes),
         ];
         ber::application(3, &parts.concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, attributes: &[(&str, &str)]) -> Entry {
+        let mut entry = Entry { name: name.to_owned(), ..Entry::default() };
+        for (attribute, value) in attributes {
+            entry.attributes.entry((*attribute).to_owned()).or_default().push(value.as_bytes().to_vec());
+        }
+        entry
+    }
+
+    #[test]
+    fn membership_is_found_through_groups_that_hold_each_other() {
+        let all = [
+            entry("CN=a,DC=x", &[("memberof", "CN=B,DC=x")]),
+            entry("CN=b,DC=x", &[("memberof", "CN=c,DC=x"), ("memberof", "CN=d,DC=x")]),
+            entry("CN=c,DC=x", &[("memberof", "CN=b,DC=x")]),
+        ];
+        let names = |group: &str| -> Vec<String> {
+            let filter = Filter::Leads("memberOf", group.to_owned());
+            let search = Search { base: "dc=X", scope: Scope::Subtree, filter, attributes: &[] };
+            search.within(&all).into_iter().map(|entry| entry.name).collect()
+        };
+        assert_eq!(names("cn=d,dc=x"), ["CN=a,DC=x", "CN=b,DC=x", "CN=c,DC=x"]);
+        assert_eq!(names("CN=e,DC=x"), [""; 0]);
+    }
+
+    #[test]
+    fn bytes_are_compared_as_they_are() {
+        assert!(equal(b"WebApp1$", b"webapp1$") && !equal(b"WebApp1", b"WebApp2"));
+        assert!(equal(&[1, 0x41], &[1, 0x41]) && !equal(&[1, 0x41], &[1, 0x61]));
+    }
+
+    #[test]
+    fn a_filter_is_what_its_values_are() {
+        // As OpenLDAP's ldapsearch sends (&(cn=a*)(x)(y)) with the value in octets: nothing in it is special.
+        let filter = Filter::All(vec![Filter::equals("cn", "a*)(b"), Filter::Present("x")]);
+        assert_eq!(filter.encode(), b"\xa0\x10\xa3\x0b\x04\x02cn\x04\x05a*)(b\x87\x01x");
+        let chain = Filter::Leads("memberOf", "CN=g".to_owned());
+        assert_eq!(chain.encode(), b"\xa9\x2b\x81\x171.2.840.113556.1.4.1941\x82\x08memberOf\x83\x04CN=g");
     }
 }

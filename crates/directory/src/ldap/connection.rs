@@ -26,7 +26,7 @@ use crate::{
     Entry, Error, Resolver,
     address::{Controller, Transport},
     error::{bind_refused, refused},
-    filter::Search,
+    filter::{Scope, Search},
 };
 
 /// For one operation: a connection, a bind, or a whole search.
@@ -193,11 +193,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let operation = search.encode();
             let (mut entries, mut size, mut cookie) = (Vec::new(), 0, Vec::new());
             loop {
-                let page = Control::Page(PAGE, &cookie);
-                let number = match extended_names {
-                    true => self.send(&operation, &[page, Control::ExtendedNames]).await?,
-                    false => self.send(&operation, &[page]).await?,
-                };
+                // One object is no list.
+                let paged = (search.scope == Scope::Subtree).then_some(Control::Page(PAGE, &cookie));
+                let controls: Vec<_> =
+                    paged.into_iter().chain(extended_names.then_some(Control::ExtendedNames)).collect();
+                let number = self.send(&operation, &controls).await?;
                 let before = entries.len();
                 let mut broken = false;
                 let (ending, next) = self

@@ -19,8 +19,8 @@ use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location, rules};
 const BOUNDS: Bounds =
     Bounds { file_bytes: 64 * 1024 * 1024, files: 100_000, total_bytes: 512 * 1024 * 1024, values: 4_000_000 };
 
-/// The largest file that PowerShell printed, in bytes.
-const MAX_TEXT: u64 = 1024 * 1024;
+/// The largest text that PowerShell or ldapsearch printed, in bytes.
+const MAX_TEXT: u64 = 16 * 1024 * 1024;
 
 /// Standard input, on the command line.
 pub const STDIN: &str = "-";
