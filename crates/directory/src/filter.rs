@@ -171,6 +171,6 @@ mod tests {
         let filter = Filter::All(vec![Filter::equals("cn", "a*)(b"), Filter::Present("x")]);
         assert_eq!(filter.encode(), b"\xa0\x10\xa3\x0b\x04\x02cn\x04\x05a*)(b\x87\x01x");
         let chain = Filter::Leads("memberOf", "CN=g".to_owned());
-        assert_eq!(chain.encode(), b"\xa9\x2b\x81\x171.2.840.113556.1.4.1941\x82\x08memberOf\x83\x04CN=g");
+        assert_eq!(chain.encode(), b"\xa9\x29\x81\x171.2.840.113556.1.4.1941\x82\x08memberOf\x83\x04CN=g");
     }
 }
