@@ -46,11 +46,10 @@ impl Address {
         let (transport, rest) = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("ldaps") => (Transport::Tls, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("ldap") => (Transport::StartTls, rest),
-            Some(_) => return Err(EXPECTED.to_owned()),
             None if is_host(text) && text.contains('.') => {
                 return Ok(Self::Domain(text.trim_end_matches('.').to_ascii_lowercase()));
             }
-            None => return Err(EXPECTED.to_owned()),
+            _ => return Err(EXPECTED.to_owned()),
         };
         let rest = rest.trim_end_matches('/');
         let (host, port) = match rest.strip_prefix('[').map(|rest| rest.split_once(']')) {

@@ -51,7 +51,7 @@ impl Retrieval {
         for _ in 0..count {
             let [kind, flags, low, high] = *rest.first_chunk()?;
             let (entry, after) = rest.split_at_checked(usize::from(u16::from_le_bytes([low, high])).max(4))?;
-            rules.extend(rule(kind, flags, entry.get(4..)?)?);
+            read_rule(kind, flags, entry.get(4..)?, &mut rules)?;
             rest = after;
         }
         Some(Self::Listed(rules))
@@ -76,29 +76,34 @@ impl Retrieval {
     }
 }
 
-/// What an entry says of retrieving; `None` where it is broken, none where it says nothing of it.
-fn rule(kind: u8, flags: u8, entry: &[u8]) -> Option<Option<Rule>> {
+/// Adds what an entry says of retrieving; `None` where it is broken.
+fn read_rule(kind: u8, flags: u8, entry: &[u8], rules: &mut Vec<Rule>) -> Option<()> {
     const INHERIT_ONLY: u8 = 0x8;
-    let (mask, rest) = entry.split_first_chunk::<4>()?;
-    let applies = u32::from_le_bytes(*mask) & RETRIEVE != 0 && flags & INHERIT_ONLY == 0;
     // The other kinds are for one property or kind of object, for audits, or for claims ([MS-DTYP] 2.4.4.1).
-    let (0 | 1) = kind else { return Some(None) };
-    let (to, _) = Sid::first(rest)?;
-    Some(applies.then_some(Rule { allows: kind == 0, to }))
+    if kind <= 1 {
+        let (mask, rest) = entry.split_first_chunk::<4>()?;
+        let (to, _) = Sid::first(rest)?;
+        if u32::from_le_bytes(*mask) & RETRIEVE != 0 && flags & INHERIT_ONLY == 0 {
+            rules.push(Rule { allows: kind == 0, to });
+        }
+    }
+    Some(())
 }
 
 /// The security descriptor that lets these retrieve the password, as `New-ADServiceAccount` makes it.
 pub fn allowing(principals: &[Sid]) -> Vec<u8> {
     const ADMINISTRATORS: [u8; 16] = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0];
-    const HEADER: usize = 20;
+    // Where the owner and the list are.
+    const OWNER: u32 = 20;
+    const LIST: u32 = OWNER + 16;
     let entries: Vec<Vec<u8>> = principals.iter().map(allowed).collect();
     let size = 8 + entries.iter().map(Vec::len).sum::<usize>();
-    let mut bytes = Vec::with_capacity(HEADER + ADMINISTRATORS.len() + size);
+    let mut bytes = Vec::new();
     // Revision, and the control: self-relative, with a list.
     bytes.extend([1, 0, 0x04, 0x80]);
-    bytes.extend((HEADER as u32).to_le_bytes());
+    bytes.extend(OWNER.to_le_bytes());
     bytes.extend([0; 8]);
-    bytes.extend((HEADER as u32 + ADMINISTRATORS.len() as u32).to_le_bytes());
+    bytes.extend(LIST.to_le_bytes());
     bytes.extend(ADMINISTRATORS);
     bytes.extend([4, 0]);
     bytes.extend(length(size));

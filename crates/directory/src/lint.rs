@@ -190,6 +190,7 @@ async fn root_key(
     accounts: &[Found],
     now: UtcDateTime,
 ) -> Result<Option<Diagnostic>, Error> {
+    const NO_SUCH_OBJECT: u32 = 32;
     let base = format!("CN=Master Root Keys,CN=Group Key Distribution Service,CN=Services,{configuration}");
     let search = Search {
         base: &base,
@@ -197,7 +198,6 @@ async fn root_key(
         filter: Filter::Present("objectClass"),
         attributes: &["msKds-UseStartTime"],
     };
-    const NO_SUCH_OBJECT: u32 = 32;
     let keys: Vec<Entry> = match directory.search(&search).await {
         Ok(found) => found.into_iter().filter(|entry| !entry.name.eq_ignore_ascii_case(&base)).collect(),
         Err(Error::Refused(_, _, NO_SUCH_OBJECT)) => Vec::new(),

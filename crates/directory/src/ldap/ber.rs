@@ -13,16 +13,15 @@ pub const SET: u8 = 0x31;
 /// A value with its tag.
 pub fn value(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![tag];
-    match u8::try_from(content.len()) {
-        Ok(short @ 0..=0x7F) => bytes.push(short),
-        _ => {
-            let length = content.len().to_be_bytes();
-            let from = length.iter().take_while(|byte| **byte == 0).count();
-            let length = length.get(from..).unwrap_or_default();
-            #[expect(clippy::cast_possible_truncation, reason = "at most eight bytes")]
-            bytes.push(0x80 | length.len() as u8);
-            bytes.extend(length);
-        }
+    if let Ok(short @ 0..=0x7F) = u8::try_from(content.len()) {
+        bytes.push(short);
+    } else {
+        let length = content.len().to_be_bytes();
+        let from = length.iter().take_while(|byte| **byte == 0).count();
+        let length = length.get(from..).unwrap_or_default();
+        #[expect(clippy::cast_possible_truncation, reason = "at most eight bytes")]
+        bytes.push(0x80 | length.len() as u8);
+        bytes.extend(length);
     }
     bytes.extend(content);
     bytes

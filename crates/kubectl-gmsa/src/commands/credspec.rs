@@ -42,7 +42,7 @@ pub enum Command {
     /// Make a credential spec, from flags, from what PowerShell prints, or from answers to questions
     New(Box<NewOptions>),
     /// Find what is wrong with credential specs
-    Lint(LintOptions),
+    Lint(Box<LintOptions>),
 }
 
 #[derive(Debug, Args)]

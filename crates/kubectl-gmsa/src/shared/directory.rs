@@ -32,19 +32,26 @@ use super::input;
 /// The environment variable that holds the password.
 const VARIABLE: &str = "GMSA_DIRECTORY_PASSWORD";
 /// The longest password that Active Directory takes, in characters, is 256.
-const MAX_PASSWORD: u64 = 1024;
+const MAX_PASSWORD: usize = 1024;
 
 /// Which directory, and as which user.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Directory")]
 pub struct DirectoryOptions {
-    /// Active Directory: ldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, or a file of LDIF, - for
-    /// standard input
-    #[arg(long, value_name = "URL|DOMAIN|FILE")]
+    #[arg(
+        long,
+        value_name = "URL|DOMAIN|FILE",
+        help = "Active Directory: ldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, or a file of LDIF, - for \
+                standard input"
+    )]
     directory: Option<String>,
-    /// The user to log on to it as: USER@DOMAIN, DOMAIN\USER or a distinguished name. The password is asked for, or taken from
-    /// $GMSA_DIRECTORY_PASSWORD
-    #[arg(long, value_name = "USER", requires = "directory")]
+    #[arg(
+        long,
+        value_name = "USER",
+        requires = "directory",
+        help = "The user to log on to it as: USER@DOMAIN, DOMAIN\\USER or a distinguished name. The password is asked for, or taken from \
+                $GMSA_DIRECTORY_PASSWORD"
+    )]
     directory_user: Option<String>,
     /// A file with the password, or - for standard input
     #[arg(long, value_name = "FILE", requires = "directory_user")]
@@ -124,9 +131,9 @@ impl DirectoryOptions {
 /// One line of a file, or all of it without the line break at its end.
 fn password_of(input: impl io::Read) -> anyhow::Result<Zeroizing<String>> {
     // Never moved while it is read, so that nothing of it stays behind.
-    let mut text = Zeroizing::new(String::with_capacity(MAX_PASSWORD as usize + 1));
-    input.take(MAX_PASSWORD + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_PASSWORD {
+    let mut text = Zeroizing::new(String::with_capacity(MAX_PASSWORD + 1));
+    input.take(MAX_PASSWORD as u64 + 1).read_to_string(&mut text)?;
+    if text.len() > MAX_PASSWORD {
         bail!("it is longer than {MAX_PASSWORD} bytes");
     }
     let length = text.trim_end_matches(['\r', '\n']).len();

@@ -1,9 +1,9 @@
 //! `account get`: what the directory holds of accounts.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use clap::Args;
-use gmsa_core::account::encryption_names;
+use gmsa_core::{account::encryption_names, quote::one_line};
 use serde::Serialize;
 
 use crate::shared::{
@@ -140,7 +140,8 @@ fn properties(one: &Shown) -> String {
     for (name, values) in rows.iter().filter(|(_, values)| values.iter().any(|value| !value.is_empty())) {
         for (place, value) in values.iter().enumerate() {
             let name = if place == 0 { format!("{name}:") } else { String::new() };
-            out.push_str(&format!("{name:14} {}\n", gmsa_core::quote::one_line(value)));
+            // Writing into a String cannot fail.
+            let _ = writeln!(out, "{name:14} {}", one_line(value));
         }
     }
     out

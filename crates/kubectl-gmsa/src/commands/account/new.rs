@@ -25,6 +25,7 @@ use crate::shared::{
     confirm::confirmed,
     connection::block_on,
     directory::{DirectoryOptions, Source, service},
+    output::plural,
     print,
 };
 
@@ -120,11 +121,14 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             });
         }
         // What will be done is shown also where nobody is asked.
-        writeln!(io::stderr(), "{}", planned.shown(directory.address()))?;
+        writeln!(io::stderr(), "{}", planned.shown(options, directory.address()))?;
         if !options.yes && !confirmed("Make this account?")? {
             bail!("nothing was made");
         }
-        directory.add(&planned.entry).await.context("cannot make the account")?;
+        directory
+            .add(&planned.entry)
+            .await
+            .context("cannot make the account (docs/directory.md#rights says who may)")?;
         print(format!("account {} made in {}\n", options.name, directory.address()))
     })
 }
@@ -163,7 +167,7 @@ impl Planned {
         principals.look_up(directory, &sids).await?;
         let hosts = sids.iter().map(|sid| match principals.get(sid) {
             Some(Principal::Group { name, members: Some(members) }) => {
-                format!("group {name} ({} members)", members.len())
+                format!("group {name} ({})", plural(members.len(), "member"))
             }
             _ => principals.name(sid),
         });
@@ -175,15 +179,13 @@ impl Planned {
         Ok(Self { hosts: hosts.collect(), notes, entry: entry(options, &container, &sids) })
     }
 
-    fn shown(&self, address: &str) -> String {
+    fn shown(&self, options: &Options, address: &str) -> String {
+        let names = std::iter::once(("DNS host name", &options.dns_host_name));
+        let services = options.services.iter().map(|name| ("service", name));
+        let hosts = self.hosts.iter().map(|name| ("password for", name));
         let mut text = format!("In {address}:\n  {}\n", one_line(&self.entry.name));
-        for (label, attribute) in [("DNS host name", "dnshostname"), ("service", "serviceprincipalname")] {
-            for value in self.entry.texts(attribute) {
-                let _ = writeln!(text, "  {label}: {}", one_line(value));
-            }
-        }
-        for host in &self.hosts {
-            let _ = writeln!(text, "  password for: {}", one_line(host));
+        for (label, value) in names.chain(services).chain(hosts) {
+            let _ = writeln!(text, "  {label}: {}", one_line(value));
         }
         text.push_str("  encryption: AES128, AES256");
         text
