@@ -153,9 +153,17 @@ impl Directory {
         };
         let names = [sam.clone(), format!("{sam}$")].map(|name| Filter::equals("sAMAccountName", name));
         let filter = Filter::Any(names.to_vec());
+        let mut unread = None;
         for base in &bases {
             let search = Search { base, scope: Scope::Subtree, filter: filter.clone(), attributes: &ATTRIBUTES };
-            let entries = self.search(&search).await?.into_iter();
+            let entries = match self.search(&search).await {
+                Ok(entries) => entries.into_iter(),
+                // Another domain may have it.
+                Err(error) => {
+                    unread.get_or_insert(error);
+                    continue;
+                }
+            };
             let mut found: Vec<Found> = entries.filter_map(|entry| Found::of(entry, is_live)).collect();
             // A user may have the name without `$`.
             found.sort_by_key(|found| !found.is_group_managed());
@@ -163,7 +171,7 @@ impl Directory {
                 return Ok(Some(found));
             }
         }
-        Ok(None)
+        unread.map_or(Ok(None), Err)
     }
 
     /// Every group Managed Service Account of the own domain, or of what was printed.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use gmsa_core::{
-    account,
+    account, causes,
     diagnostic::{Diagnostic, Severity, rules, rules::Rule},
     quote::Quoted,
 };
@@ -48,14 +48,16 @@ pub async fn accounts(
     services: &[String],
 ) -> Result<Vec<Diagnostic>, Error> {
     let mut principals = Principals::default();
-    principals.look_up(directory, accounts.iter().flat_map(Found::principals)).await?;
-    let duplicates = duplicates(directory, accounts, &principals).await?;
+    principals.look_up(directory, accounts.iter().flat_map(Found::principals)).await;
+    let duplicates = duplicates(directory, accounts).await?;
+    let unread = principals.unread.iter().map(|(domain, error)| not_checked("who may retrieve passwords", domain, error));
+    let unread: Vec<Diagnostic> = unread.collect();
     let of = |one: &Found| {
         let mut list = account::lint::account(&one.account(&principals), services);
         list.extend(retrieval(one, &principals));
         list
     };
-    Ok(accounts.iter().flat_map(of).chain(duplicates).collect())
+    Ok(accounts.iter().flat_map(of).chain(duplicates).chain(unread).collect())
 }
 
 /// What is wrong with those who may retrieve the password.
@@ -102,20 +104,18 @@ fn retrieval(account: &Found, principals: &Principals) -> Vec<Diagnostic> {
     list
 }
 
+fn not_checked(what: &str, domain: &str, error: &Error) -> Diagnostic {
+    let problem = format!("{what} could not be checked in {domain}: {}", causes::chain(error));
+    Diagnostic::new(&rules::NOT_CHECKED, problem)
+}
+
 /// Service principal names that other accounts have too, in any domain of the forest.
-async fn duplicates(
-    directory: &mut Directory,
-    accounts: &[Found],
-    principals: &Principals,
-) -> Result<Vec<Diagnostic>, Error> {
+async fn duplicates(directory: &mut Directory, accounts: &[Found]) -> Result<Vec<Diagnostic>, Error> {
     const FIELD: &str = "ServicePrincipalNames";
-    let names: Vec<(&Found, String)> = accounts
-        .iter()
-        .flat_map(|one| {
-            one.account(principals).service_principals.unwrap_or_default().into_iter().map(move |name| (one, name))
-        })
-        .collect();
-    let owners = owners(directory, names.iter().map(|(_, name)| name.as_str())).await?;
+    let of = |one: &Found| one.account(&Principals::default()).service_principals.unwrap_or_default();
+    let names: Vec<(&Found, String)> =
+        accounts.iter().flat_map(|one| of(one).into_iter().map(move |name| (one, name))).collect();
+    let Owners { owners, unread } = owners(directory, names.iter().map(|(_, name)| name.as_str())).await?;
     let problem = |(one, name): &(&Found, String)| {
         let others: Vec<String> = owners
             .get(&name.to_ascii_lowercase())?
@@ -131,32 +131,45 @@ async fn duplicates(
             ..found(&rules::ACCOUNT_SPN_DUPLICATE, one, FIELD, problem).with_fix(fix)
         })
     };
-    Ok(names.iter().filter_map(problem).collect())
+    let unread = unread.iter().map(|(domain, error)| not_checked("duplicate service principal names", domain, error));
+    Ok(names.iter().filter_map(problem).chain(unread).collect())
 }
 
-/// The distinguished names of the objects that have each of these service principal names, in lower case.
+/// Who has service principal names.
+pub struct Owners {
+    /// The distinguished names of the objects that have a name, which is in lower case.
+    pub owners: BTreeMap<String, Vec<String>>,
+    /// Why domains could not be asked, by their distinguished names.
+    pub unread: BTreeMap<String, Error>,
+}
+
+/// Looks for the owners of service principal names in every domain of the forest.
 ///
 /// # Errors
-/// Where a domain of the forest cannot be asked.
-pub async fn owners<'n>(
-    directory: &mut Directory,
-    names: impl Iterator<Item = &'n str>,
-) -> Result<BTreeMap<String, Vec<String>>, Error> {
+/// Where it is not known which domains there are.
+pub async fn owners<'n>(directory: &mut Directory, names: impl Iterator<Item = &'n str>) -> Result<Owners, Error> {
     let names: Vec<String> = names.map(str::to_ascii_lowercase).collect::<HashSet<_>>().into_iter().collect();
-    let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut found = Owners { owners: BTreeMap::new(), unread: BTreeMap::new() };
     for base in directory.all_bases()? {
         for some in names.chunks(AT_ONCE) {
             let filter =
                 Filter::Any(some.iter().map(|name| Filter::equals("servicePrincipalName", name.as_str())).collect());
             let search = Search { base: &base, scope: Scope::Subtree, filter, attributes: &["servicePrincipalName"] };
-            for entry in directory.search(&search).await? {
+            let entries = match directory.search(&search).await {
+                Ok(entries) => entries,
+                Err(error) => {
+                    found.unread.insert(base, error);
+                    break;
+                }
+            };
+            for entry in entries {
                 for name in entry.texts("servicePrincipalName").map(str::to_ascii_lowercase) {
-                    owners.entry(name).or_default().push(entry.name.clone());
+                    found.owners.entry(name).or_default().push(entry.name.clone());
                 }
             }
         }
     }
-    Ok(owners)
+    Ok(found)
 }
 
 /// What is wrong with the forest, for all its accounts. `now` is the clock of this machine.
@@ -251,7 +264,7 @@ pub async fn password(
     }
     let token = token(directory).await?;
     let mut principals = Principals::default();
-    principals.look_up(directory, account.principals()).await?;
+    principals.look_up(directory, account.principals()).await;
     let is_allowed = account.retrieval.as_ref().is_some_and(|retrieval| retrieval.allows(&token));
     if !is_allowed {
         let names: Vec<String> = account
@@ -295,4 +308,71 @@ pub async fn password(
 async fn token(directory: &mut Directory) -> Result<HashSet<Sid>, Error> {
     let root = directory.search(&Search { attributes: &["tokenGroups"], ..crate::forest::ROOT }).await?;
     Ok(root.iter().flat_map(|root| root.values("tokenGroups")).filter_map(|sid| Sid::from_bytes(sid)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration as Waiting, SystemTime};
+
+    use super::*;
+    use crate::{account::CLASS, ldif};
+
+    /// A forest with one account, and what else is in it.
+    fn directory(more: &str) -> Directory {
+        let text = format!(
+            "dn: CN=CONTOSO,CN=Partitions,CN=Configuration,DC=contoso,DC=com\nobjectClass: crossRef\ndnsRoot: contoso.com\nnETBIOSName: CONTOSO\n\
+             nCName: <GUID=8259123b-591e-479d-9189-2a80af4d8de2>;<SID=S-1-5-21-1-2-3>;DC=contoso,DC=com\n\n\
+             dn: CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: WebApp1$\n\
+             servicePrincipalName: http/web\nuserAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\n\n{more}"
+        );
+        Directory::printed(ldif::read(&text).unwrap())
+    }
+
+    fn said(found: &[Diagnostic]) -> Vec<String> {
+        found.iter().map(|found| format!("{} {}", found.rule.id, found.message)).collect()
+    }
+
+    fn of_forest(more: &str) -> Vec<String> {
+        let mut directory = directory(more);
+        // 2026-11-23T09:12:44Z
+        let now = UtcDateTime::from(SystemTime::UNIX_EPOCH + Waiting::from_secs(1_795_425_164));
+        let accounts = block_on(directory.accounts()).unwrap();
+        said(&block_on(forest(&mut directory, &accounts, now)).unwrap())
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    }
+
+    fn key(start: &str) -> String {
+        format!(
+            "dn: CN=1,CN=Master Root Keys,CN=Group Key Distribution Service,CN=Services,CN=Configuration,DC=contoso,DC=com\n\
+             objectClass: msKds-ProvRootKey\n{start}\n"
+        )
+    }
+
+    #[test]
+    fn a_root_key_is_used_ten_hours_after_its_effective_time() {
+        let none = ["kds-root-key none is to be seen: there is none, or this user may not see it"];
+        assert_eq!(of_forest(""), none);
+        // 2026-11-22T23:12:44Z, and a second later.
+        assert_eq!(of_forest(&key("msKds-UseStartTime: 134398627640000000")), [""; 0]);
+        let later = ["kds-root-key is used from 2026-11-23 09:12 UTC on, 10 hours after its effective time"];
+        assert_eq!(of_forest(&key("msKds-UseStartTime: 134398627650000000")), later);
+        // Others than administrators see that it is there, and not since when.
+        assert_eq!(of_forest(&key("cn: 1")), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_that_two_accounts_have_is_found() {
+        let other = "dn: CN=old,DC=contoso,DC=com\nobjectClass: user\nservicePrincipalName: HTTP/WEB\n";
+        let mut directory = directory(other);
+        let all = block_on(directory.accounts()).unwrap();
+        let found = block_on(accounts(&mut directory, &all, &[])).unwrap();
+        let wanted = [
+            "account-incomplete was printed without PrincipalsAllowedToRetrieveManagedPassword",
+            "account-spn-duplicate \"http/web\" is a name of \"CN=old,DC=contoso,DC=com\" too",
+        ];
+        assert_eq!(said(&found), wanted);
+    }
 }

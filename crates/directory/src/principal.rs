@@ -26,39 +26,36 @@ pub enum Principal {
 }
 
 /// The principals that were asked for.
-#[derive(Clone, Debug, Default)]
-pub struct Principals(BTreeMap<Sid, Principal>);
+#[derive(Debug, Default)]
+pub struct Principals {
+    known: BTreeMap<Sid, Principal>,
+    /// Why domains could not be asked, by their distinguished names.
+    pub unread: BTreeMap<String, Error>,
+}
 
 impl Principals {
     pub fn get(&self, sid: &Sid) -> Option<&Principal> {
-        self.0.get(sid)
+        self.known.get(sid)
     }
 
     /// The name of one, or its SID.
     pub fn name(&self, sid: &Sid) -> String {
-        match self.0.get(sid) {
+        match self.known.get(sid) {
             Some(Principal::Single(name) | Principal::Group { name, .. }) => name.clone(),
             Some(Principal::WellKnown(name)) => (*name).to_owned(),
             _ => sid.to_string(),
         }
     }
 
-    /// Looks up those that are not yet known.
-    ///
-    /// # Errors
-    /// Where a domain of the forest that has some cannot be asked.
-    pub async fn look_up(
-        &mut self,
-        directory: &mut Directory,
-        sids: impl IntoIterator<Item = &Sid>,
-    ) -> Result<(), Error> {
+    /// Looks up those that are not yet known. Those of a domain that cannot be asked stay unknown.
+    pub async fn look_up(&mut self, directory: &mut Directory, sids: impl IntoIterator<Item = &Sid>) {
         let mut by_domain: BTreeMap<String, Vec<Sid>> = BTreeMap::new();
         for sid in sids {
-            if self.0.contains_key(sid) {
+            if self.known.contains_key(sid) {
                 continue;
             }
             if let Some(name) = sid.well_known() {
-                self.0.insert(sid.clone(), Principal::WellKnown(name));
+                self.known.insert(sid.clone(), Principal::WellKnown(name));
                 continue;
             }
             let forest = directory.forest.as_ref();
@@ -67,7 +64,7 @@ impl Principals {
                 _ if !directory.is_live() => by_domain.entry(String::new()).or_default().push(sid.clone()),
                 Some(domain) => by_domain.entry(domain.name.clone()).or_default().push(sid.clone()),
                 None => {
-                    self.0.insert(sid.clone(), Principal::Elsewhere);
+                    self.known.insert(sid.clone(), Principal::Elsewhere);
                 }
             }
         }
@@ -75,10 +72,12 @@ impl Principals {
             sids.sort();
             sids.dedup();
             for some in sids.chunks(AT_ONCE) {
-                self.look_up_in(directory, &base, some).await?;
+                if let Err(error) = self.look_up_in(directory, &base, some).await {
+                    self.unread.insert(base, error);
+                    break;
+                }
             }
         }
-        Ok(())
     }
 
     async fn look_up_in(&mut self, directory: &mut Directory, base: &str, sids: &[Sid]) -> Result<(), Error> {
@@ -92,7 +91,7 @@ impl Principals {
                 None => Principal::Elsewhere,
                 Some(entry) => of(directory, base, entry, sid).await?,
             };
-            self.0.insert(sid.clone(), principal);
+            self.known.insert(sid.clone(), principal);
         }
         Ok(())
     }

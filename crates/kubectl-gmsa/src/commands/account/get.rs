@@ -82,7 +82,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             found = opened.accounts().await?;
         }
         let mut principals = Principals::default();
-        principals.look_up(&mut opened, found.iter().flat_map(Found::principals)).await?;
+        principals.look_up(&mut opened, found.iter().flat_map(Found::principals)).await;
         Ok(found.iter().map(|found| Shown::of(found, &principals)).collect::<Vec<_>>())
     })?;
     match options.output {

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
-use gmsa_core::{account::lint::MAX_NAME, credspec::is_dns_subdomain, diagnostic::Severity, quote::one_line};
+use gmsa_core::{account::lint::MAX_NAME, causes, credspec::is_dns_subdomain, diagnostic::Severity, quote::one_line};
 use gmsa_directory::{
     Directory, Entry, Filter, Scope, Search, Sid,
     account::{AccountName, CLASS, MEMBERSHIP},
@@ -156,15 +156,19 @@ impl Planned {
         for group in &options.hosts_group {
             sids.push(principal(directory, &domain.name, group).await?);
         }
-        let owners = lint::owners(directory, options.services.iter().map(String::as_str)).await?;
-        if let Some((service, owners)) = owners.iter().next() {
+        let found = lint::owners(directory, options.services.iter().map(String::as_str)).await?;
+        let unread = found.unread.iter().map(|(domain, error)| {
+            format!("warning: who has the service principal names in {domain} could not be checked: {}", causes::chain(error))
+        });
+        let wanted = |service: &str| options.services.iter().any(|wanted| wanted.eq_ignore_ascii_case(service));
+        if let Some((service, owners)) = found.owners.iter().find(|(service, _)| wanted(service)) {
             bail!(
                 "service principal name {service} is one of {} already: clients would get no ticket for it",
                 owners.join(", ")
             );
         }
         let mut principals = Principals::default();
-        principals.look_up(directory, &sids).await?;
+        principals.look_up(directory, &sids).await;
         let hosts = sids.iter().map(|sid| match principals.get(sid) {
             Some(Principal::Group { name, members: Some(members) }) => {
                 format!("group {name} ({})", plural(members.len(), "member"))
