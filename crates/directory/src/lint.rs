@@ -50,7 +50,8 @@ pub async fn accounts(
     let mut principals = Principals::default();
     principals.look_up(directory, accounts.iter().flat_map(Found::principals)).await;
     let duplicates = duplicates(directory, accounts).await?;
-    let unread = principals.unread.iter().map(|(domain, error)| not_checked("who may retrieve passwords", domain, error));
+    let unread =
+        principals.unread.iter().map(|(domain, error)| not_checked("who may retrieve passwords", domain, error));
     let unread: Vec<Diagnostic> = unread.collect();
     let of = |one: &Found| {
         let mut list = account::lint::account(&one.account(&principals), services);
@@ -63,17 +64,17 @@ pub async fn accounts(
 /// What is wrong with those who may retrieve the password.
 fn retrieval(account: &Found, principals: &Principals) -> Vec<Diagnostic> {
     const FIELD: &str = "PrincipalsAllowedToRetrieveManagedPassword";
-    let Some(retrieval) = &account.retrieval else {
-        let problem = "is no security descriptor that can be read";
-        return vec![found(&rules::ACCOUNT_HOSTS, account, FIELD, problem)];
+    // What was not printed is another finding.
+    let Some(retrieval) = &account.retrieval else { return Vec::new() };
+    let whole: Option<(&'static Rule, _)> = match retrieval {
+        Retrieval::Unreadable => Some((&rules::ACCOUNT_HOSTS, "is no security descriptor")),
+        Retrieval::Everybody => {
+            Some((&rules::ACCOUNT_HOSTS_WIDE, "has no list, so everybody may retrieve the password"))
+        }
+        Retrieval::Listed(_) => None,
     };
-    if *retrieval == Retrieval::Everybody {
-        return vec![found(
-            &rules::ACCOUNT_HOSTS_WIDE,
-            account,
-            FIELD,
-            "has no list, so everybody may retrieve the password",
-        )];
+    if let Some((rule, problem)) = whole {
+        return vec![found(rule, account, FIELD, problem)];
     }
     let listed: HashSet<&Sid> = retrieval.principals().collect();
     let problem = |sid: &&Sid| {
@@ -191,8 +192,8 @@ pub async fn forest(directory: &mut Directory, accounts: &[Found], now: UtcDateT
             let problem = format!("its clock is {minutes} minutes {word} that of this machine");
             list.push(Diagnostic { object: object(), ..Diagnostic::new(&rules::DIRECTORY_CLOCK, problem) });
         }
-        list.extend(root_key(directory, &forest.configuration, accounts, now).await?);
     }
+    list.extend(root_key(directory, &forest.configuration, accounts, now).await?);
     Ok(list)
 }
 
@@ -219,12 +220,12 @@ async fn root_key(
     let diagnostic =
         |rule, problem: String| Diagnostic { object: "KDS root key".to_owned(), ..Diagnostic::new(rule, problem) };
     if keys.is_empty() {
-        // Without one, no account has a password.
-        let is_proven = accounts.iter().any(|account| account.has_password);
+        // Without one, no account has a password; and who prints accounts need not print keys.
+        let is_unknown = directory.is_live() && !accounts.iter().any(|account| account.has_password);
         // By default, only administrators of the domain see them.
         let problem = "none is to be seen: there is none, or this user may not see it";
         return Ok(
-            (!is_proven).then(|| diagnostic(&rules::KDS_ROOT_KEY, problem.to_owned()).with_severity(Severity::Warning))
+            is_unknown.then(|| diagnostic(&rules::KDS_ROOT_KEY, problem.to_owned()).with_severity(Severity::Warning))
         );
     }
     let times: Vec<UtcDateTime> = keys.iter().filter_map(|key| key.file_time("msKds-UseStartTime")).collect();
@@ -353,8 +354,7 @@ mod tests {
 
     #[test]
     fn a_root_key_is_used_ten_hours_after_its_effective_time() {
-        let none = ["kds-root-key none is to be seen: there is none, or this user may not see it"];
-        assert_eq!(of_forest(""), none);
+        assert_eq!(of_forest(""), [""; 0]);
         // 2026-11-22T23:12:44Z, and a second later.
         assert_eq!(of_forest(&key("msKds-UseStartTime: 134398627640000000")), [""; 0]);
         let later = ["kds-root-key is used from 2026-11-23 09:12 UTC on, 10 hours after its effective time"];

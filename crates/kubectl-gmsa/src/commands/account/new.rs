@@ -158,7 +158,10 @@ impl Planned {
         }
         let found = lint::owners(directory, options.services.iter().map(String::as_str)).await?;
         let unread = found.unread.iter().map(|(domain, error)| {
-            format!("warning: who has the service principal names in {domain} could not be checked: {}", causes::chain(error))
+            format!(
+                "warning: who has the service principal names in {domain} could not be checked: {}",
+                causes::chain(error)
+            )
         });
         let wanted = |service: &str| options.services.iter().any(|wanted| wanted.eq_ignore_ascii_case(service));
         if let Some((service, owners)) = found.owners.iter().find(|(service, _)| wanted(service)) {
