@@ -63,6 +63,10 @@ mutants *ARGS:
 windows *WORD:
     tests/windows.sh {{ WORD }}
 
+# The plugin against a real Active Directory domain, which it makes: Samba in a namespace of its own. It needs root, mmdebstrap, iproute2 and openssl.
+e2e-directory *WORD:
+    tests/directory.sh {{ WORD }}
+
 # What a review costs inside the core, by criterion.
 bench-decide *ARGS:
     cargo bench --locked --profile dist --package gmsa-bench-decide -- {{ ARGS }}

@@ -180,8 +180,8 @@ impl Planned {
         });
         let findings = lint::forest(directory, &[], UtcDateTime::now()).await?;
         let notes = findings.iter().filter(|found| found.severity > Severity::Note);
-        let notes =
-            notes.map(|found| format!("{}: {}: {}", found.severity.as_str(), found.object, found.message)).collect();
+        let notes = notes.map(|found| format!("{}: {}: {}", found.severity.as_str(), found.object, found.message));
+        let notes = notes.chain(unread).collect();
         let container = options.path.clone().unwrap_or_else(|| format!("CN=Managed Service Accounts,{}", domain.name));
         Ok(Self { hosts: hosts.collect(), notes, entry: entry(options, &container, &sids) })
     }

@@ -1,0 +1,200 @@
+//! Broken accounts: each is found.
+
+use crate::domain::{ADMIN, add, administer, change, gmsa, said, steady};
+
+/// The security descriptor that allows it to one SID, as SDDL.
+fn account(name: &str, more: &str) {
+    add(&format!(
+        "dn: CN={name},CN=Managed Service Accounts,DC=contoso,DC=com\nchangetype: add\nobjectClass: msDS-GroupManagedServiceAccount\n\
+         sAMAccountName: {name}$\ndNSHostName: {name}.contoso.com\nmsDS-ManagedPasswordInterval: 30\n{more}\n"
+    ));
+}
+
+const AES: &str = "msDS-SupportedEncryptionTypes: 24\n";
+const TRUST: &str = "userAccountControl: 4096\n";
+
+fn lint(name: &str, more: &str) -> String {
+    steady(&said(gmsa(&format!("account lint {name}{more}"), ADMIN), 1))
+}
+
+/// The lines that name the rule, the object and what is wrong.
+fn found(shown: &str) -> Vec<&str> {
+    let about = |line: &&str| {
+        line.starts_with("error[")
+            || line.starts_with("warning[")
+            || (line.starts_with("  ") && !line.starts_with("  fix") && !line.starts_with("  so"))
+    };
+    shown.lines().filter(about).collect()
+}
+
+/// Who may retrieve the password: a member of this group, of the account that it was made for.
+fn made(name: &str, group: &str, more: &str) {
+    let ended = gmsa(
+        &format!("account new {name} --dns-host-name {name}.contoso.com --hosts-group {group}{more} --apply --yes"),
+        ADMIN,
+    );
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+fn modify(name: &str, change_of: &str) {
+    change(&format!("dn: CN={name},CN=Managed Service Accounts,DC=contoso,DC=com\nchangetype: modify\n{change_of}\n"));
+}
+
+fn hosts() -> &'static str {
+    static MADE: std::sync::Once = std::sync::Once::new();
+    MADE.call_once(|| {
+        administer("group add BrokenHosts");
+        administer("user create brokenuser Passw0rd!Broken");
+        administer("group addmembers BrokenHosts brokenuser");
+    });
+    "BrokenHosts"
+}
+
+#[test]
+fn a_disabled_account_is_found() {
+    made("Disabled", hosts(), " --service http/disabled");
+    modify("Disabled", "replace: userAccountControl\nuserAccountControl: 4098");
+    assert_eq!(found(&lint("Disabled", "")), ["error[account-disabled] account Disabled", "  Enabled: is false"]);
+}
+
+#[test]
+fn an_account_for_nobody_is_found() {
+    account("Nobodys", &format!("{AES}{TRUST}servicePrincipalName: http/nobodys\n"));
+    assert_eq!(
+        found(&lint("Nobodys", "")),
+        ["error[account-hosts] account Nobodys", "  PrincipalsAllowedToRetrieveManagedPassword: is empty"]
+    );
+}
+
+#[test]
+fn a_group_that_is_gone_is_found() {
+    administer("group add GoneHosts");
+    made("Orphaned", "GoneHosts", " --service http/orphaned");
+    administer("group delete GoneHosts");
+    let shown = lint("Orphaned", "");
+    let found = found(&shown);
+    assert_eq!(found[0], "error[account-hosts-orphaned] account Orphaned");
+    assert!(
+        found[1].starts_with("  PrincipalsAllowedToRetrieveManagedPassword: S-1-5-21-DOMAIN-")
+            && found[1].ends_with(" no longer exists"),
+        "{shown}"
+    );
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn a_group_without_members_is_found() {
+    administer("group add EmptyHosts");
+    made("Emptied", "EmptyHosts", " --service http/emptied");
+    assert_eq!(
+        lint("Emptied", ""),
+        "error[account-hosts-empty] account Emptied\n  \
+         PrincipalsAllowedToRetrieveManagedPassword: group \"EmptyHosts\" has no members\n  \
+         so: no container starts with the account there\n\n1 error in 1 object\n"
+    );
+}
+
+#[test]
+fn an_account_that_everybody_may_use_is_found() {
+    made("Everybodys", hosts(), " --service http/everybodys");
+    // O:BAD:(A;;0xf01ff;;;AU)
+    modify(
+        "Everybodys",
+        "replace: msDS-GroupMSAMembership\nmsDS-GroupMSAMembership:: \
+         AQAEgBQAAAAAAAAAAAAAACQAAAABAgAAAAAABSAAAAAgAgAABAAcAAEAAAAAABQA/wEPAAEBAAAAAAAFCwAAAA==",
+    );
+    assert_eq!(
+        found(&lint("Everybodys", "")),
+        [
+            "warning[account-hosts-wide] account Everybodys",
+            "  PrincipalsAllowedToRetrieveManagedPassword: holds Authenticated Users, so every user of the domain may retrieve the password",
+        ]
+    );
+}
+
+#[test]
+fn an_account_with_rc4_alone_is_found() {
+    made("Rc4", hosts(), " --service http/rc4");
+    modify("Rc4", "replace: msDS-SupportedEncryptionTypes\nmsDS-SupportedEncryptionTypes: 4");
+    assert_eq!(
+        found(&lint("Rc4", "")),
+        ["warning[account-encryption] account Rc4", "  msDS-SupportedEncryptionTypes: holds RC4 alone"]
+    );
+}
+
+#[test]
+fn a_service_that_two_accounts_have_is_found() {
+    made("TwinA", hosts(), " --service http/twin");
+    made("TwinB", hosts(), " --service http/twin-b");
+    modify("TwinB", "add: servicePrincipalName\nservicePrincipalName: HTTP/twin");
+    for (name, other) in [("TwinA", "TwinB"), ("TwinB", "TwinA")] {
+        let service = if name == "TwinA" { "http/twin" } else { "HTTP/twin" };
+        assert_eq!(
+            lint(name, ""),
+            format!(
+                "error[account-spn-duplicate] account {name}\n  \
+                 ServicePrincipalNames: \"{service}\" is a name of \"CN={other},CN=Managed Service Accounts,DC=contoso,DC=com\" too\n  \
+                 so: the domain gives no ticket for it, so clients fall back to NTLM or fail\n  \
+                 fix: setspn -D {service} ACCOUNT, for the one that does not serve it\n\n1 error in 1 object\n"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_service_that_is_missing_is_found() {
+    made("Serviceless", hosts(), " --service http/other.contoso.com");
+    assert_eq!(
+        found(&lint("Serviceless", " --service http/web.contoso.com")),
+        ["warning[account-spn] account Serviceless", "  ServicePrincipalNames: does not hold \"http/web.contoso.com\"",]
+    );
+}
+
+#[test]
+fn an_account_of_one_machine_is_found() {
+    add(
+        "dn: CN=Standalone,CN=Managed Service Accounts,DC=contoso,DC=com\nchangetype: add\nobjectClass: msDS-ManagedServiceAccount\n\
+         sAMAccountName: Standalone$\nuserAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\nservicePrincipalName: http/standalone\n",
+    );
+    let shown = lint("Standalone", "");
+    assert_eq!(
+        found(&shown)[..2],
+        [
+            "error[account-class] account Standalone",
+            "  ObjectClass: \"msDS-ManagedServiceAccount\" is not msDS-GroupManagedServiceAccount",
+        ]
+    );
+    let tested = gmsa("account test Standalone", ADMIN);
+    assert_eq!(
+        said(tested, 1).lines().next(),
+        Some(
+            "fail  password  account Standalone: ObjectClass: \"msDS-ManagedServiceAccount\" is not msDS-GroupManagedServiceAccount [account-class]"
+        )
+    );
+}
+
+#[test]
+fn an_account_that_is_no_computer_is_found() {
+    made("Trustless", hosts(), " --service http/trustless");
+    modify("Trustless", "replace: userAccountControl\nuserAccountControl: 512");
+    assert_eq!(
+        found(&lint("Trustless", "")),
+        [
+            "warning[account-trust] account Trustless",
+            "  userAccountControl: is 0x200, without WORKSTATION_TRUST_ACCOUNT (0x1000)",
+        ]
+    );
+}
+
+#[test]
+fn a_name_that_is_too_long_is_found() {
+    account("SixteenLettersXY", &format!("{AES}{TRUST}servicePrincipalName: http/long\n"));
+    let shown = lint("SixteenLettersXY", "");
+    assert_eq!(
+        found(&shown)[..2],
+        [
+            "error[account-name] account SixteenLettersXY",
+            "  SamAccountName: \"SixteenLettersXY\" has 16 characters, more than 15",
+        ]
+    );
+}

@@ -1,0 +1,133 @@
+//! How the directory is reached, and what is said where it cannot be.
+
+use crate::domain::{ADMIN, Ended, administer, change, gmsa, gmsa_in, said, tls, user};
+
+const ASKED: &str = "account get --directory";
+
+/// Runs `account get` with these words, where the answer is an error.
+fn refused(words: &str, password: Option<&str>) -> String {
+    let authority = tls();
+    let words: Vec<String> = words.split(' ').map(|word| word.replace("TLS", authority.to_str().unwrap())).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let Ended { stdout, stderr, code } = gmsa_in(folder.path(), &words, password, "");
+    assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
+    stderr.strip_prefix("error: ").unwrap().trim_end().to_owned()
+}
+
+#[test]
+fn each_address_of_a_controller_is_taken_with_tls() {
+    administer("group add WayHosts");
+    assert_eq!(
+        gmsa("account new WayApp --dns-host-name w.contoso.com --hosts-group WayHosts --apply --yes", ADMIN).code,
+        Some(0)
+    );
+    let authority = tls().join("ca.pem");
+    let folder = tempfile::tempdir().unwrap();
+    for address in [
+        "contoso.com",
+        "ldaps://dc1.contoso.com",
+        "ldaps://dc1.contoso.com:636",
+        "ldap://dc1.contoso.com",
+        "ldap://contoso.com:389",
+    ] {
+        let words = [
+            "account",
+            "get",
+            "CONTOSO\\WayApp",
+            "--directory",
+            address,
+            "--directory-dns",
+            "10.0.0.1",
+            "--directory-user",
+            "CONTOSO\\administrator",
+            "--directory-ca",
+            authority.to_str().unwrap(),
+            "--directory-password-file",
+            "-",
+        ];
+        let shown = said(gmsa_in(folder.path(), &words, None, "Passw0rd!Admin\r\n"), 0);
+        assert_eq!(shown.lines().next(), Some("Account:       WayApp"), "{address}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_connection_is_said_in_words() {
+    let dns = "--directory-dns 10.0.0.1 --directory-user administrator@contoso.com";
+    let password = Some(ADMIN.1);
+    for (words, error) in [
+        (
+            format!("{ASKED} contoso.com {dns}"),
+            // No authority of the system made the certificate.
+            "the certificate of ldaps://dc1.contoso.com is not trusted; --directory-ca FILE names the authority that made it: \
+             invalid peer certificate: UnknownIssuer",
+        ),
+        (
+            format!("{ASKED} contoso.com {dns} --directory-ca TLS/other-ca.pem"),
+            "the certificate of ldaps://dc1.contoso.com is not trusted; --directory-ca FILE names the authority that made it: \
+             invalid peer certificate: UnknownIssuer",
+        ),
+        (
+            format!("{ASKED} ldap://dc1.contoso.com {dns} --directory-ca TLS/other-ca.pem"),
+            "the certificate of ldap://dc1.contoso.com is not trusted; --directory-ca FILE names the authority that made it: \
+             invalid peer certificate: UnknownIssuer",
+        ),
+        (
+            format!("{ASKED} ldaps://dc2.contoso.com {dns} --directory-ca TLS/ca.pem"),
+            "cannot connect to ldaps://dc2.contoso.com: the DNS has no address of dc2.contoso.com",
+        ),
+        (
+            format!("{ASKED} fabrikam.com {dns} --directory-ca TLS/ca.pem"),
+            "cannot find the domain controllers of fabrikam.com: the DNS has no record _ldap._tcp.dc._msdcs.fabrikam.com",
+        ),
+        (
+            format!("{ASKED} contoso.com --directory-dns 10.0.0.1 --directory-ca TLS/ca.pem"),
+            "missing: --directory-user USER@DOMAIN; no directory is read without a user",
+        ),
+        (format!("{ASKED} contoso.com {dns} --directory-ca TLS/key.pem"), "there is no certificate in TLS/key.pem"),
+        (
+            format!("{ASKED} ldaps://10.0.0.1 {dns} --directory-ca TLS/ca.pem"),
+            "the certificate of ldaps://10.0.0.1 is not trusted; --directory-ca FILE names the authority that made it: \
+             invalid peer certificate: certificate not valid for name \"10.0.0.1\"; certificate is only valid for DnsName(\"dc1.contoso.com\") or \
+             DnsName(\"contoso.com\")",
+        ),
+    ] {
+        let wanted = error.replace("TLS", tls().to_str().unwrap());
+        assert_eq!(refused(&words, password), wanted, "{words}");
+    }
+}
+
+#[test]
+fn why_a_user_may_not_log_on_is_said_in_words() {
+    for name in ["offuser", "lateuser", "lockuser"] {
+        user(name, "Passw0rd!Logon", None);
+    }
+    administer("user disable offuser");
+    change("dn: CN=lateuser,CN=Users,DC=contoso,DC=com\nchangetype: modify\nreplace: pwdLastSet\npwdLastSet: 0\n");
+    let as_user = |name: &str, password: &str| {
+        let words = format!(
+            "{ASKED} contoso.com --directory-dns 10.0.0.1 --directory-ca TLS/ca.pem --directory-user {name}@contoso.com"
+        );
+        refused(&words, Some(password))
+    };
+    let wrong = |name: &str| {
+        format!(
+            "ldaps://dc1.contoso.com does not let {name}@contoso.com in: the password is wrong, or the domain does not know the user"
+        )
+    };
+    assert_eq!(as_user("lockuser", "wrong"), wrong("lockuser"));
+    assert_eq!(as_user("nobody", "Passw0rd!Logon"), wrong("nobody"));
+    assert_eq!(
+        as_user("offuser", "Passw0rd!Logon"),
+        "ldaps://dc1.contoso.com does not let offuser@contoso.com in: the account is disabled"
+    );
+    assert_eq!(
+        as_user("lateuser", "Passw0rd!Logon"),
+        "ldaps://dc1.contoso.com does not let lateuser@contoso.com in: the password must be changed first"
+    );
+    // Without a password the controller would let anybody in, as nobody.
+    assert_eq!(
+        as_user("lockuser", ""),
+        "ldaps://dc1.contoso.com does not let lockuser@contoso.com in: the user or the password is empty"
+    );
+}

@@ -1,0 +1,142 @@
+//! The domain, and the program as its users run it.
+
+use std::{
+    env, fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::LazyLock,
+};
+
+/// Where the domain controller is installed.
+static ROOT: LazyLock<PathBuf> =
+    LazyLock::new(|| env::var_os("DOMAIN_ROOT").expect("tests/directory.sh sets DOMAIN_ROOT").into());
+
+pub const ADMIN: (&str, &str) = ("administrator@contoso.com", "Passw0rd!Admin");
+
+/// Runs a command where the controller is installed; its output.
+fn within(command: &[&str], stdin: &str) -> Output {
+    let mut child = Command::new("chroot")
+        .arg(&*ROOT)
+        .args(command)
+        .env("LDAPTLS_CACERT", "/tls/ca.pem")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // What does not read its input closes it.
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// What a command there prints; it must succeed.
+pub fn prints(command: &[&str], stdin: &str) -> String {
+    let output = within(command, stdin);
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Administers the domain, as `samba-tool` does it.
+pub fn administer(command: &str) {
+    let words: Vec<&str> = command.split(' ').collect();
+    prints(
+        &[&["samba-tool"], words.as_slice(), &["--configfile=/dc/etc/smb.conf", "-H", "/dc/private/sam.ldb"]].concat(),
+        "",
+    );
+}
+
+/// Changes objects of the domain, as LDIF says it, in the database itself: a controller refuses some faults that domains have.
+pub fn change(ldif: &str) {
+    prints(&["ldbmodify", "-H", "/dc/private/sam.ldb.d/DC=CONTOSO,DC=COM.ldb"], ldif);
+}
+
+/// Adds objects over the network, as administrators do.
+pub fn add(ldif: &str) {
+    prints(&["ldapadd", "-H", "ldaps://dc1.contoso.com", "-x", "-D", ADMIN.0, "-w", ADMIN.1], ldif);
+}
+
+/// A user, and a group that it is in where one is named.
+pub fn user(name: &str, password: &str, group: Option<&str>) {
+    administer(&format!("user create {name} {password}"));
+    if let Some(group) = group {
+        administer(&format!("group addmembers {group} {name}"));
+    }
+}
+
+/// The folder with the certificates.
+pub fn tls() -> PathBuf {
+    ROOT.parent().unwrap().join("tls")
+}
+
+/// What a command of the plugin ended with.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub stdout: String,
+    pub stderr: String,
+    pub code: Option<i32>,
+}
+
+/// Runs the plugin in a folder, without a terminal.
+pub fn gmsa_in(folder: &Path, arguments: &[&str], password: Option<&str>, stdin: &str) -> Ended {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-gmsa"));
+    command.args(arguments).current_dir(folder).env_clear().env("HOME", "/nonexistent");
+    command.envs(password.map(|password| ("GMSA_DIRECTORY_PASSWORD", password)));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A program that does not read its input closes it.
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ended { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code() }
+}
+
+/// Runs the plugin against the domain, whose controller the DNS names, as one of its users.
+pub fn gmsa(command: &str, (user, password): (&str, &str)) -> Ended {
+    let folder = tempfile::tempdir().unwrap();
+    gmsa_there(folder.path(), command, (user, password))
+}
+
+/// As [`gmsa`], in a folder.
+pub fn gmsa_there(folder: &Path, command: &str, (user, password): (&str, &str)) -> Ended {
+    let authority = tls().join("ca.pem");
+    let directory = ["--directory", "contoso.com", "--directory-dns", "10.0.0.1", "--directory-user", user];
+    let trusted = ["--directory-ca", authority.to_str().unwrap()];
+    let words: Vec<&str> = command.split(' ').collect();
+    gmsa_in(folder, &[words.as_slice(), &directory, &trusted].concat(), Some(password), "")
+}
+
+/// What a command prints that ends with this code and complains of nothing.
+pub fn said(ended: Ended, code: i32) -> String {
+    assert_eq!((ended.stderr.as_str(), ended.code), ("", Some(code)), "{}", ended.stdout);
+    ended.stdout
+}
+
+/// The text with the random parts of the domain's identifiers as words, and without times.
+pub fn steady(text: &str) -> String {
+    let sid = domain_sid();
+    text.replace(&sid, "S-1-5-21-DOMAIN")
+}
+
+/// The SID of the domain, as its controller says it.
+pub fn domain_sid() -> String {
+    let shown =
+        prints(&["ldbsearch", "-H", "/dc/private/sam.ldb", "-s", "base", "-b", "DC=contoso,DC=com", "objectSid"], "");
+    field(&shown, "objectSid")
+}
+
+/// The GUID of the domain, as its controller says it.
+pub fn domain_guid() -> String {
+    let shown =
+        prints(&["ldbsearch", "-H", "/dc/private/sam.ldb", "-s", "base", "-b", "DC=contoso,DC=com", "objectGUID"], "");
+    field(&shown, "objectGUID")
+}
+
+fn field(shown: &str, name: &str) -> String {
+    let line = shown.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
+    line.unwrap_or_else(|| panic!("no {name} in {shown}")).to_owned()
+}
+
+/// A file of a test.
+pub fn write(folder: &Path, name: &str, text: &str) {
+    fs::write(folder.join(name), text).unwrap();
+}

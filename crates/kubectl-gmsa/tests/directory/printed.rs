@@ -1,0 +1,38 @@
+//! What `ldapsearch` prints, where the directory is not asked by the plugin itself.
+
+use crate::domain::{ADMIN, administer, gmsa, gmsa_in, prints, said};
+
+/// What the two lines on the page print, with a simple bind in place of a ticket.
+fn ldapsearch(base: &str, words: &[&str]) -> String {
+    let command =
+        ["ldapsearch", "-LLL", "-x", "-H", "ldaps://dc1.contoso.com", "-D", ADMIN.0, "-w", ADMIN.1, "-b", base];
+    prints(&[&command, words].concat(), "")
+}
+
+#[test]
+fn what_ldapsearch_prints_is_as_good_as_the_directory() {
+    administer("group add PrintHosts");
+    administer("user create printuser Passw0rd!Print");
+    administer("group addmembers PrintHosts printuser");
+    let new = "account new PrintApp --dns-host-name p.contoso.com --hosts-group PrintHosts --service http/print --apply --yes";
+    assert_eq!(gmsa(new, ADMIN).code, Some(0));
+    let accounts = "(|(objectClass=domainDNS)(objectClass=group)(objectClass=user)(sAMAccountName=PrintApp$))";
+    let ldif = ldapsearch("DC=contoso,DC=com", &[accounts, "*", "msDS-GroupMSAMembership"])
+        + &ldapsearch(
+            "CN=Partitions,CN=Configuration,DC=contoso,DC=com",
+            &["(nETBIOSName=*)", "nCName", "dnsRoot", "nETBIOSName", "objectClass"],
+        );
+    let folder = tempfile::tempdir().unwrap();
+    let of_print = |command: &str| gmsa_in(folder.path(), &command.split(' ').collect::<Vec<_>>(), None, &ldif);
+    for (printed, asked) in [
+        ("credspec new --account PrintApp --directory -", "credspec new --account PrintApp"),
+        ("account get PrintApp --directory -", "account get PrintApp"),
+        ("account lint PrintApp --directory -", "account lint PrintApp"),
+        ("account get PrintApp -o json --directory -", "account get PrintApp -o json"),
+    ] {
+        assert_eq!(said(of_print(printed), 0), said(gmsa(asked, ADMIN), 0), "{printed}");
+    }
+    let refused = of_print("account test PrintApp --directory -");
+    let error = "error: missing: --directory ldaps://HOST or DOMAIN, with --directory-user, the user to test\n";
+    assert_eq!((refused.stderr.as_str(), refused.code), (error, Some(2)));
+}

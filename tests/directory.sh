@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Runs the plugin's tests against a real Active Directory domain: Samba of Debian 13, in a network namespace of its own, with LDAP over TLS, a DNS
+# that knows its controller, and a KDS root key, so that it makes the passwords of group Managed Service Accounts. It needs root, mmdebstrap,
+# iproute2 and openssl, and the mirror that apt uses; what it installs it keeps in target/directory.
+# usage: tests/directory.sh [WORD...]   words pick tests
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# CONTOSO.COM, whose only controller is dc1.contoso.com.
+readonly ADDRESS=10.0.0.1
+folder=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/directory
+root=$folder/root
+tls=$folder/tls
+
+failed() {
+  printf 'directory: %s\n' "$*" >&2
+  exit 2
+}
+
+# within COMMAND...: in the folder that Samba is installed in.
+within() {
+  chroot "$root" "$@"
+}
+
+install_samba() {
+  local mirror
+  [[ -x $root/usr/sbin/samba && -x $root/usr/bin/ldapsearch && -x $root/usr/bin/ldbmodify ]] && return
+  mirror=$(apt-cache policy | grep -oE 'https?://[^ ]+/debian ' | grep -v security | sort -u | head -1 | tr -d ' ')
+  mkdir -p "$folder"
+  rm -rf "$root"
+  mmdebstrap --quiet --variant=minbase \
+    --include=samba-ad-dc,samba-ad-provision,samba-dsdb-modules,python3-samba,python3-cryptography,ldap-utils,ldb-tools \
+    trixie "$root" "$mirror" >"$folder/install.log" 2>&1 || failed "cannot install Samba: $folder/install.log says why"
+}
+
+# A certificate for the controller, and another authority that made none.
+make_certificates() {
+  local name=dc1.contoso.com
+  rm -rf "$tls" && mkdir -p "$tls"
+  (
+    cd "$tls"
+    for authority in ca other-ca; do
+      openssl req -x509 -newkey rsa:2048 -nodes -keyout $authority.key -out $authority.pem -days 2 -subj "/CN=$authority"
+    done
+    openssl req -newkey rsa:2048 -nodes -keyout key.pem -out request.pem -subj "/CN=$name"
+    openssl x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out cert.pem \
+      -extfile <(printf 'subjectAltName=DNS:%s,DNS:contoso.com' "$name")
+  ) 2>/dev/null
+  rm -rf "$root/tls" && cp -r "$tls" "$root/tls" && chmod 600 "$root/tls/key.pem"
+}
+
+provision() {
+  rm -rf "$root/dc"
+  printf '127.0.0.1 localhost\n%s dc1.contoso.com dc1\n' "$ADDRESS" >"$root/etc/hosts"
+  printf 'nameserver %s\n' "$ADDRESS" >"$root/etc/resolv.conf"
+  within samba-tool domain provision --realm=CONTOSO.COM --domain=CONTOSO --adminpass='Passw0rd!Admin' --server-role=dc \
+    --dns-backend=SAMBA_INTERNAL --targetdir=/dc --host-name=dc1 --host-ip="$ADDRESS" --function-level=2016 --base-schema=2019 \
+    --option='ad dc functional level = 2016'
+  sed -i '/dns forwarder/d; s#log file = .*#log file = /log.%m#' "$root/dc/etc/smb.conf"
+  sed -i '/^\[global\]/a \\ttls cafile = /tls/ca.pem\n\ttls certfile = /tls/cert.pem\n\ttls keyfile = /tls/key.pem\n\tserver services = ldap, kdc, cldap, dns' \
+    "$root/dc/etc/smb.conf"
+  # Ten hours after its effective time it is used.
+  within samba-tool domain kds root-key create --configfile=/dc/etc/smb.conf -H /dc/private/sam.ldb \
+    --use-start-time="$(date -u -d '-11 hours' +%Y-%m-%dT%H:%M:%S+00:00)"
+}
+
+answers() {
+  (: <"/dev/tcp/$ADDRESS/636") 2>/dev/null
+}
+
+# In namespaces of its own: everything that was started ends with them.
+serve_and_test() {
+  ip link set lo up
+  ip address add "$ADDRESS/32" dev lo
+  mount --bind /proc "$root/proc"
+  mount --rbind /dev "$root/dev"
+  make_certificates
+  provision >"$folder/provision.log" 2>&1 || failed "cannot make the domain: $folder/provision.log says why"
+  within samba -s /dc/etc/smb.conf -F -M single >"$folder/samba.log" 2>&1 </dev/null &
+  for _ in $(seq 300); do
+    answers && break
+    sleep 0.1
+  done
+  answers || failed "the domain controller does not answer: $folder/samba.log"
+  DOMAIN_ROOT=$root cargo test --locked --offline -p kubectl-gmsa --test directory -- "$@"
+}
+
+if [[ ${1-} == --in-namespace ]]; then
+  shift
+  serve_and_test "$@"
+  exit
+fi
+[[ $(id -u) -eq 0 ]] || failed "needs root, for namespaces and chroot"
+for tool in mmdebstrap ip openssl unshare; do
+  command -v $tool >/dev/null || failed "needs $tool"
+done
+install_samba
+cargo test --locked -p kubectl-gmsa --test directory --no-run
+exec unshare --net --mount --pid --fork --kill-child --mount-proc "$0" --in-namespace "$@"
