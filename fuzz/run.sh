@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-targets=(review credspec corefile manifests certificates http)
+targets=(review credspec corefile directory manifests certificates http)
 seconds=60
 for argument in "$@"; do
     case $argument in
@@ -33,6 +33,7 @@ for target in "${targets[@]}"; do
         credspec | corefile) longest=2048 ;;
         manifests) features=(--features server) seeds=(../examples) ;;
         certificates) features=(--features server) longest=4096 ;;
+        directory) features=(--features directory) longest=4096 ;;
         http) features=(--features server) ;;
         *) missing "no fuzz target $target" ;;
     esac

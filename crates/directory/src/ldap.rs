@@ -1,7 +1,8 @@
 //! LDAP (RFC 4511), as much of it as is needed: simple bind over TLS, searches by pages, and adding an object.
 
-pub mod ber;
+pub(crate) mod ber;
 mod connection;
 pub mod message;
 
-pub use connection::{Connection, Credentials, trust};
+pub(crate) use connection::trust;
+pub use connection::{Connection, Credentials};

@@ -12,11 +12,11 @@ mod error;
 mod filter;
 pub mod forest;
 mod identifier;
-mod ldap;
+pub mod ldap;
 pub mod ldif;
 pub mod lint;
 pub mod principal;
-mod resolver;
+pub mod resolver;
 
 pub use address::{Address, Controller, Transport};
 pub use descriptor::{Retrieval, Rule, allowing};

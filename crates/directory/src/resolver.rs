@@ -3,6 +3,7 @@
 //! Over TCP, which every server speaks (RFC 7766): nobody can answer for it from elsewhere, and no answer is cut.
 
 use std::{
+    cmp::Reverse,
     io,
     net::{IpAddr, SocketAddr},
     time::Duration,
@@ -33,7 +34,7 @@ pub struct Resolver {
 struct Offer {
     priority: u16,
     /// More of it is better.
-    weight: std::cmp::Reverse<u16>,
+    weight: Reverse<u16>,
     host: String,
 }
 
@@ -56,28 +57,10 @@ impl Resolver {
 
     /// The controllers of a domain, the nearest first ([MS-ADTS] 6.3.2.3).
     pub(crate) async fn controllers(&self, domain: &str) -> Result<Vec<String>, Error> {
-        let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
-        let name = format!("_ldap._tcp.dc._msdcs.{domain}");
-        let answer = self.ask(&name, TYPE::SRV).await.map_err(not_located)?;
-        let mut offers = read(&answer, |data| match data {
-            RData::SRV(srv) => Some(Offer {
-                priority: srv.priority,
-                weight: std::cmp::Reverse(srv.weight),
-                host: srv.target.to_string().trim_end_matches('.').to_ascii_lowercase(),
-            }),
-            _ => None,
-        })
-        .map_err(not_located)?;
-        offers.sort();
-        offers.truncate(MAX_HOSTS);
-        // Whoever answers for the DNS must not choose who gets the password: any host can have a certificate for its own name.
-        if let Some(Offer { host, .. }) = offers.iter().find(|offer| !is_in(&offer.host, domain)) {
-            return Err(Error::OtherDomain { domain: domain.to_owned(), host: host.clone() });
-        }
-        if offers.is_empty() {
-            return Err(not_located(format!("the DNS has no record {name}")));
-        }
-        Ok(offers.into_iter().map(|offer| offer.host).collect())
+        let name = record_of(domain);
+        let answer = self.ask(&name, TYPE::SRV).await;
+        let answer = answer.map_err(|why| Error::NotLocated { domain: domain.to_owned(), why })?;
+        controllers(&answer, domain)
     }
 
     /// The addresses of a host.
@@ -107,6 +90,37 @@ impl Resolver {
         }
         Err(failed)
     }
+}
+
+fn record_of(domain: &str) -> String {
+    format!("_ldap._tcp.dc._msdcs.{domain}")
+}
+
+/// The controllers of a domain in an answer of a DNS server.
+///
+/// # Errors
+/// Where it is none, names none, or one of another domain.
+pub fn controllers(answer: &[u8], domain: &str) -> Result<Vec<String>, Error> {
+    let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
+    let offer = |data: &RData<'_>| match data {
+        RData::SRV(srv) => Some(Offer {
+            priority: srv.priority,
+            weight: Reverse(srv.weight),
+            host: srv.target.to_string().trim_end_matches('.').to_ascii_lowercase(),
+        }),
+        _ => None,
+    };
+    let mut offers = read(answer, offer).map_err(not_located)?;
+    offers.sort();
+    offers.truncate(MAX_HOSTS);
+    // Whoever answers for the DNS must not choose who gets the password: any host can have a certificate for its own name.
+    if let Some(Offer { host, .. }) = offers.iter().find(|offer| !is_in(&offer.host, domain)) {
+        return Err(Error::OtherDomain { domain: domain.to_owned(), host: host.clone() });
+    }
+    if offers.is_empty() {
+        return Err(not_located(format!("the DNS has no record {}", record_of(domain))));
+    }
+    Ok(offers.into_iter().map(|offer| offer.host).collect())
 }
 
 fn is_in(host: &str, domain: &str) -> bool {
@@ -153,17 +167,53 @@ fn system_servers() -> io::Result<Vec<IpAddr>> {
 
 #[cfg(test)]
 mod tests {
+    use simple_dns::{ResourceRecord, rdata::SRV};
+
     use super::*;
 
-    #[test]
-    fn a_host_of_another_domain_is_none_of_this() {
-        assert!(is_in("dc1.contoso.com", "contoso.com") && is_in("contoso.com", "contoso.com"));
-        assert!(!is_in("dc1.evilcontoso.com", "contoso.com") && !is_in("dc1.contoso.com.evil.org", "contoso.com"));
+    /// An answer with these hosts, each with its priority and weight.
+    fn answer(hosts: &[(u16, u16, &'static str)]) -> Vec<u8> {
+        let mut packet = Packet::new_reply(1);
+        for (priority, weight, host) in hosts {
+            let srv = SRV { priority: *priority, weight: *weight, port: 389, target: Name::new_unchecked(host) };
+            packet.answers.push(ResourceRecord::new(Name::new_unchecked("x"), CLASS::IN, 1, RData::SRV(srv)));
+        }
+        packet.build_bytes_vec().unwrap()
     }
 
     #[test]
-    fn any_bytes_are_an_answer_or_an_error() {
-        let all = |_: &RData<'_>| Some(());
-        assert_eq!(read(&[0; 3], all), Err("the DNS server answers with what is not DNS".to_owned()));
+    fn the_nearest_controller_comes_first() {
+        let hosts = [(10, 5, "dc3.contoso.com"), (0, 5, "DC2.Contoso.com"), (0, 100, "dc1.contoso.com")];
+        assert_eq!(
+            controllers(&answer(&hosts), "contoso.com").unwrap(),
+            ["dc1.contoso.com", "dc2.contoso.com", "dc3.contoso.com"]
+        );
+    }
+
+    #[test]
+    fn a_host_of_another_domain_gets_no_password() {
+        for host in ["dc1.evilcontoso.com", "dc1.contoso.com.evil.org", "contoso.org"] {
+            let error = controllers(&answer(&[(0, 0, "dc1.contoso.com"), (1, 0, host)]), "contoso.com").unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "the DNS names {host} as a domain controller of contoso.com, which is of another domain: name it with \
+                     --directory ldaps://{host} if that is right"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_an_error() {
+        let error = |bytes: &[u8]| controllers(bytes, "contoso.com").unwrap_err().to_string();
+        assert_eq!(
+            error(&[0; 3]),
+            "cannot find the domain controllers of contoso.com: the DNS server answers with what is not DNS"
+        );
+        assert_eq!(
+            error(&answer(&[])),
+            "cannot find the domain controllers of contoso.com: the DNS has no record _ldap._tcp.dc._msdcs.contoso.com"
+        );
     }
 }

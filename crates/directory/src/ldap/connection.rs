@@ -124,8 +124,9 @@ impl Connection {
     }
 }
 
-impl Connection<TcpStream> {
-    async fn start_tls(mut self) -> Result<TcpStream, Error> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// The stream, on which TLS may begin.
+    async fn start_tls(mut self) -> Result<S, Error> {
         let number = self.send(&message::start_tls(), &[]).await?;
         let ending = self.ending(number).await?;
         if ending.code != SUCCESS {
@@ -338,4 +339,208 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
 async fn within<T>(address: &str, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     timeout(LIMIT, operation).await.unwrap_or_else(|_| Err(Error::TimedOut(address.to_owned(), LIMIT)))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{DuplexStream, duplex};
+
+    use super::*;
+    use crate::{Filter, ldap::ber::*};
+
+    /// A server that sends this, over and over where `endless`, and then nothing. What it was sent comes back.
+    fn server(sends: Vec<u8>, endless: bool) -> (Connection<DuplexStream>, tokio::task::JoinHandle<Vec<u8>>) {
+        let (client, mut server) = duplex(1 << 16);
+        let task = tokio::spawn(async move {
+            while server.write_all(&sends).await.is_ok() && endless {}
+            let mut sent = Vec::new();
+            let _ = server.read_to_end(&mut sent).await;
+            sent
+        });
+        (Connection::new(client, "ldaps://dc1"), task)
+    }
+
+    fn message(number: u32, operation: &[u8]) -> Vec<u8> {
+        sequence(&[integer(number).as_slice(), operation].concat())
+    }
+
+    /// The end of an operation, with this tag.
+    fn ending(tag: u8, code: u8, text: &str) -> Vec<u8> {
+        application(tag, &[enumerated(code), octets(b""), octets(text.as_bytes())].concat())
+    }
+
+    fn entry(name: &str, value: &[u8]) -> Vec<u8> {
+        let attribute = sequence(&[octets(b"cn"), set(&octets(value))].concat());
+        application(4, &[octets(name.as_bytes()), sequence(&attribute)].concat())
+    }
+
+    const DONE: u8 = 5;
+
+    fn search() -> Search<'static> {
+        Search { base: "DC=x", scope: Scope::Subtree, filter: Filter::Present("cn"), attributes: &["cn"] }
+    }
+
+    /// What a search ends with, where the server sends this.
+    async fn searched(sends: Vec<u8>, endless: bool) -> Result<Vec<Entry>, String> {
+        let (mut connection, _server) = server(sends, endless);
+        connection.search(&search()).await.map_err(|error| error.to_string())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn entries_are_read_to_the_end_and_references_left_out() {
+        let reference = application(19, &octets(b"ldap://elsewhere/"));
+        let sends = [
+            message(1, &entry("CN=a", b"1")),
+            message(1, &reference),
+            message(1, &entry("CN=\u{1b}[31m\"", &[0, 255])),
+            message(1, &ending(DONE, 0, "")),
+        ];
+        let found = searched(sends.concat(), false).await.unwrap();
+        let values: Vec<(&str, Option<&[u8]>)> = found.iter().map(|one| (one.name.as_str(), one.value("CN"))).collect();
+        assert_eq!(values, [("CN=a", Some(&b"1"[..])), ("CN=\u{1b}[31m\"", Some(&[0, 255][..]))]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_larger_than_any_honest_answer_is_an_error() {
+        let huge = [&[0x30, 0x84, 0x7F, 0xFF, 0xFF, 0xFF][..], &[0; 1000]].concat();
+        assert_eq!(searched(huge, false).await, Err("ldaps://dc1 answers with more than 8 MiB at once".to_owned()));
+        let large = message(1, &entry("CN=a", &vec![b'x'; 1 << 20]));
+        assert_eq!(searched(large, true).await, Err("ldaps://dc1 answers with more than 64 MiB".to_owned()));
+        // Small ones without an end: as many as 64 MiB hold.
+        let small = message(1, &entry("CN=a", b""));
+        assert_eq!(searched(small, true).await, Err("ldaps://dc1 answers with more than 64 MiB".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pages_without_an_end_are_an_error() {
+        let cookie = sequence(&[integer(0), octets(b"more")].concat());
+        let control = sequence(&[octets(b"1.2.840.113556.1.4.319"), octets(&cookie)].concat());
+        let page = |number| message(number, &[ending(DONE, 0, ""), constructed(0, &control)].concat());
+        let pages: Vec<u8> = (1..200).flat_map(page).collect();
+        assert_eq!(searched(pages, false).await, Err("ldaps://dc1 answers with more than 64 MiB".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_ldap_is_an_error() {
+        let malformed = Err("ldaps://dc1 answers with what is not LDAP".to_owned());
+        let extended = application(24, &[enumerated(0), octets(b""), octets(b"")].concat());
+        for sends in [
+            b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
+            vec![0x30, 0x80, 0, 0],
+            vec![0x30, 0x85, 0, 0, 0, 0, 1],
+            sequence(b""),
+            sequence(&octets(b"1")),
+            message(2, &ending(DONE, 0, "")),
+            message(1, &octets(b"")),
+            message(1, &application(DONE, b"")),
+            message(1, &application(4, &octets(b"CN=a"))),
+            [
+                message(1, &application(4, &[octets(b"CN=a"), sequence(b"\x30\x05ab")].concat())),
+                message(1, &ending(DONE, 0, "")),
+            ]
+            .concat(),
+            [
+                message(1, &entry("CN=a", b"")),
+                message(1, &application(4, &[octets(&[0xFF]), sequence(b"")].concat())),
+                message(1, &ending(DONE, 0, "")),
+            ]
+            .concat(),
+        ] {
+            assert_eq!(searched(sends.clone(), false).await, malformed, "{sends:?}");
+        }
+        // The notice of disconnection has no number of a request.
+        assert_eq!(searched(message(0, &extended), false).await, Err("ldaps://dc1 ended the connection".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_server_is_waited_for_only_so_long() {
+        let late = Err("ldaps://dc1 did not answer within 30 s".to_owned());
+        assert_eq!(searched(Vec::new(), false).await, late);
+        assert_eq!(searched(message(1, &entry("CN=a", b"")), false).await, late);
+        assert_eq!(searched(vec![0x30, 0x10, 0x02], false).await, late);
+        let (mut connection, _server) = server(Vec::new(), false);
+        let credentials = Credentials { user: "a@x".to_owned(), password: Zeroizing::new("b".to_owned()) };
+        let error = connection.bind(&credentials).await.unwrap_err();
+        assert_eq!(error.to_string(), "ldaps://dc1 did not answer within 30 s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_is_said_in_words_and_without_control_characters() {
+        for (code, said, text) in [
+            (32, "0000208D: NameErr\u{1b}[2J\0", "ldaps://dc1 refuses: there is no such object (0000208D: NameErr[2J)"),
+            (10, "ldap://evil.org/", "ldaps://dc1 refuses: it refers to another domain controller (ldap://evil.org/)"),
+            (80, "", "ldaps://dc1 refuses: LDAP result code 80"),
+        ] {
+            assert_eq!(searched(message(1, &ending(DONE, code, said)), false).await, Err(text.to_owned()));
+        }
+        let long = searched(message(1, &ending(DONE, 1, &"x".repeat(100_000))), false).await.unwrap_err();
+        assert_eq!(long.len(), "ldaps://dc1 refuses: operations error ()".len() + 300);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_reason_of_a_refused_bind_is_that_of_its_status() {
+        const INVALID_CREDENTIALS: u8 = 49;
+        for (status, reason) in [
+            ("525", "the domain does not know the user"),
+            ("52e", "the password is wrong, or the domain does not know the user"),
+            ("530", "the account may not log on at this time"),
+            ("532", "the password has expired"),
+            ("533", "the account is disabled"),
+            ("701", "the account has expired"),
+            ("773", "the password must be changed first"),
+            ("775", "the account is locked out"),
+            ("1", "the user or the password is wrong"),
+        ] {
+            let said =
+                format!("80090308: LdapErr: DSID-0C090447, comment: AcceptSecurityContext error, data {status}, v3839");
+            let (mut connection, _server) = server(message(1, &ending(1, INVALID_CREDENTIALS, &said)), false);
+            let credentials = Credentials { user: "a@x".to_owned(), password: Zeroizing::new("b".to_owned()) };
+            let error = connection.bind(&credentials).await.unwrap_err();
+            assert_eq!(error.to_string(), format!("ldaps://dc1 does not let a@x in: {reason}"));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_sent_where_the_password_is_empty() {
+        let (mut connection, server) = server(message(1, &ending(1, 0, "")), false);
+        let credentials = Credentials { user: "a@x".to_owned(), password: Zeroizing::default() };
+        let error = connection.bind(&credentials).await.unwrap_err();
+        assert_eq!(error.to_string(), "ldaps://dc1 does not let a@x in: the user or the password is empty");
+        drop(connection);
+        assert_eq!(server.await.unwrap(), b"");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tls_begins_right_after_the_answer_or_not_at_all() {
+        const EXTENDED: u8 = 24;
+        let asked = message(1, &application(23, &context(0, b"1.3.6.1.4.1.1466.20037")));
+        let started = |sends: Vec<u8>| async move {
+            let (connection, server) = server(sends, false);
+            let error = connection.start_tls().await.map(drop).map_err(|error| error.to_string());
+            // Nothing else was sent, above all no password.
+            (error, server.await.unwrap())
+        };
+        let accepted = message(1, &ending(EXTENDED, 0, ""));
+        assert_eq!(started(accepted.clone()).await, (Ok(()), asked.clone()));
+        let injected = [accepted, message(2, &ending(1, 0, ""))].concat();
+        let malformed = Err("ldaps://dc1 answers with what is not LDAP".to_owned());
+        assert_eq!(started(injected).await, (malformed, asked.clone()));
+        let refused = message(1, &ending(EXTENDED, 52, "no certificate"));
+        let no_tls = Err("ldaps://dc1 does not take StartTLS: no certificate".to_owned());
+        assert_eq!(started(refused).await, (no_tls, asked));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whether_a_value_came_is_all_that_is_kept() {
+        let held = |sends: Vec<u8>| async move {
+            let (mut connection, _server) = server(sends, false);
+            let held = connection.holds(&search(), "cn").await.map_err(|error| error.to_string());
+            (held, connection.received.to_vec())
+        };
+        let done = message(1, &ending(DONE, 0, ""));
+        let with = |value: &[u8]| [message(1, &entry("CN=a", value)), done.clone()].concat();
+        assert_eq!(held(with(b"secret")).await, (Ok(Some(true)), Vec::new()));
+        assert_eq!(held(with(b"")).await, (Ok(Some(false)), Vec::new()));
+        assert_eq!(held(done.clone()).await, (Ok(None), Vec::new()));
+    }
 }

@@ -1,0 +1,57 @@
+//! What is read from a directory: a message, a security descriptor, a SID, an answer of the DNS, or LDIF whose accounts are linted.
+//! Nothing panics, and what is written back is the same.
+
+#![no_main]
+
+use std::{
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::SystemTime,
+};
+
+use gmsa_directory::{
+    Directory, Retrieval, Sid, allowing,
+    ldap::message::{self, Answer},
+    ldif, lint, resolver,
+};
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    let Some((kind, bytes)) = input.split_first() else { return };
+    match kind % 4 {
+        0 => {
+            if let Some((_, Answer::Entry(found))) = message::read(bytes) {
+                let held = found.holds("cn");
+                let entry = found.entry();
+                assert!(
+                    entry.is_none_or(|entry| held == Some(entry.value("cn").is_some_and(|value| !value.is_empty())))
+                );
+            }
+        }
+        1 => {
+            let read = Retrieval::read(bytes);
+            let principals: Vec<Sid> = read.principals().take(100).cloned().collect();
+            let again = Retrieval::read(&allowing(&principals));
+            assert_eq!(again.principals().cloned().collect::<Vec<_>>(), principals);
+            if let Some(sid) = Sid::from_bytes(bytes) {
+                assert_eq!((Some(&sid), sid.to_bytes().as_slice()), (Sid::parse(&sid.to_string()).as_ref(), bytes));
+            }
+        }
+        2 => drop(resolver::controllers(bytes, "contoso.com")),
+        _ => {
+            let Ok(text) = str::from_utf8(bytes) else { return };
+            let Ok(entries) = ldif::read(text) else { return };
+            let mut directory = Directory::printed(entries);
+            let accounts = ready(directory.accounts()).unwrap();
+            ready(lint::accounts(&mut directory, &accounts, &["http/web".to_owned()])).unwrap();
+            ready(lint::forest(&mut directory, &accounts, SystemTime::now().into())).unwrap();
+        }
+    }
+});
+
+/// What a future gives that waits for nothing: a printed directory is not asked over a network.
+fn ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => unreachable!(),
+    }
+}
