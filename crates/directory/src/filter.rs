@@ -47,6 +47,7 @@ impl Filter {
             Self::All(filters) => filters.iter().all(|filter| filter.fits(entry, all)),
             Self::Any(filters) => filters.iter().any(|filter| filter.fits(entry, all)),
             Self::Present(attribute) => !entry.values(attribute).is_empty(),
+            Self::Equals("distinguishedName", value) => equal(entry.name.as_bytes(), value),
             Self::Equals(attribute, value) => entry.values(attribute).iter().any(|own| equal(own, value)),
             Self::Leads(attribute, name) => leads(entry, attribute, name, all),
         }

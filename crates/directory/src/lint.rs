@@ -27,7 +27,7 @@ const MAX_SKEW: Duration = Duration::minutes(5);
 /// Windows Server 2012, the first that makes passwords of gMSAs ([MS-ADTS] 6.1.4.4).
 const FIRST_LEVEL: i64 = 5;
 /// How many names are asked for at once, and printed.
-const AT_ONCE: usize = 50;
+const AT_ONCE: usize = 25;
 const SHOWN: usize = 5;
 
 fn found(rule: &'static Rule, account: &Found, field: &str, problem: impl Into<String>) -> Diagnostic {

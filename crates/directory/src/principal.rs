@@ -1,11 +1,17 @@
 //! Those who may retrieve a password, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use crate::{Directory, Entry, Error, Filter, Scope, Search, Sid};
+use crate::{
+    Directory, Entry, Error, Filter, Scope, Search, Sid,
+    entry::{first_value, is_within},
+};
 
 /// How many are asked for at once.
 const AT_ONCE: usize = 50;
+/// How many members are looked at, about.
+const MAX_MEMBERS: usize = 10_000;
+const ATTRIBUTES: [&str; 4] = ["member", "objectClass", "objectSid", "sAMAccountName"];
 
 /// What is behind a SID.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,14 +88,13 @@ impl Principals {
 
     async fn look_up_in(&mut self, directory: &mut Directory, base: &str, sids: &[Sid]) -> Result<(), Error> {
         let filter = Filter::Any(sids.iter().map(|sid| Filter::equals("objectSid", sid.to_bytes())).collect());
-        let attributes = &["member", "objectClass", "objectSid", "sAMAccountName"];
-        let search = Search { base, scope: Scope::Subtree, filter, attributes };
+        let search = Search { base, scope: Scope::Subtree, filter, attributes: &ATTRIBUTES };
         let found = directory.search(&search).await?;
         for sid in sids {
             let principal = match found.iter().find(|entry| entry.sid("objectSid").as_ref() == Some(sid)) {
                 None if directory.is_live() => Principal::Orphan,
                 None => Principal::Elsewhere,
-                Some(entry) => of(directory, base, entry, sid).await?,
+                Some(entry) => of(directory, base, entry).await?,
             };
             self.known.insert(sid.clone(), principal);
         }
@@ -97,24 +102,57 @@ impl Principals {
     }
 }
 
-async fn of(directory: &mut Directory, base: &str, entry: &Entry, sid: &Sid) -> Result<Principal, Error> {
-    let name = entry.text("sAMAccountName").unwrap_or(&entry.name).trim_end_matches('$').to_owned();
+async fn of(directory: &mut Directory, base: &str, entry: &Entry) -> Result<Principal, Error> {
+    let name = entry.text("sAMAccountName").unwrap_or(&entry.name);
     if !entry.is_a("group") {
-        return Ok(Principal::Single(entry.text("sAMAccountName").unwrap_or(&entry.name).to_owned()));
+        return Ok(Principal::Single(name.to_owned()));
     }
-    let mut by = vec![Filter::Leads("memberOf", entry.name.clone())];
-    // A primary group is no membership ([MS-ADTS] 3.1.1.3.4.4.3 says nothing of it).
-    by.extend(sid.split().map(|(_, number)| Filter::equals("primaryGroupID", number.to_string())));
-    let filter = Filter::All(vec![Filter::equals("objectClass", "user"), Filter::Any(by)]);
-    let search = Search { base, scope: Scope::Subtree, filter, attributes: &["sAMAccountName"] };
-    let found = directory.search(&search).await?;
-    let mut members: Vec<String> =
-        found.iter().filter_map(|entry| entry.text("sAMAccountName")).map(str::to_owned).collect();
-    // Those of other domains are known by name alone.
-    let others = entry.texts("member").filter(|member| !crate::entry::is_within(member, base));
-    members.extend(others.map(crate::entry::first_value));
+    let mut members = members(directory, base, entry).await?;
     members.sort_by_key(|name| name.to_ascii_lowercase());
+    members.dedup();
     // A printed group may be printed without its members.
     let is_known = directory.is_live() || !members.is_empty();
-    Ok(Principal::Group { name, members: is_known.then_some(members) })
+    Ok(Principal::Group { name: name.to_owned(), members: is_known.then_some(members) })
+}
+
+/// The users and computers in a group, those of the groups in it included.
+async fn members(directory: &mut Directory, base: &str, group: &Entry) -> Result<Vec<String>, Error> {
+    let (mut names, mut seen, mut groups) = (Vec::new(), HashSet::new(), vec![group.clone()]);
+    while let Some(group) = groups.pop() {
+        if seen.len() > MAX_MEMBERS {
+            break;
+        }
+        // A primary group is no membership.
+        let number = group.sid("objectSid").and_then(|sid| sid.split());
+        let mut by: Vec<Filter> =
+            number.into_iter().map(|(_, number)| Filter::equals("primaryGroupID", number.to_string())).collect();
+        // A controller gives a part of many members only ([MS-ADTS] 3.1.1.3.1.3.3), and a file may not hold them at all.
+        let is_whole = directory.is_live() && !group.attributes.keys().any(|name| name.starts_with("member;"));
+        if !is_whole {
+            by.push(Filter::Leads("memberOf", group.name.clone()));
+        }
+        let filter = Filter::All(vec![Filter::equals("objectClass", "user"), Filter::Any(by)]);
+        let search = Search { base, scope: Scope::Subtree, filter, attributes: &ATTRIBUTES };
+        names.extend(directory.search(&search).await?.iter().filter_map(name_of));
+        let direct = group.texts("member").filter(|name| seen.insert(name.to_ascii_lowercase()));
+        // Those of other domains are known by name alone.
+        let (here, elsewhere): (Vec<&str>, Vec<&str>) = direct.partition(|name| is_within(name, base));
+        names.extend(elsewhere.into_iter().map(first_value));
+        for some in here.chunks(AT_ONCE) {
+            let filter = Filter::Any(some.iter().map(|name| Filter::equals("distinguishedName", *name)).collect());
+            let search = Search { base, scope: Scope::Subtree, filter, attributes: &ATTRIBUTES };
+            for found in directory.search(&search).await? {
+                if found.is_a("group") {
+                    groups.push(found);
+                } else {
+                    names.extend(name_of(&found));
+                }
+            }
+        }
+    }
+    Ok(names)
+}
+
+fn name_of(entry: &Entry) -> Option<String> {
+    entry.text("sAMAccountName").map(str::to_owned)
 }
