@@ -31,11 +31,11 @@ const AT_ONCE: usize = 25;
 const SHOWN: usize = 5;
 
 fn found(rule: &'static Rule, account: &Found, field: &str, problem: impl Into<String>) -> Diagnostic {
-    Diagnostic {
-        object: format!("account {}", account.sam()),
-        field: field.to_owned(),
-        ..Diagnostic::new(rule, problem)
-    }
+    Diagnostic { field: field.to_owned(), ..about(format!("account {}", account.sam()), rule, problem) }
+}
+
+fn about(object: String, rule: &'static Rule, problem: impl Into<String>) -> Diagnostic {
+    Diagnostic { object, ..Diagnostic::new(rule, problem).with_fix(rule.remedy) }
 }
 
 /// Checks accounts that have to serve clients under these names: what a print of their properties shows too, and what it does not.
@@ -181,16 +181,15 @@ pub async fn forest(directory: &mut Directory, accounts: &[Found], now: UtcDateT
     let mut list = Vec::new();
     let Some(forest) = directory.forest.clone() else { return Ok(list) };
     if let Some(facts) = &forest.controller {
-        let object = || directory.address().to_owned();
         if let Some(level) = facts.level.filter(|level| *level < FIRST_LEVEL) {
             let problem = format!("is of functional level {level}, before Windows Server 2012 ({FIRST_LEVEL})");
-            list.push(Diagnostic { object: object(), ..Diagnostic::new(&rules::DIRECTORY_LEVEL, problem) });
+            list.push(about(directory.address().to_owned(), &rules::DIRECTORY_LEVEL, problem));
         }
         if let Some(difference) = facts.time.map(|time| now - time).filter(|difference| difference.abs() > MAX_SKEW) {
             let word = if difference.is_negative() { "ahead of" } else { "behind" };
             let minutes = difference.abs().whole_minutes();
             let problem = format!("its clock is {minutes} minutes {word} that of this machine");
-            list.push(Diagnostic { object: object(), ..Diagnostic::new(&rules::DIRECTORY_CLOCK, problem) });
+            list.push(about(directory.address().to_owned(), &rules::DIRECTORY_CLOCK, problem));
         }
     }
     list.extend(root_key(directory, &forest.configuration, accounts, now).await?);
@@ -217,8 +216,7 @@ async fn root_key(
         Err(Error::Refused(_, _, NO_SUCH_OBJECT)) => Vec::new(),
         Err(error) => return Err(error),
     };
-    let diagnostic =
-        |rule, problem: String| Diagnostic { object: "KDS root key".to_owned(), ..Diagnostic::new(rule, problem) };
+    let diagnostic = |rule, problem: String| about("KDS root key".to_owned(), rule, problem);
     if keys.is_empty() {
         // Without one, no account has a password; and who prints accounts need not print keys.
         let is_unknown = directory.is_live() && !accounts.iter().any(|account| account.has_password);

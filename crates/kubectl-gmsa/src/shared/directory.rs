@@ -221,7 +221,10 @@ pub async fn against(directory: &mut Directory, spec: &Value) -> anyhow::Result<
         None => {
             let place = domain.map_or_else(|| places(directory), |of| of.domain.dns.clone());
             let problem = format!("there is no account {} in {place}", Quoted::new(sam));
-            list.push(Diagnostic { field: MACHINE.to_owned(), ..Diagnostic::new(&rules::ACCOUNT_UNKNOWN, problem) });
+            list.push(Diagnostic {
+                field: MACHINE.to_owned(),
+                ..Diagnostic::new(&rules::ACCOUNT_UNKNOWN, problem).with_fix(rules::ACCOUNT_UNKNOWN.remedy)
+            });
         }
         Some(found) => {
             let account = found.account(&Principals::default());

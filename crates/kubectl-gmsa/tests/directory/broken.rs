@@ -90,7 +90,9 @@ fn a_group_without_members_is_found() {
         lint("Emptied", ""),
         "error[account-hosts-empty] account Emptied\n  \
          PrincipalsAllowedToRetrieveManagedPassword: group \"EmptyHosts\" has no members\n  \
-         so: no container starts with the account there\n\n1 error in 1 object\n"
+         so: no container starts with the account there\n  \
+         fix: Add the nodes, or the user that the plugin logs on as: `Add-ADGroupMember`. A node learns of its groups when it restarts.\n\n\
+         1 error in 1 object\n"
     );
 }
 

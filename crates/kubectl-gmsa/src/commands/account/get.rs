@@ -14,6 +14,7 @@ use crate::shared::{
     print,
 };
 use gmsa_directory::{
+    Retrieval,
     account::Found,
     principal::{Principal, Principals},
 };
@@ -53,7 +54,8 @@ struct Shown {
     password_interval: Option<i64>,
     /// In UTC, to the second.
     password_last_set: Option<String>,
-    may_retrieve: Vec<Retriever>,
+    /// `null` where it is not known.
+    may_retrieve: Option<Vec<Retriever>>,
 }
 
 /// One that may retrieve the password.
@@ -98,7 +100,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
 fn list(accounts: &[Shown]) -> String {
     let row = |one: &Shown| {
         let enabled = one.enabled.map_or("-", |enabled| if enabled { "yes" } else { "no" });
-        let retrievers: Vec<String> = one.may_retrieve.iter().map(Retriever::text).collect();
+        let retrievers = one.retrievers();
         [
             one.name.clone(),
             one.domain.clone(),
@@ -134,7 +136,7 @@ fn properties(one: &Shown) -> String {
             let every = one.password_interval.map(|days| format!("changes every {days} days"));
             vec![set.into_iter().chain(every).collect::<Vec<_>>().join(", ")]
         }),
-        ("Password for", lines(one.may_retrieve.iter().map(Retriever::text).collect())),
+        ("Password for", one.retrievers()),
     ];
     let mut out = String::new();
     for (name, values) in rows.iter().filter(|(_, values)| values.iter().any(|value| !value.is_empty())) {
@@ -166,12 +168,34 @@ impl Shown {
                 let (date, time) = (set.date(), set.time());
                 format!("{date}T{:02}:{:02}:{:02}Z", time.hour(), time.minute(), time.second())
             }),
-            may_retrieve: found.principals().map(|sid| Retriever::of(sid.to_string(), principals.get(sid))).collect(),
+            may_retrieve: found.retrieval.as_ref().and_then(|retrieval| Retriever::all(retrieval, principals)),
+        }
+    }
+}
+
+impl Shown {
+    /// Who may retrieve the password, for people.
+    fn retrievers(&self) -> Vec<String> {
+        match self.may_retrieve.as_deref() {
+            None => vec!["not known".to_owned()],
+            Some([]) => vec!["nobody".to_owned()],
+            Some(some) => some.iter().map(Retriever::text).collect(),
         }
     }
 }
 
 impl Retriever {
+    fn all(retrieval: &Retrieval, principals: &Principals) -> Option<Vec<Self>> {
+        let everyone = || Self::of("S-1-1-0".to_owned(), Some(&Principal::WellKnown("Everyone")));
+        match retrieval {
+            Retrieval::Everybody => Some(vec![everyone()]),
+            Retrieval::Listed(_) => {
+                Some(retrieval.principals().map(|sid| Self::of(sid.to_string(), principals.get(sid))).collect())
+            }
+            Retrieval::Unreadable => None,
+        }
+    }
+
     fn of(sid: String, principal: Option<&Principal>) -> Self {
         let (kind, name, members) = match principal {
             Some(Principal::Single(name)) => ("user", Some(name.clone()), None),
