@@ -3,6 +3,7 @@
 mod bundle;
 mod call;
 mod certificates;
+mod directory;
 mod dns;
 mod install;
 mod not_checked;

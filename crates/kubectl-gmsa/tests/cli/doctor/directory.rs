@@ -1,0 +1,103 @@
+//! What `doctor --directory` says of the credential specs of the cluster.
+
+use std::io::Write as _;
+
+use serde_json::json;
+use tempfile::NamedTempFile;
+
+use super::super::{
+    cluster::{healthy, run},
+    support::SimulatedApi,
+    text,
+};
+
+/// A forest whose root domain has the GUID that the credential spec of the healthy cluster names.
+fn forest() -> NamedTempFile {
+    let (other, own) = ("OxJZgh5ZnUeRiSqAr02N4g==", "rhhIJKyHzU+S7OeeUlI0ig==");
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(include_str!("../../fixtures/forest.ldif").replace(other, own).as_bytes()).unwrap();
+    file
+}
+
+/// The lines about the directory, and what it ended with.
+async fn lines(api: &SimulatedApi, directory: &[&str]) -> (Vec<String>, Option<i32>) {
+    let output = run(api, &[&["doctor", "--directory"], directory].concat()).await;
+    let lines = text(&output.stdout).lines().filter(|line| line.get(6..16) == Some("directory "));
+    (lines.map(|line| line.replace("          ", " ")).collect(), output.status.code())
+}
+
+/// Changes a field of the credential spec.
+fn set(api: &SimulatedApi, field: &str, value: &str) {
+    let mut spec = api.object("gmsacredentialspecs", "", "webapp1").unwrap();
+    spec["credspec"]["DomainJoinConfig"][field] = json!(value);
+    api.apply(spec);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_credential_spec_that_agrees_passes_as_far_as_it_goes() {
+    let api = healthy().await;
+    let shared = "fail  directory account WebApp1: ServicePrincipalNames: \"http/webapp1.contoso.com\" is a name of \
+        \"CN=Broken,CN=Managed Service Accounts,DC=contoso,DC=com\" too [account-spn-duplicate]";
+    let forest = forest();
+    let forest = forest.path().to_str().unwrap();
+    assert_eq!(lines(&api, &[forest]).await, (vec![shared.to_owned()], Some(1)));
+    let ignored = lines(&api, &[forest, "--ignore", "account-spn-duplicate"]).await;
+    assert_eq!(ignored, (Vec::new(), Some(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_differs_from_the_directory_is_found() {
+    let api = healthy().await;
+    set(&api, "Sid", "S-1-5-21-9-9-9");
+    set(&api, "MachineAccountName", "Broken");
+    let forest = forest();
+    let forest = forest.path().to_str().unwrap();
+    let (found, code) = lines(&api, &[forest]).await;
+    assert_eq!(
+        (found.as_slice(), code),
+        (
+            [
+                "fail  directory webapp1: credspec.DomainJoinConfig.Sid: \"S-1-5-21-9-9-9\" is not what the domain says, \"S-1-5-21-1-2-3\" [sid]",
+                "fail  directory webapp1: SamAccountName: credential spec \"webapp1\" does not list \"Broken\" for the host [account-differs]",
+                "fail  directory webapp1: credspec.DomainJoinConfig.MachineAccountName: account Broken: Enabled is false [account-disabled]",
+                "fail  directory account Broken: PrincipalsAllowedToRetrieveManagedPassword: is empty [account-hosts]",
+                "warn  directory account Broken: msDS-SupportedEncryptionTypes: holds RC4 alone [account-encryption]",
+                "fail  directory account Broken: ServicePrincipalNames: \"HTTP/webapp1.contoso.com\" is a name of \
+                 \"CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com\" too [account-spn-duplicate]",
+            ]
+            .map(str::to_owned)
+            .as_slice(),
+            Some(1)
+        )
+    );
+    set(&api, "MachineAccountName", "Nobody");
+    let (found, _) = lines(&api, &[forest]).await;
+    let unknown = "fail  directory webapp1: credspec.DomainJoinConfig.MachineAccountName: there is no account \"Nobody\" in contoso.com [account-unknown]";
+    assert!(found.iter().any(|line| line == unknown), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_cannot_be_asked_is_not_checked() {
+    let api = healthy().await;
+    let folder = tempfile::tempdir().unwrap();
+    let (password, authority) = (folder.path().join("password"), folder.path().join("ca.pem"));
+    std::fs::write(&password, "secret").unwrap();
+    let made = rcgen::generate_simple_self_signed(["dc1.contoso.com".to_owned()]).unwrap();
+    std::fs::write(&authority, made.cert.pem()).unwrap();
+    let reached = [
+        "ldaps://127.0.0.1:1",
+        "--directory-user",
+        "alice@contoso.com",
+        "--directory-password-file",
+        password.to_str().unwrap(),
+        "--directory-ca",
+        authority.to_str().unwrap(),
+    ];
+    let (found, code) = lines(&api, &reached).await;
+    let [line] = found.as_slice() else { panic!("{found:?}") };
+    assert!(
+        line.starts_with("skip  directory could not be checked: cannot connect to ldaps://127.0.0.1:1: "),
+        "{line}"
+    );
+    assert_eq!(code, Some(2));
+}
