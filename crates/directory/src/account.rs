@@ -33,6 +33,10 @@ pub(crate) const ATTRIBUTES: [&str; 13] = [
     "whenCreated",
 ];
 
+/// Result codes of a name that nothing has, and of one that is none (RFC 4511, appendix A).
+pub(crate) const NO_SUCH_OBJECT: u32 = 32;
+const INVALID_NAME: u32 = 34;
+
 /// The name of an account as it is typed: `WebApp1`, `CONTOSO\WebApp1`, `WebApp1@contoso.com`, or a distinguished name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccountName {
@@ -146,7 +150,10 @@ impl Directory {
         let is_live = self.is_live();
         let (sam, bases) = match name {
             AccountName::Distinguished(name) => {
-                let found = self.search(&Search::object(name, &ATTRIBUTES)).await?;
+                let found = match self.search(&Search::object(name, &ATTRIBUTES)).await {
+                    Err(Error::Refused(_, _, NO_SUCH_OBJECT | INVALID_NAME)) => Vec::new(),
+                    found => found?,
+                };
                 return Ok(found.into_iter().find_map(|entry| Found::of(entry, is_live)));
             }
             AccountName::Sam(sam, domain) => (sam, self.bases(domain.as_deref())?),

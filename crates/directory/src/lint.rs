@@ -13,7 +13,7 @@ use time::{Duration, UtcDateTime};
 
 use crate::{
     Directory, Entry, Error, Filter, Retrieval, Scope, Search, Sid,
-    account::{Found, PASSWORD},
+    account::{Found, NO_SUCH_OBJECT, PASSWORD},
     principal::{Principal, Principals},
 };
 
@@ -203,7 +203,6 @@ async fn root_key(
     accounts: &[Found],
     now: UtcDateTime,
 ) -> Result<Option<Diagnostic>, Error> {
-    const NO_SUCH_OBJECT: u32 = 32;
     let base = format!("CN=Master Root Keys,CN=Group Key Distribution Service,CN=Services,{configuration}");
     let search = Search {
         base: &base,

@@ -1,18 +1,19 @@
 //! Questions to a DNS server: the system's functions know no SRV records.
 //!
-//! Over TCP, which every server speaks (RFC 7766): nobody can answer for it from elsewhere, and no answer is cut.
+//! Invariants: an answer is bounded, and waited for only so long; a controller that it names is one of the domain that was asked about.
 
 use std::{
     cmp::Reverse,
+    hash::{BuildHasher as _, RandomState},
     io,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     time::Duration,
 };
 
-use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE, rdata::RData};
+use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, RCODE, TYPE, header_buffer, rdata::RData};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
+    net::{TcpStream, UdpSocket},
     time::timeout,
 };
 
@@ -20,7 +21,9 @@ use crate::Error;
 
 const PORT: u16 = 53;
 /// For one question to one server.
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(8);
+/// For its answer over UDP, which can be lost.
+const DATAGRAM_LIMIT: Duration = Duration::from_secs(3);
 /// The most controllers that are tried.
 const MAX_HOSTS: usize = 8;
 
@@ -127,15 +130,43 @@ fn is_in(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
+/// The answer of a server: over UDP, and where it does not fit there, or does not come, over TCP (RFC 7766).
 async fn exchange(server: SocketAddr, name: &str, kind: TYPE) -> io::Result<Vec<u8>> {
-    let mut query = Packet::new_query(1);
+    let number = RandomState::new().hash_one(name).to_le_bytes();
+    let [low, high, ..] = number;
+    let mut query = Packet::new_query(u16::from_le_bytes([low, high]));
     query.set_flags(PacketFlag::RECURSION_DESIRED);
     let name = Name::new(name).map_err(io::Error::other)?;
     query.questions.push(Question::new(name, QTYPE::TYPE(kind), QCLASS::CLASS(CLASS::IN), false));
-    let query = query.build_bytes_vec().map_err(io::Error::other)?;
+    let bytes = query.build_bytes_vec().map_err(io::Error::other)?;
+    match timeout(DATAGRAM_LIMIT, by_datagram(server, &bytes, query.id())).await {
+        Ok(Ok(Some(answer))) => Ok(answer),
+        _ => by_stream(server, &bytes).await,
+    }
+}
+
+/// `None` where the answer is cut.
+async fn by_datagram(server: SocketAddr, query: &[u8], number: u16) -> io::Result<Option<Vec<u8>>> {
+    let any: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0)).await?;
+    socket.connect(server).await?;
+    socket.send(query).await?;
+    let mut answer = vec![0; usize::from(u16::MAX)];
+    loop {
+        let length = socket.recv(&mut answer).await?;
+        let bytes = answer.get(..length).unwrap_or_default();
+        // Another one may be an answer to nothing, from somebody else.
+        if header_buffer::id(bytes).is_ok_and(|found| found == number) {
+            let is_cut = header_buffer::has_flags(bytes, PacketFlag::TRUNCATION).unwrap_or(true);
+            return Ok((!is_cut).then(|| bytes.to_vec()));
+        }
+    }
+}
+
+async fn by_stream(server: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
     let length = u16::try_from(query.len()).map_err(io::Error::other)?;
     let mut stream = TcpStream::connect(server).await?;
-    stream.write_all(&[length.to_be_bytes().as_slice(), &query].concat()).await?;
+    stream.write_all(&[length.to_be_bytes().as_slice(), query].concat()).await?;
     let mut answer = vec![0; usize::from(stream.read_u16().await?)];
     stream.read_exact(&mut answer).await?;
     Ok(answer)

@@ -3,7 +3,7 @@
 use tempfile::tempdir;
 
 use crate::domain::{
-    ADMIN, Ended, add, administer, domain_guid, domain_sid, gmsa, gmsa_in, gmsa_there, said, user, write,
+    ADMIN, Ended, add, administer, domain_guid, domain_sid, gmsa, gmsa_in, gmsa_there, prints, said, user, write,
 };
 
 const POD: &str = "\
@@ -186,4 +186,28 @@ fn membership_through_groups_counts_and_ends() {
          it holds group \"NestOuter\" [account-password]\n                \
          -> Add-ADGroupMember 'NestOuter' USER; a computer learns of its groups when it restarts\n"
     );
+}
+
+#[test]
+fn who_may_make_accounts_by_the_delegation_of_the_page_makes_one() {
+    administer("group add DelegHosts");
+    user("deleguser", "Passw0rd!Deleg", Some("DelegHosts"));
+    let shown = prints(&["ldbsearch", "-H", "/dc/private/sam.ldb", "sAMAccountName=deleguser", "objectSid"], "");
+    let sid = shown.lines().find_map(|line| line.strip_prefix("objectSid: ")).unwrap();
+    // Creating objects of the class msDS-GroupManagedServiceAccount.
+    let right = format!("--sddl=(OA;;CC;7b8b558a-93a5-4af7-adca-c017e67f1057;;{sid})");
+    let container = "--objectdn=CN=Managed Service Accounts,DC=contoso,DC=com";
+    let set =
+        ["samba-tool", "dsacl", "set", "--configfile=/dc/etc/smb.conf", "-H", "/dc/private/sam.ldb", container, &right];
+    prints(&set, "");
+    let delegated = ("deleguser@contoso.com", "Passw0rd!Deleg");
+    let new = "account new DelegApp --dns-host-name d.contoso.com --hosts-group DelegHosts --service http/deleg --apply --yes";
+    assert_eq!(gmsa(new, delegated).stdout, "account DelegApp made in ldaps://dc1.contoso.com\n");
+    assert_eq!(
+        said(gmsa("account test DelegApp", delegated), 0),
+        "pass  password  deleguser@contoso.com may retrieve the password of DelegApp\n"
+    );
+    let nobody = gmsa("account get CN=Nobody,DC=contoso,DC=com", delegated);
+    let error = "error: there is no account CN=Nobody,DC=contoso,DC=com in contoso.com\n";
+    assert_eq!((nobody.stderr.as_str(), nobody.code), (error, Some(2)));
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use gmsa_core::{account::encryption_names, quote::one_line};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ use gmsa_directory::{
 #[derive(Debug, Args)]
 pub struct Options {
     /// The account: its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name; repeatable [default: all of the domain]
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     names: Vec<String>,
     #[command(flatten)]
     directory: DirectoryOptions,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use serde_json::Value;
 use time::UtcDateTime;
 
@@ -31,7 +31,7 @@ use gmsa_directory::{Directory, account::Found, ldif, lint, principal::Principal
 #[derive(Debug, Args)]
 pub struct Options {
     /// An account of the directory: its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name; repeatable [default: all of the domain]
-    #[arg(value_name = "NAME", requires = "directory")]
+    #[arg(value_name = "NAME", requires = "directory", value_parser = NonEmptyStringValueParser::new())]
     names: Vec<String>,
     /// A file, or - for standard input, that holds the output of: Get-ADServiceAccount NAME -Properties * | ConvertTo-Json, or LDIF;
     /// repeatable

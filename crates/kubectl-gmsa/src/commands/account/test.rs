@@ -2,7 +2,7 @@
 //!
 //! Invariant: of the password nothing is kept, printed or written; whether it came is all that is looked at.
 
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use gmsa_core::diagnostic::Check;
 use time::UtcDateTime;
 
@@ -19,7 +19,7 @@ const ABOUT: &str = "password";
 #[derive(Debug, Args)]
 pub struct Options {
     /// The account: its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: String,
     #[command(flatten)]
     directory: DirectoryOptions,
