@@ -6,16 +6,16 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly PLATFORM=$1 FOLDER=$2
-readonly LIMIT=9 # MiB
+readonly LIMIT=10 # MiB, of the archive
 # shellcheck source=deploy/common.sh
 . deploy/common.sh
-linker=cc flags='' program=kubectl-gmsa complete=kubectl_complete-gmsa
+linker=cc flags='' program=kubectl-gmsa complete=kubectl_complete-gmsa archive=tar.gz
 # On Linux by musl: a static glibc loads the system's own libraries to look up names, and they must be of its version.
 case $PLATFORM in
   linux-amd64) triple=x86_64-unknown-linux-musl linker=x86_64-linux-gnu-gcc flags=$(rust_lld) ;;
   linux-arm64) triple=aarch64-unknown-linux-musl linker=aarch64-linux-gnu-gcc flags=$(rust_lld) ;;
   windows-amd64)
-    triple=x86_64-pc-windows-gnu linker=x86_64-w64-mingw32-gcc program+=.exe complete+=.cmd
+    triple=x86_64-pc-windows-gnu linker=x86_64-w64-mingw32-gcc program+=.exe complete+=.cmd archive=zip
     flags='-C target-feature=+crt-static -C link-arg=-Wl,--no-insert-timestamp'
     ;;
   darwin-amd64) triple=x86_64-apple-darwin ;;
@@ -28,9 +28,9 @@ name=kubectl-gmsa-$version-$PLATFORM
 export "CFLAGS_${triple//-/_}=-U_FORTIFY_SOURCE"
 build_dist dist-plugin "$triple" "$linker" "$flags" kubectl-gmsa
 built=$target_folder/$triple/dist-plugin/$program
-check_size "$built" "$LIMIT"
 if [[ $PLATFORM == linux-* ]] && readelf --program-headers --wide "$built" | grep -q ' INTERP '; then
   echo "plugin: $program is not static: it names a dynamic loader" >&2 && exit 1
 fi
 python3 deploy/sbom.py "$triple" "$linker" kubectl-gmsa >"$FOLDER/$name.cdx.json"
 python3 deploy/pack.py "$FOLDER/$name" "$(git log -1 --format=%ct)" "$built" "deploy/$complete" LICENSE
+check_size "$FOLDER/$name.$archive" "$LIMIT"
