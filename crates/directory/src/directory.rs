@@ -63,9 +63,8 @@ impl Directory {
 
     /// What a directory printed. It shows the forest where it holds references to its domains.
     pub fn printed(entries: Vec<Entry>) -> Self {
-        let references: Vec<Entry> = entries.iter().filter(|entry| entry.is_a("crossRef")).cloned().collect();
-        let references: Vec<Entry> =
-            references.into_iter().filter(|entry| entry.text("nETBIOSName").is_some()).collect();
+        let is_of_domain = |entry: &&Entry| entry.is_a("crossRef") && entry.text("nETBIOSName").is_some();
+        let references: Vec<Entry> = entries.iter().filter(is_of_domain).cloned().collect();
         // CN=CONTOSO,CN=Partitions,CN=Configuration,DC=contoso,DC=com
         let configuration = references.first().map(|entry| parts(&entry.name).skip(2).collect::<Vec<_>>().join(","));
         let forest = configuration.and_then(|name| Forest::of("the file", name, &references, &entries, None).ok());

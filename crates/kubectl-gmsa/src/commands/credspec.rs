@@ -234,9 +234,7 @@ fn from_directory(options: &NewOptions, source: directory::Source) -> anyhow::Re
         if !found.is_group_managed() {
             bail!("{} is no group Managed Service Account", found.name);
         }
-        let forest = directory.forest.as_ref().context(
-            "the directory does not show its domains: add the entries below CN=Partitions,CN=Configuration to the LDIF",
-        )?;
+        let forest = directory.forest.as_ref().context(directory::NO_DOMAINS)?;
         let of_account = forest.of_object(&found.name).map(|of| of.domain.clone());
         let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;
         for additional in &options.additional {

@@ -189,6 +189,10 @@ fn places(directory: &Directory) -> String {
     }
 }
 
+/// What a file lacks that was printed without them.
+pub const NO_DOMAINS: &str = "the file does not show its domains: add the entries below CN=Partitions,CN=Configuration, and those of the domains \
+    themselves (objectClass=domainDNS)";
+
 /// What is wrong with an account, and said of the credential spec that names it.
 pub const SAID_OF_SPECS: [&Rule; 2] = [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DISABLED];
 
@@ -198,12 +202,7 @@ pub const SAID_OF_SPECS: [&Rule; 2] = [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DI
 /// Where the directory cannot be asked.
 pub async fn against(directory: &mut Directory, spec: &Value) -> anyhow::Result<(Vec<Diagnostic>, Option<Found>)> {
     const MACHINE: &str = "credspec.DomainJoinConfig.MachineAccountName";
-    let forest = directory.forest.clone().with_context(|| {
-        format!(
-            "{} does not show the domains of its forest: add the entries below CN=Partitions,CN=Configuration",
-            directory.address()
-        )
-    })?;
+    let forest = directory.forest.clone().context(NO_DOMAINS)?;
     let join = |key: &str| spec.pointer(&format!("/credspec/DomainJoinConfig/{key}")).and_then(Value::as_str);
     let named = join("DnsName").and_then(|dns| forest.named(dns).ok());
     let Some(sam) = join("MachineAccountName") else {
