@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::{healthy, kind, run},
-    portable, program,
+    portable,
     support::{
         Fault, SimulatedApi, Verb,
         exec::{Ending, Transcript, answer_each, transcript},
@@ -303,7 +303,7 @@ async fn an_interrupt_removes_the_pods() {
     let api = cluster(&fates).await;
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("config"), api.kubeconfig()).unwrap();
-    let mut command = program(folder.path());
+    let mut command = super::program(folder.path());
     command.args(["--kubeconfig", "config", "probe", "--credspec", "webapp1", "--serviceaccount", "shop:web"]);
     let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let id = rustix::process::Pid::from_child(&child);
