@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the plugin's tests against a real Active Directory domain: Samba of Debian 13, in a network namespace of its own, with LDAP over TLS, a DNS
 # that knows its controller, and a KDS root key, so that it makes the passwords of group Managed Service Accounts. It needs root, mmdebstrap,
-# iproute2 and openssl, and the mirror that apt uses; what it installs it keeps in target/directory.
+# iproute2, openssl and `script` of util-linux, and the mirror that apt uses; what it installs it keeps in target/directory.
 # usage: tests/directory.sh [WORD...]   words pick tests
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -91,7 +91,7 @@ if [[ ${1-} == --in-namespace ]]; then
   exit
 fi
 [[ $(id -u) -eq 0 ]] || failed "needs root, for namespaces and chroot"
-for tool in mmdebstrap ip openssl unshare; do
+for tool in mmdebstrap ip openssl script unshare; do
   command -v $tool >/dev/null || failed "needs $tool"
 done
 install_samba

@@ -172,8 +172,16 @@ impl Directory {
                 }
             };
             let mut found: Vec<Found> = entries.filter_map(|entry| Found::of(entry, is_live)).collect();
+            // Below a domain there may be others, in what was printed.
+            let domain = domain_of(base);
+            found.retain(|found| domain.as_ref().is_none_or(|domain| *domain == found.domain));
             // A user may have the name without `$`.
             found.sort_by_key(|found| !found.is_group_managed());
+            let managed: Vec<&str> =
+                found.iter().filter(|found| found.is_group_managed()).map(|found| found.domain.as_str()).collect();
+            if managed.len() > 1 {
+                return Err(Error::Ambiguous(sam.clone(), managed.join(", ")));
+            }
             if let Some(found) = found.into_iter().next() {
                 return Ok(Some(found));
             }

@@ -39,6 +39,8 @@ pub enum Error {
     Malformed(String),
     #[error("{0}: the directory does not say {1}")]
     Incomplete(String, &'static str),
+    #[error("there are several accounts {0}, in {1}: write it as {0}@DOMAIN")]
+    Ambiguous(String, String),
     #[error("{0} is no domain of the forest: it has {1}")]
     NoDomain(String, String),
 }

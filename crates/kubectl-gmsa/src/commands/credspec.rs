@@ -239,8 +239,10 @@ fn from_directory(options: &NewOptions, source: directory::Source) -> anyhow::Re
         let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;
         for additional in &options.additional {
             let name = AccountName::Sam(additional.clone(), Some(domain.dns.clone()));
-            if directory.account(&name).await?.is_none() {
-                bail!("there is no account {additional} in {}", domain.dns);
+            let found = directory.account(&name).await?;
+            let found = found.with_context(|| format!("there is no account {additional} in {}", domain.dns))?;
+            if !found.is_group_managed() {
+                bail!("{} is no group Managed Service Account", found.name);
             }
         }
         let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(found.sam()));

@@ -82,7 +82,7 @@ impl DirectoryOptions {
     /// Where something is missing or cannot be read.
     pub fn source(&self) -> anyhow::Result<Option<Source>> {
         let Some(named) = &self.directory else { return Ok(None) };
-        if named == input::STDIN || Path::new(named).is_file() {
+        if named == input::STDIN || is_file(named) {
             let text = input::text(Path::new(named))?;
             let entries = ldif::read(&text).with_context(|| format!("cannot read {named}"))?;
             if entries.is_empty() {
@@ -126,6 +126,13 @@ impl DirectoryOptions {
         io::stderr().flush()?;
         Ok(Zeroizing::new(rpassword::read_password().context("cannot read the password")?))
     }
+}
+
+/// Whether a file is meant, which may not exist.
+fn is_file(named: &str) -> bool {
+    let path = Path::new(named);
+    let is_ldif = path.extension().is_some_and(|of| of.eq_ignore_ascii_case("ldif") || of.eq_ignore_ascii_case("ldf"));
+    path.is_file() || is_ldif || (!named.contains("://") && named.contains(['/', '\\']))
 }
 
 /// One line of a file, or all of it without the line break at its end.

@@ -1,5 +1,14 @@
 //! How the directory is reached, and what is said where it cannot be.
 
+use std::{
+    fs::{self, File},
+    io::{Read as _, Write as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use rustix::termios::{LocalModes, tcgetattr};
+
 use crate::domain::{ADMIN, Ended, administer, change, gmsa, gmsa_in, said, tls, user};
 
 const ASKED: &str = "account get --directory";
@@ -130,4 +139,53 @@ fn why_a_user_may_not_log_on_is_said_in_words() {
         as_user("lockuser", ""),
         "ldaps://dc1.contoso.com does not let lockuser@contoso.com in: the user or the password is empty"
     );
+}
+
+/// The process of the plugin that looks for nobody.
+fn program() -> String {
+    let is_it = |process: &PathBuf| {
+        let words = fs::read(process.join("cmdline")).unwrap_or_default();
+        let program = fs::read_link(process.join("exe")).unwrap_or_default();
+        program == Path::new(env!("CARGO_BIN_EXE_kubectl-gmsa")) && words.windows(6).any(|word| word == b"Nobody")
+    };
+    let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let found = processes.into_iter().find(is_it).unwrap();
+    found.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+/// At a terminal, which `script` makes.
+#[test]
+fn the_password_is_asked_for_and_not_shown() {
+    let authority = tls().join("ca.pem");
+    let line = format!(
+        "{} account get Nobody --directory contoso.com --directory-dns 10.0.0.1 --directory-ca {} --directory-user {}",
+        env!("CARGO_BIN_EXE_kubectl-gmsa"),
+        authority.display(),
+        ADMIN.0
+    );
+    let mut child = Command::new("script")
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut shown, mut terminal) = (String::new(), child.stdout.take().unwrap());
+    let mut byte = [0];
+    while !shown.ends_with("Password of administrator@contoso.com: ") {
+        terminal.read_exact(&mut byte).unwrap();
+        shown.push(char::from(byte[0]));
+    }
+    let mut keys = child.stdin.take().unwrap();
+    // The terminal shows what is typed until the program has told it not to, right after the question.
+    let terminal_of_program = File::open(format!("/proc/{}/fd/0", program())).unwrap();
+    while tcgetattr(&terminal_of_program).unwrap().local_modes.contains(LocalModes::ECHO) {
+        std::thread::yield_now();
+    }
+    writeln!(keys, "{}", ADMIN.1).unwrap();
+    terminal.read_to_string(&mut shown).unwrap();
+    assert_eq!(
+        shown.replace('\r', ""),
+        "Password of administrator@contoso.com: \nerror: there is no account Nobody in contoso.com\n"
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(2));
 }

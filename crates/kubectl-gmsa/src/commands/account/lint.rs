@@ -47,7 +47,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE|NAME")]
     credspec: Option<PathBuf>,
     /// A service principal name that clients ask for, such as http/web.contoso.com; repeatable
-    #[arg(long = "service", value_name = "CLASS/HOST")]
+    #[arg(long = "service", value_name = "CLASS/HOST", value_parser = directory::service)]
     services: Vec<String>,
     #[command(flatten)]
     directory: DirectoryOptions,

@@ -147,7 +147,9 @@ impl Planned {
     async fn of(directory: &mut Directory, options: &Options) -> anyhow::Result<Self> {
         let name = &options.name;
         let forest = directory.forest.clone().context("the directory does not show its domains")?;
-        let domain = forest.own().context("it is not clear in which domain the account is to be")?;
+        let of_path = options.path.as_ref().and_then(|path| forest.of_object(path));
+        let domain =
+            of_path.or_else(|| forest.own()).context("the file has several domains: --path DN names the container")?;
         if let Some(found) = directory.account(&AccountName::Sam(name.clone(), Some(domain.domain.dns.clone()))).await?
         {
             bail!("account {name} exists: {}", found.name);
