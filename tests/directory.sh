@@ -76,13 +76,13 @@ serve_and_test() {
   mount --rbind /dev "$root/dev"
   make_certificates
   provision >"$folder/provision.log" 2>&1 || failed "cannot make the domain: $folder/provision.log says why"
-  within samba -s /dc/etc/smb.conf -F -M single >"$folder/samba.log" 2>&1 </dev/null &
+  within samba -s /dc/etc/smb.conf -F -M prefork >"$folder/samba.log" 2>&1 </dev/null &
   for _ in $(seq 300); do
     answers && break
     sleep 0.1
   done
   answers || failed "the domain controller does not answer: $folder/samba.log"
-  DOMAIN_ROOT=$root cargo test --locked --offline -p kubectl-gmsa --test directory -- "$@"
+  DOMAIN_ROOT=$root cargo test --locked --offline -p kubectl-gmsa --test directory -- --test-threads=2 "$@"
 }
 
 if [[ ${1-} == --in-namespace ]]; then
