@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{repository, run, text};
+use super::{run, text};
 
 fn completed(words: &[&str]) -> Vec<String> {
     let output = run(Path::new("."), &[&["__complete"], words].concat(), b"");
@@ -44,7 +44,7 @@ fn commands_options_and_values_are_completed() {
 #[test]
 fn the_script_gives_the_words_to_the_program() {
     let program = Path::new(env!("CARGO_BIN_EXE_kubectl-gmsa"));
-    let script = repository().join("deploy/kubectl_complete-gmsa");
+    let script = super::repository().join("deploy/kubectl_complete-gmsa");
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
     let output =
         std::process::Command::new(script).args(["credspec", ""]).env_clear().env("PATH", path).output().unwrap();
