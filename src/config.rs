@@ -4,6 +4,7 @@
 //! `LOG_LEVEL`, `RANDOM_HOSTNAME`, `QPS`, `BURST`, `--cert-reload`, `--version`, and no subcommand means `serve`.
 
 use std::{
+    collections::BTreeSet,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::PathBuf,
     time::Duration,
@@ -62,6 +63,8 @@ pub struct Config {
     /// Whether credential specs that cannot work are refused rather than warned of.
     pub strict_credential_specs: bool,
     pub enforcement: Enforcement,
+    /// The namespaces in which denials are warnings, whatever `enforcement` says.
+    pub warn_namespaces: BTreeSet<String>,
     /// How long an allowed `use` is remembered.
     pub authorization_cache_ttl: Duration,
     pub log_levels: Levels,
@@ -121,6 +124,7 @@ impl ServeArgs {
             random_hostname: args.random_hostname,
             strict_credential_specs: args.strict_credential_specs,
             enforcement: args.enforcement,
+            warn_namespaces: args.warn_namespaces.into_iter().collect(),
             authorization_cache_ttl: args.authorization_cache_ttl,
             log_levels: args.log_level,
             log_format: args.log_format,

@@ -32,6 +32,7 @@ static SERVER: LazyLock<(Runtime, SocketAddr)> = LazyLock::new(|| {
         random_hostname: true,
         strict_credential_specs: false,
         enforcement: Enforcement::Enforce,
+        warn_namespaces: Arc::default(),
         metrics: Metrics::new("fuzz").0,
     };
     let limits = Limits::default();

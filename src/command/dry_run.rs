@@ -28,9 +28,14 @@ pub async fn run(api: &ApiServer, namespace: &str, enforcement: Enforcement) -> 
             (Answer::Admitted | Answer::Warned, None) => None,
             (Answer::Warned, Some(_)) if warns => None,
             (Answer::Refused, Some(_)) if !warns => None,
+            // The guard has the same right to refuse what the pod brings; what it names must be filled in first.
+            (Answer::Guarded(_), Some(Webhook::Validate)) if !warns => None,
+            (Answer::Guarded(policy), Some(_)) if !warns => {
+                Some(format!("was refused by the policy {policy}: the API server did not ask the webhook"))
+            }
             (Answer::Admitted, Some(_)) => Some("was admitted: the API server did not ask the webhook".to_owned()),
             (Answer::Warned, Some(_)) => Some("was admitted with a warning: denials are not enforced".to_owned()),
-            (Answer::Refused, _) => Some("was refused: denials are enforced".to_owned()),
+            (Answer::Refused | Answer::Guarded(_), _) => Some("was refused: denials are enforced".to_owned()),
             (Answer::Failed(error), _) => match (error.code(), error.status()) {
                 (Some(code), Some(status)) if !status.message.contains("cannot create resource \"pods\"") => {
                     Some(format!("was refused with {code}: {}", status.message))

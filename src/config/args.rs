@@ -165,6 +165,10 @@ pub struct ServeArgs {
     #[arg(long, env = "ENFORCEMENT", value_name = "Enforce|Warn", default_value = "Enforce", value_parser = enforcement)]
     pub(super) enforcement: Enforcement,
 
+    /// Namespaces in which pods are admitted with a warning, as by --enforcement=Warn, while they are denied in every other one.
+    #[arg(long, value_name = "NAMESPACE,...", value_delimiter = ',', value_parser = dns_name)]
+    pub(super) warn_namespaces: Vec<String>,
+
     /// How long an allowed `use` is remembered, and so how long a revoked one may still be honoured; 0s: not at all.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(super) authorization_cache_ttl: Duration,

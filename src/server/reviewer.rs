@@ -1,7 +1,7 @@
 //! The steps of one review: facts, as the decision asks for them, and the decision; then its metrics, its log line and its
 //! span. It knows neither HTTP requests nor a cluster.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::future::{join_all, join3};
 use gmsa_cluster::{
@@ -36,11 +36,17 @@ pub struct Reviewer {
     pub strict_credential_specs: bool,
     /// Whether pods that ask for what they cannot have are denied, or admitted with a warning.
     pub enforcement: Enforcement,
+    /// The namespaces whose pods are admitted with a warning, whatever `enforcement` says.
+    pub warn_namespaces: Arc<BTreeSet<String>>,
     /// Counts the reviews, and what the resolver and the authorizer answer.
     pub metrics: Metrics,
 }
 
 impl Reviewer {
+    fn enforcement_in(&self, namespace: &str) -> Enforcement {
+        if self.warn_namespaces.contains(namespace) { Enforcement::Warn } else { self.enforcement }
+    }
+
     /// Decides a review whose request began at `started`, before `deadline`, and makes the answer, both on `thread`. A look-up that
     /// is not answered by then ends as a denial that says so; for workloads, as a warning. `None` where no thread was free.
     pub async fn decide(
@@ -51,8 +57,10 @@ impl Reviewer {
         started: Instant,
         deadline: Instant,
     ) -> Option<(Decision, Vec<u8>)> {
-        let settings =
-            Settings { enforcement: self.enforcement, strict_credential_specs: self.strict_credential_specs };
+        let settings = Settings {
+            enforcement: self.enforcement_in(&review.namespace),
+            strict_credential_specs: self.strict_credential_specs,
+        };
         let asks = || review.object.as_ref().is_some_and(Pod::asks_for_random_hostname);
         let takes_hostname = webhook == Webhook::Mutate && (self.random_hostname || asks());
         let hostname = takes_hostname.then(random_hostname).flatten();

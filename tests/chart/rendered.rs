@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A set of values and the other arguments of `helm template`: namespace and Kubernetes version.
-const CASES: [(&str, &str, &str); 19] = [
+const CASES: [(&str, &str, &str); 20] = [
     ("defaults", "windows", "1.36"),
     ("go-chart", "windows", "1.36"),
     ("go-chart-own-certificate", "windows", "1.36"),
@@ -23,6 +23,7 @@ const CASES: [(&str, &str, &str); 19] = [
     ("issuer", "windows", "1.36"),
     ("names", "windows", "1.36"),
     ("trial", "windows", "1.36"),
+    ("static-policies", "windows", "1.36"),
     ("own-rights", "windows", "1.36"),
     ("monitoring", "windows", "1.36"),
     ("nothing", "windows", "1.36"),

@@ -22,6 +22,7 @@ mod pods;
 mod replica;
 mod setup;
 mod silence;
+mod trial;
 mod watch;
 
 /// The collection of credential specs, as URLs name it.

@@ -84,6 +84,7 @@ impl Setup {
             random_hostname: self.random_hostname,
             strict_credential_specs: false,
             enforcement: self.enforcement,
+            warn_namespaces: Arc::default(),
             metrics: Metrics::new("test").0,
         };
         let (ending, closing) = (CancellationToken::new(), CancellationToken::new());

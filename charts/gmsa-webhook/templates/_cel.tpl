@@ -51,3 +51,20 @@ request.operation == 'CREATE' || object.spec != oldObject.spec
 {{- define "gmsa-webhook.cel.uncontrolled" -}}
 !object.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false))
 {{- end -}}
+
+{{/* Whether the one who asks is an administrator of the release, where its policies are files of the control plane. */}}
+{{- define "gmsa-webhook.cel.isAdmin" -}}
+([request.userInfo.username] + request.userInfo.?groups.orValue([])).exists(name, name in {{ toJson .Values.staticPolicies.admins }})
+{{- end -}}
+
+{{/* What a refusal by such a policy ends with, as a text of CEL. */}}
+{{- define "gmsa-webhook.onlyAdmins" -}}
+': only the administrators that the static policies of the control plane name may'
+{{- end -}}
+
+{{/* Whether two objects are the same but for some keys, of dict "one" EXPRESSION "other" EXPRESSION "but" LIST. A key that is not known yet counts. */}}
+{{- define "gmsa-webhook.cel.same" -}}
+{{- $but := toJson .but -}}
+{{ .one }}.all(key, key in {{ $but }} || (key in {{ .other }} && {{ .one }}[key] == {{ .other }}[key]))
+&& {{ .other }}.all(key, key in {{ $but }} || key in {{ .one }})
+{{- end -}}

@@ -88,8 +88,21 @@ the values and the way out.
 {{- if and (has "Deny" $guard.validationActions) (has "Warn" $guard.validationActions) -}}
 {{- fail "guard.validationActions has Deny and Warn, which Kubernetes does not take together: a denial is a warning already" -}}
 {{- end -}}
-{{- if and $guard.enabled (has "Deny" $guard.validationActions) (eq $webhooks.enforcement "Warn") -}}
-{{- fail "webhooks.enforcement=Warn admits what the guard denies: set guard.validationActions={Warn,Audit} too, or guard.enabled=false" -}}
+{{- $static := .Values.staticPolicies -}}
+{{- if and (or $guard.enabled $static.enabled) (has "Deny" $guard.validationActions) (eq $webhooks.enforcement "Warn") -}}
+{{- fail (printf "webhooks.enforcement=Warn admits what the guard denies: set guard.validationActions={Warn,Audit} too, or %s=false" (ternary "guard.enabled" "staticPolicies.enabled" $guard.enabled)) -}}
+{{- end -}}
+{{- if and $webhooks.warnNamespaces (eq $webhooks.enforcement "Warn") -}}
+{{- fail "webhooks.warnNamespaces has no effect with webhooks.enforcement=Warn, which warns in every namespace: set webhooks.enforcement=Enforce, or remove webhooks.warnNamespaces" -}}
+{{- end -}}
+{{- if and $static.enabled (not $static.admins) -}}
+{{- fail "staticPolicies.admins is empty, so nobody could upgrade or uninstall this release: name the users and groups that may, such as kubeadm:cluster-admins" -}}
+{{- end -}}
+{{- $account := printf "system:serviceaccount:%s:%s" (include "gmsa-webhook.namespace" .) (include "gmsa-webhook.serviceAccount" .) -}}
+{{- range $everybody := list "system:anonymous" "system:authenticated" "system:serviceaccounts" "system:unauthenticated" $account (printf "system:serviceaccounts:%s" (include "gmsa-webhook.namespace" .)) -}}
+{{- if and $static.enabled (has $everybody $static.admins) -}}
+{{- fail (printf "staticPolicies.admins has %q, which is what the policies protect against: name the users and groups that upgrade this release" $everybody) -}}
+{{- end -}}
 {{- end -}}
 {{- if and $hasMatchConditions (not $webhooks.first.enabled) (not $webhooks.last.enabled) -}}
 {{- fail "webhooks.first.enabled and webhooks.last.enabled are both false: no pod would get its contents" -}}
@@ -137,6 +150,9 @@ the values and the way out.
   (list "podDisruptionBudget.maxUnavailable" $v.podDisruptionBudget.maxUnavailable $count "a number or a percentage")
   (list "clientCa.configMapName" $v.clientCa.configMapName $dnsName "a ConfigMap's name")
 -}}
+{{- range $namespace := $v.webhooks.warnNamespaces -}}
+{{- $forms = append $forms (list "webhooks.warnNamespaces" $namespace "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" "a namespace's name") -}}
+{{- end -}}
 {{- range $name, $monitor := $monitors -}}
 {{- range $key := list "interval" "scrapeTimeout" -}}
 {{- $forms = append $forms (list (printf "%s.%s" $name $key) (get $monitor $key) "^([0-9]+(h|m|s|ms))+$" "a duration with units, such as 30s") -}}

@@ -3,6 +3,11 @@ What is installed in the cluster: for what an upgrade must keep, and for changes
 Helm renders without a cluster (`helm template`, Argo CD).
 */}}
 
+{{/* "true" where Helm renders for a cluster that it can read: every cluster has this namespace. */}}
+{{- define "gmsa-webhook.hasCluster" -}}
+{{- if lookup "v1" "Namespace" "" "kube-system" }}true{{ end -}}
+{{- end -}}
+
 {{/* The Deployment, as YAML. */}}
 {{- define "gmsa-webhook.installed" -}}
 {{- with lookup "apps/v1" "Deployment" (include "gmsa-webhook.namespace" .) (include "gmsa-webhook.fullname" .) }}{{ toYaml . }}{{ end -}}

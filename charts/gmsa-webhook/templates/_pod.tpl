@@ -25,6 +25,9 @@ The longer parts of the pod: arguments, environment, volumes, spread. Lists come
 {{- if eq .Values.webhooks.enforcement "Warn" }}
 - --enforcement=Warn
 {{- end }}
+{{- with .Values.webhooks.warnNamespaces }}
+- {{ printf "--warn-namespaces=%s" (join "," .) | toYaml }}
+{{- end }}
 {{- if .Values.webhooks.credentialSpecs.strict }}
 - --strict-credential-specs
 {{- end }}

@@ -68,6 +68,18 @@ pub fn is_denial(webhook: Webhook, text: &str) -> bool {
     missing || (webhook == Webhook::Validate && text.contains(SPEC) && others.iter().any(|other| text.contains(other)))
 }
 
+/// The policy that refused a pod, or warned of it, by the words that the API server puts around the policy's own.
+fn policy(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("ValidatingAdmissionPolicy '")?;
+    rest.split_once('\'').map(|(name, _)| name)
+}
+
+/// The policy that refused a pod of the probe as the guard of the chart does: before any validating webhook was asked.
+fn guard(webhook: Webhook, message: &str) -> Option<&str> {
+    let refuses = is_denial(webhook, message) || message.contains("a GMSA cred spec name has no contents");
+    policy(message).filter(|_| refuses)
+}
+
 /// The API server's answer to a pod.
 pub enum Answer {
     /// It would be created.
@@ -76,6 +88,8 @@ pub enum Answer {
     Warned,
     /// The webhook refused it with its denial.
     Refused,
+    /// A policy of this name refused it, before any validating webhook was asked: the guard.
+    Guarded(String),
     /// Anything else.
     Failed(CallError),
 }
@@ -89,11 +103,16 @@ pub async fn ask(api: &ApiServer, namespace: &str, pod: &Value, webhook: Webhook
         .ok()?;
     Some(match api.exchange(CallKind::Background, None, request, Instant::now() + PATIENCE).await {
         Ok(answer) => {
-            let mut warnings = answer.headers().get_all(WARNING).iter();
-            let warned = warnings.any(|text| is_denial(webhook, &String::from_utf8_lossy(text.as_bytes())));
+            let warnings = answer.headers().get_all(WARNING).iter();
+            let warned = warnings
+                .map(|text| String::from_utf8_lossy(text.as_bytes()))
+                .any(|text| is_denial(webhook, &text) && policy(&text).is_none());
             if warned { Answer::Warned } else { Answer::Admitted }
         }
-        Err(error) if error.status().is_some_and(|status| is_denial(webhook, &status.message)) => Answer::Refused,
-        Err(error) => Answer::Failed(error),
+        Err(error) => match error.status().map(|status| (guard(webhook, &status.message), &*status.message)) {
+            Some((Some(policy), _)) => Answer::Guarded(policy.to_owned()),
+            Some((None, message)) if is_denial(webhook, message) => Answer::Refused,
+            _ => Answer::Failed(error),
+        },
     })
 }

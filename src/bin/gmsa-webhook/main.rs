@@ -138,11 +138,18 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         random_hostname: config.random_hostname,
         strict_credential_specs: config.strict_credential_specs,
         enforcement: config.enforcement,
+        warn_namespaces: Arc::new(config.warn_namespaces.clone()),
         metrics: metrics.clone(),
     };
     if config.enforcement == Enforcement::Warn {
         tracing::warn!(
             "denials are not enforced: pods that would be denied are admitted with a warning (--enforcement)"
+        );
+    } else if !config.warn_namespaces.is_empty() {
+        let namespaces = config.warn_namespaces.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        tracing::warn!(
+            namespaces,
+            "denials are not enforced in these namespaces: pods that would be denied are admitted with a warning (--warn-namespaces)"
         );
     }
     raise_limit_of_open_files();

@@ -60,6 +60,7 @@ impl Replica {
             random_hostname: false,
             strict_credential_specs: false,
             enforcement: Enforcement::Enforce,
+            warn_namespaces: Arc::default(),
             metrics,
         };
         api.forget_requests();

@@ -248,6 +248,8 @@ rules! {
             "Upgrade the chart: its `matchConditions` leave them out.";
         SELECTORS_CHANGED: "selectors-changed", Warning, "The selectors of a webhook configuration were changed after the installation.",
             "Remove the selectors with the `kubectl patch` that `kubectl gmsa doctor` prints, then run `helm upgrade --force-conflicts`, which brings back those of the chart's values. On AKS, the chart's annotation `admissions.enforcer/disabled` keeps the selectors as they are.";
+        STATIC_POLICIES: "static-policies", Note, "Users who may change webhook configurations can end the checks of Pods.",
+            "On a control plane of your own, load the static policies of the chart, which no user of the API can change: docs/static-policies.md.";
         NAMESPACES_EXCLUDED: "namespaces-excluded", Warning, "The webhook does not review the Pods of a namespace.",
             "Compare the labels of the namespace with the `namespaceSelector` of the webhooks.";
         WEBHOOK_UNREACHABLE: "webhook-unreachable", Error, "The API server cannot call the webhook.",
@@ -257,7 +259,7 @@ rules! {
         WEBHOOK_NOT_CALLED: "webhook-not-called", Error, "The API server creates a Pod that uses GMSA without a call of the webhook.",
             "Check whether the namespace is excluded, and whether a webhook configuration sends Pods.";
         NOT_ENFORCED: "not-enforced", Warning, "Denials are not enforced.",
-            "End the trial: set `webhooks.enforcement=Enforce` in the chart.";
+            "End the trial: set `webhooks.enforcement=Enforce` in the chart, or remove the namespace from `webhooks.warnNamespaces`.";
         WEBHOOK_URL: "webhook-url", Warning, "The webhook is called by a URL instead of a Service, so its Pods are not checked.",
             "Use a Service, or check the process at the URL.";
         ENDPOINTS: "endpoints", Error, "The Service of the webhook has no ready endpoint, or only one.",

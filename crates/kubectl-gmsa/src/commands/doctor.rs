@@ -41,6 +41,7 @@ mod install;
 mod namespaces;
 mod nodes;
 mod pre;
+mod protection;
 mod replica;
 mod service;
 mod usage;

@@ -53,6 +53,18 @@ pub const REFUSED: Fault = Fault::Refuse {
     retry_after: None,
 };
 
+/// What the static policies of a control plane say to the configuration that `doctor` sends as a dry run.
+const PROTECTED: Fault = Fault::Refuse {
+    code: 403,
+    reason: "Forbidden",
+    message: "validatingwebhookconfigurations.admissionregistration.k8s.io \"gmsa-static-policies\" is forbidden: ValidatingAdmissionPolicy \
+              'gmsa-configurations.static.k8s.io' with binding 'gmsa-configurations.static.k8s.io' denied request: the static policies of the GMSA webhook gmsa are in force",
+    retry_after: None,
+};
+
+/// Where `doctor` sends that configuration.
+const PROTECTION: &str = "/validatingwebhookconfigurations?dryRun=All";
+
 /// Where `doctor` sends its pods.
 pub const DRY_RUN: &str = "/pods?dryRun=All";
 
@@ -64,11 +76,17 @@ pub fn script(api: &SimulatedApi, dry_run: Fault, denied: &[&str]) {
 
 /// The same, with the answers to the pod that `/mutate` must refuse and to the one that `/validate` must refuse.
 pub fn script_each(api: &SimulatedApi, mutate: Fault, validate: Fault, denied: &[&str]) {
+    script_all(api, mutate, validate, PROTECTED, denied);
+}
+
+/// The same, with the answer to the configuration that static policies must refuse.
+pub fn script_all(api: &SimulatedApi, mutate: Fault, validate: Fault, protection: Fault, denied: &[&str]) {
     let access = |allowed: bool| Fault::Object(json!({"status": {"allowed": allowed}}));
     api.heal();
     api.fault(Verb::Get, "/version", usize::MAX, Fault::Object(json!({"gitVersion": "v1.36.0"})));
     api.fault_of_body(Verb::Create, DRY_RUN, "\"gmsaCredentialSpec\":", validate);
     api.fault(Verb::Create, DRY_RUN, usize::MAX, mutate);
+    api.fault(Verb::Create, PROTECTION, usize::MAX, protection);
     for review in denied {
         api.fault_of_body(Verb::Create, "/subjectaccessreviews", review, access(false));
     }

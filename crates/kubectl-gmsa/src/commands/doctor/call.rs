@@ -24,6 +24,11 @@ use gmsa_core::{
 
 const MUTATE: &str = "call of /mutate";
 const VALIDATE: &str = "call of /validate";
+const GUARD: &str = "guard";
+
+/// What the names of policies from files of the control plane end with.
+/// <https://kubernetes.io/docs/reference/access-authn-authz/manifest-admission-control/>
+const STATIC: &str = ".static.k8s.io";
 
 /// The checks of the webhooks that are configured; of both where `webhooks` could not be read.
 pub(super) async fn checks(cluster: &Cluster, webhooks: Option<&[Configured]>) -> Vec<Check> {
@@ -54,6 +59,17 @@ async fn ask(cluster: &Cluster, webhook: Webhook, pod: &serde_json::Value, webho
         Some(Answer::Warned) => {
             let text = format!("the API server reaches it, but denials are not enforced (dry run in {namespace})");
             found(about, &rules::NOT_ENFORCED, text)
+        }
+        Some(Answer::Guarded(policy)) if webhook == Webhook::Validate => {
+            let from = if policy.ends_with(STATIC) { "a file of the control plane" } else { "the cluster" };
+            Check::pass(
+                GUARD,
+                format!("{policy}, from {from}, refuses {what} before /validate is asked (dry run in {namespace})"),
+            )
+        }
+        Some(Answer::Guarded(policy)) => {
+            let text = format!("{what} would get no contents in {namespace}: the policy {policy} refuses it");
+            found(about, &rules::WEBHOOK_NOT_CALLED, text)
         }
         Some(Answer::Admitted) => {
             found(about, &rules::WEBHOOK_NOT_CALLED, format!("{what} would be created in {namespace}"))

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::OptionFuture;
 use k8s_openapi::{
     api::{admissionregistration::v1::WebhookClientConfig, apps::v1::Deployment, core::v1::Namespace},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -10,7 +11,7 @@ use k8s_openapi::{
 use super::{
     call,
     configuration::{self, CONFIGURATION},
-    crd, namespaces, not_checked, service,
+    crd, namespaces, not_checked, protection, service,
 };
 use crate::shared::{
     connection::Cluster,
@@ -49,8 +50,14 @@ pub(super) async fn add_checks(cluster: &Cluster, checks: &mut Vec<Check>) -> Ve
     if of_pods.is_empty() {
         return Vec::new();
     }
-    let (called, serving) = tokio::join!(call::checks(cluster, Some(&webhooks)), services(cluster, &ours));
+    let validating = ours.iter().find(|found| !found.mutating);
+    let (called, protected, serving) = tokio::join!(
+        call::checks(cluster, Some(&webhooks)),
+        OptionFuture::from(validating.map(|found| protection::check(cluster, found.configuration()))),
+        services(cluster, &ours)
+    );
     checks.extend(called);
+    checks.extend(protected);
     checks.extend(serving);
     namespaces::excluded(namespaces, if ours.is_empty() { &of_pods } else { &ours }, checks)
 }

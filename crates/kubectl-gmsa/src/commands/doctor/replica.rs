@@ -14,6 +14,7 @@ use k8s_openapi::api::{
 use super::{certificate, found, not_checked, service::SERVICE};
 use crate::shared::{
     connection::{Cluster, is_missing},
+    output::first_five,
     webhook::{image, metrics},
 };
 use gmsa_core::{
@@ -41,6 +42,11 @@ pub(super) async fn add_checks(cluster: &Cluster, namespace: &str, name: &str, p
     // Whether the certificate is trusted, the dry run shows.
     checks.extend(metrics.and_then(|metrics| certificate::served(name, &metrics)));
     checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
+    let trial = arguments.trial();
+    if !trial.is_empty() {
+        let text = format!("denials are not enforced in {}", first_five(&trial));
+        checks.push(found(SERVICE, &rules::NOT_ENFORCED, text));
+    }
     checks.push(permissions);
     checks.extend(secrets.into_iter().flatten());
 }
@@ -61,6 +67,12 @@ impl<'p> Arguments<'p> {
     fn values(&self, option: &str) -> impl Iterator<Item = (&'p str, &'p str)> {
         let values = self.0.iter().filter_map(move |argument| argument.strip_prefix(option)?.strip_prefix('='));
         values.filter_map(|value| value.split_once('/'))
+    }
+
+    /// The namespaces in which denials are not enforced.
+    fn trial(&self) -> Vec<&'p str> {
+        let lists = self.0.iter().filter_map(|argument| argument.strip_prefix("--warn-namespaces="));
+        lists.flat_map(|list| list.split(',')).collect()
     }
 
     /// Those that the webhook needs by its arguments, as the chart grants them.

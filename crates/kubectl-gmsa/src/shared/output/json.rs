@@ -120,6 +120,7 @@ struct Checks<'c> {
 #[serde(rename_all = "camelCase")]
 struct CheckTotals {
     passed: usize,
+    noted: usize,
     warned: usize,
     failed: usize,
     not_checked: usize,
@@ -141,6 +142,7 @@ pub(super) fn checks(outcome: Outcome, checks: &[Check], ignored: usize) -> anyh
     let count = |word| checks.iter().filter(|check| status(check) == word).count();
     let totals = CheckTotals {
         passed: count("pass"),
+        noted: count("note"),
         warned: count("warn"),
         failed: count("fail"),
         not_checked: count("skip"),

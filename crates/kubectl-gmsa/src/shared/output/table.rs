@@ -160,7 +160,8 @@ pub(super) fn status(check: &Check) -> &'static str {
     match check.severity() {
         None => "pass",
         Some(_) if check.result.as_ref().is_err_and(|found| *found.rule == rules::NOT_CHECKED) => "skip",
-        Some(Severity::Note | Severity::Warning) => "warn",
+        Some(Severity::Note) => "note",
+        Some(Severity::Warning) => "warn",
         Some(Severity::Error) => "fail",
     }
 }

@@ -174,3 +174,42 @@ async fn the_dry_runs_are_for_a_restricted_namespace_too() {
     contents.sort();
     assert_eq!(contents, [None, Some("{}".to_owned())]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_guard_refuses_is_not_taken_for_the_answer_of_the_webhook() {
+    let report = async |validate: Fault| {
+        let api = healthy().await;
+        script_each(&api, REFUSED, validate, &[]);
+        let output = run(&api, &["doctor"]).await;
+        let lines = text(&output.stdout).lines().filter(|line| line.contains("guard") || line.contains("call of"));
+        (output.status.code(), lines.map(str::to_owned).collect::<Vec<_>>())
+    };
+    let mutate = "pass  call of /mutate   the API server reaches it and trusts its certificate (dry run in default)";
+    let guard = |name: &str, from: &str| {
+        format!(
+            "pass  guard             {name}, from {from}, refuses a pod with contents of its own before /validate is asked (dry run in default)"
+        )
+    };
+    let of_cluster = "pods \"gmsa-webhook-test-x\" is forbidden: ValidatingAdmissionPolicy 'gmsa-guard' with binding 'gmsa-guard' denied request: \
+        service account \"default\" is not authorized to `use` GMSA cred spec \"gmsa-webhook-test-does-not-exist\"";
+    assert_eq!(
+        report(refuse(403, of_cluster)).await,
+        (Some(0), vec![mutate.to_owned(), guard("gmsa-guard", "the cluster")])
+    );
+    let of_file = "pods \"gmsa-webhook-test-x\" is forbidden: ValidatingAdmissionPolicy 'gmsa-guard.static.k8s.io' with binding \
+        'gmsa-guard.static.k8s.io' denied request: service account \"default\" is not authorized to `use` GMSA cred spec \
+        \"gmsa-webhook-test-does-not-exist\"";
+    assert_eq!(
+        report(refuse(403, of_file)).await,
+        (Some(0), vec![mutate.to_owned(), guard("gmsa-guard.static.k8s.io", "a file of the control plane")])
+    );
+
+    // Nobody has filled in the name.
+    let unfilled = "Pod \"gmsa-webhook-test-x\" is invalid: : ValidatingAdmissionPolicy 'gmsa-guard' with binding 'gmsa-guard' denied request: a GMSA \
+        cred spec name has no contents, so the container would start without its identity; the mutating webhook did not run, or another one added the \
+        name after it";
+    let found = complaints(|api| script_each(api, refuse(422, unfilled), refuse(403, of_cluster), &[])).await;
+    let not_called = "fail call of /mutate: a pod that names a credential spec that does not exist would get no contents in default: the policy \
+        gmsa-guard refuses it [webhook-not-called]";
+    assert_eq!(found, [not_called]);
+}

@@ -42,7 +42,7 @@ async fn a_domain_without_a_zone_is_a_note_with_the_command() {
     corefile(&api, ROOT);
     let output = run(&api, &["doctor"]).await;
     let said = format!(
-        "warn  DNS                contoso.com: no zone is for it, and all other names go to the resolvers of the nodes that the DNS runs on \
+        "note  DNS                contoso.com: no zone is for it, and all other names go to the resolvers of the nodes that the DNS runs on \
          (/etc/resolv.conf, ConfigMap kube-system/coredns): this works where they know the domain [dns-zone]\n                         -> {HELP}\n"
     );
     assert!(text(&output.stdout).contains(&said), "{}", text(&output.stdout));

@@ -151,7 +151,7 @@ async fn a_version_that_credential_specs_may_be_stored_in_is_worth_a_note() {
     let ours = json!({"annotations": {"gmsa-webhook/crd-revision": "2"}});
     let version = |name: &str, storage: bool| json!({"name": name, "served": true, "storage": storage});
     api.apply(crd(ours.clone(), &json!([version("v1", true)]), &json!(["v1alpha1", "v1"])));
-    let found = "warn custom resource: credential specs may be stored as v1alpha1 [stored-version] -> ";
+    let found = "note custom resource: credential specs may be stored as v1alpha1 [stored-version] -> ";
     let commands = "`kubectl get gmsacredentialspecs.windows.k8s.io -o json | kubectl replace -f -` writes each as v1; then `kubectl patch crd \
                     gmsacredentialspecs.windows.k8s.io --subresource=status --type=merge -p '{\"status\":{\"storedVersions\":[\"v1\"]}}'`. The \
                     installation does not depend on it.";

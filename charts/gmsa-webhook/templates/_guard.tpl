@@ -1,0 +1,177 @@
+{{/*
+The guard: policies that enforce in the API server itself what the webhook decides about rights. Made in one place, for the objects of the cluster and for
+the files of its control plane.
+*/}}
+
+{{/* The name of a policy and of its binding, of dict "root" CONTEXT "name" NAME, and "static" true for a file of the control plane: such names end in this way, and no object's may. */}}
+{{- define "gmsa-webhook.policyName" -}}
+{{ include "gmsa-webhook.fullname" .root }}-{{ .name }}{{ if .static }}.static.k8s.io{{ end }}
+{{- end -}}
+
+{{/* The metadata of such an object, of the same. */}}
+{{- define "gmsa-webhook.policyMetadata" -}}
+{{- $name := include "gmsa-webhook.policyName" . -}}
+{{- if .static -}}
+name: {{ $name }}
+annotations:
+  # Argo CD leaves it out: it is a file of the control plane, and no API server takes an object of this name.
+  argocd.argoproj.io/hook: Skip
+{{- else -}}
+{{ include "gmsa-webhook.metadata" (dict "root" .root "name" $name "cluster" true) }}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The binding of a policy, of the same and "actions" LIST: what a violation leads to. Where "pods" is true, the namespaces of a trial are left to a second binding, which warns.
+*/}}
+{{- define "gmsa-webhook.policyBinding" -}}
+{{- $trial := and .pods (has "Deny" .actions) .root.Values.webhooks.warnNamespaces -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  {{- include "gmsa-webhook.policyMetadata" . | nindent 2 }}
+spec:
+  policyName: {{ include "gmsa-webhook.policyName" . }}
+  validationActions: {{ toJson .actions }}
+  {{- with $trial }}
+  matchResources:
+    namespaceSelector:
+      matchExpressions:
+        - {key: kubernetes.io/metadata.name, operator: NotIn, values: {{ toJson . }}}
+  {{- end }}
+{{- with $trial }}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  {{- include "gmsa-webhook.policyMetadata" (dict "root" $.root "static" $.static "name" (printf "%s-trial" $.name)) | nindent 2 }}
+spec:
+  policyName: {{ include "gmsa-webhook.policyName" $ }}
+  validationActions: [Warn, Audit]
+  matchResources:
+    namespaceSelector:
+      matchExpressions:
+        - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+{{- end }}
+{{- end -}}
+
+{{/* Of dict "root" CONTEXT, and "static" true for files of the control plane. */}}
+{{- define "gmsa-webhook.guard" -}}
+{{- $root := .root -}}
+{{- $static := .static -}}
+{{- $actions := .root.Values.guard.validationActions -}}
+{{- /* As many as the webhook allows, which tests/chart checks; each is one access check, and the cost limit of a policy lets 28 of them pass. */ -}}
+{{- $names := 24 -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  {{- include "gmsa-webhook.policyMetadata" (dict "root" $root "static" $static "name" "guard") | nindent 2 }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - operations: [CREATE]
+        apiGroups: [""]
+        apiVersions: ["*"]
+        resources: [pods]
+        scope: Namespaced
+      - operations: [UPDATE]
+        apiGroups: [""]
+        apiVersions: ["*"]
+        resources: [pods/ephemeralcontainers]
+        scope: Namespaced
+  matchConditions:
+    - name: uses-gmsa
+      expression: |-
+        {{- include "gmsa-webhook.cel.usesGmsa" "object.spec" | nindent 8 }}
+  variables:
+    # What an update adds: ephemeral containers alone. What a pod already had was judged when it came.
+    - name: slots
+      expression: |-
+        request.operation == 'CREATE' ?
+          {{- include "gmsa-webhook.cel.slots" "object.spec" | nindent 10 }}
+          : object.spec.?ephemeralContainers.orValue([]).filter(e,
+              !oldObject.spec.?ephemeralContainers.orValue([]).exists(old, old.name == e.name))
+    - name: named
+      expression: |-
+        variables.slots.filter(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue())
+    - name: serviceAccount
+      expression: |-
+        object.spec.?serviceAccountName.orValue('') == '' ? 'default' : object.spec.serviceAccountName
+    - name: added
+      expression: |-
+        variables.named.map(s, s.securityContext.windowsOptions.gmsaCredentialSpecName)
+    # names0 are all names of the pod, names1 those that differ from the first of names0, and so on: the first of each are the distinct ones.
+    - name: names0
+      expression: |-
+        {{- include "gmsa-webhook.cel.slots" "object.spec" | nindent 8 }}
+          .filter(s, s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue())
+          .map(s, s.securityContext.windowsOptions.gmsaCredentialSpecName)
+    {{- range $index := until $names }}
+    - name: names{{ add1 $index }}
+      expression: variables.names{{ $index }}.filter(name, name != variables.names{{ $index }}[0])
+    {{- end }}
+  validations:
+    - expression: |-
+        variables.slots.all(s, !s.?securityContext.?windowsOptions.?gmsaCredentialSpec.hasValue()
+          || s.?securityContext.?windowsOptions.?gmsaCredentialSpecName.hasValue())
+      message: GMSA cred spec contents are set without the name of their cred spec
+      reason: Invalid
+    - expression: |-
+        variables.named.all(s, s.securityContext.windowsOptions.?gmsaCredentialSpec.hasValue())
+      message: a GMSA cred spec name has no contents, so the container would start without its identity; the mutating webhook did not run, or another one added the name after it
+      reason: Invalid
+    - expression: variables.names{{ $names }}.size() == 0
+      message: more than {{ $names }} different GMSA cred specs in one pod
+      reason: Invalid
+    # One validation per name: a single one for all names costs more than an expression may.
+    {{- range $index := until $names }}
+    - expression: |-
+        variables.names{{ $index }}.size() == 0 || !(variables.names{{ $index }}[0] in variables.added)
+          || authorizer.serviceAccount(request.namespace, variables.serviceAccount)
+            .group('windows.k8s.io').resource('gmsacredentialspecs').namespace(request.namespace).name(variables.names{{ $index }}[0])
+            .check('use').allowed()
+      messageExpression: |-
+        'service account "' + variables.serviceAccount + '" is not authorized to `use` GMSA cred spec "' + variables.names{{ $index }}[0] + '"'
+      reason: Forbidden
+    {{- end }}
+---
+{{ include "gmsa-webhook.policyBinding" (dict "root" $root "static" $static "name" "guard" "actions" $actions "pods" true) }}
+{{- with $root.Values.webhooks.optOutLabel }}
+---
+# The label frees pods from the webhooks, so it takes the right to change the webhooks.
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  {{- include "gmsa-webhook.policyMetadata" (dict "root" $root "static" $static "name" "guard-opt-out") | nindent 2 }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - operations: [CREATE, UPDATE]
+        apiGroups: [""]
+        apiVersions: ["*"]
+        resources: [namespaces, namespaces/status, namespaces/finalize]
+        scope: Cluster
+  matchConditions:
+    - name: label-changes
+      expression: |-
+        object.metadata.?labels['{{ . }}'].orValue('')
+          != (oldObject == null ? '' : oldObject.metadata.?labels['{{ . }}'].orValue(''))
+  validations:
+    {{- if $static }}
+    - expression: |-
+        {{- include "gmsa-webhook.cel.isAdmin" $root | nindent 8 }}
+      messageExpression: |-
+        'the label {{ . }} takes pods out of the GMSA webhook' + {{ include "gmsa-webhook.onlyAdmins" $root }} + ' change it'
+    {{- else }}
+    - expression: |-
+        authorizer.group('admissionregistration.k8s.io').resource('validatingwebhookconfigurations').name('{{ include "gmsa-webhook.fullname" $root }}')
+          .check('update').allowed()
+      message: the label {{ . }} takes pods out of the GMSA webhook, so only those who may update the ValidatingWebhookConfiguration {{ include "gmsa-webhook.fullname" $root }} may change it
+    {{- end }}
+      reason: Forbidden
+---
+{{ include "gmsa-webhook.policyBinding" (dict "root" $root "static" $static "name" "guard-opt-out" "actions" $actions) }}
+{{- end }}
+{{- end -}}
