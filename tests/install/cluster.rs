@@ -49,6 +49,13 @@ impl Cluster {
         log
     }
 
+    /// Restarts the API server with these policies as a file of its own, which it gives back.
+    pub fn load_static_policies(&mut self, manifest: &str) -> PathBuf {
+        let file = self.runtime.block_on(self.control_plane.load_static_policies(manifest));
+        self.until_pods_are_taken("default");
+        file
+    }
+
     /// The folder that it keeps everything in.
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -41,6 +41,7 @@ mod release;
 mod remedies;
 mod script;
 mod sources;
+mod static_policies;
 mod system_namespaces;
 mod tool;
 mod trial;

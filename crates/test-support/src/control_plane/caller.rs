@@ -38,19 +38,22 @@ pub(super) fn write(folder: &Path, ca: &Ca) {
     fs::write(folder.join(KEY), key.serialize_pem()).unwrap();
     fs::write(authority(folder), ca.cert_pem()).unwrap();
     show_to(folder, &[]);
-    let plugin = |name: &str| {
-        let configuration = json!({
-            "apiVersion": "apiserver.config.k8s.io/v1",
-            "kind": "WebhookAdmissionConfiguration",
-            "kubeConfigFile": folder.join(KUBECONFIG),
-        });
+}
+
+/// How the admission plugins of API servers that start from now on are configured; `policies` is the folder of the static ones, where there is one.
+pub(super) fn configure(folder: &Path, policies: Option<&Path>) {
+    let plugin = |name: &str, kind: &str, key: &str, path: &Path| {
+        let configuration = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": kind, key: path});
         json!({"name": name, "configuration": configuration})
     };
-    let admission = json!({
-        "apiVersion": "apiserver.config.k8s.io/v1",
-        "kind": "AdmissionConfiguration",
-        "plugins": [plugin("MutatingAdmissionWebhook"), plugin("ValidatingAdmissionWebhook")],
-    });
+    let of_webhooks = |name| plugin(name, "WebhookAdmissionConfiguration", "kubeConfigFile", &folder.join(KUBECONFIG));
+    let of_policies = |path: &Path| {
+        plugin("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyConfiguration", "staticManifestsDir", path)
+    };
+    let plugins = ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"].map(of_webhooks);
+    let plugins: Vec<_> = plugins.into_iter().chain(policies.map(of_policies)).collect();
+    let admission =
+        json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": plugins});
     fs::write(folder.join(ADMISSION), admission.to_string()).unwrap();
 }
 

@@ -77,6 +77,7 @@ impl ControlPlane {
         let ca = Ca::generate("control-plane", SystemTime::now(), LIFETIME).unwrap();
         let token = write_credentials(folder, &ca);
         caller::write(folder, &ca);
+        caller::configure(folder, None);
         let [etcd_address, etcd_peer, address] = free_addresses();
         let kubeconfig = kubeconfig(address, ca.cert_pem(), &token);
         fs::write(folder.join("admin.kubeconfig"), kubeconfig.to_string()).unwrap();
@@ -131,6 +132,18 @@ impl ControlPlane {
         self.kill_api_server();
         self.restart_api_server().await;
         self.folder.join(AUDIT_LOG)
+    }
+
+    /// Restarts the API server, which from then on also enforces the policies of this manifest: files on its disk, no objects. Gives back the file.
+    pub async fn load_static_policies(&mut self, manifest: &str) -> PathBuf {
+        let policies = self.folder.join(STATIC_POLICIES);
+        fs::create_dir(&policies).unwrap();
+        let file = policies.join("gmsa.yaml");
+        fs::write(&file, manifest).unwrap();
+        caller::configure(&self.folder, Some(&policies));
+        self.kill_api_server();
+        self.restart_api_server().await;
+        file
     }
 
     /// The CPU time that the API server took so far.
@@ -221,6 +234,9 @@ impl ControlPlane {
 const AUDIT_POLICY: &str = "audit-policy.yaml";
 const AUDIT_LOG: &str = "audit.log";
 
+/// The folder with policies that are no objects.
+const STATIC_POLICIES: &str = "static-policies";
+
 /// The files with the certificate of who signs for the cluster, and its key.
 const AUTHORITY: [&str; 2] = ["authority.crt", "authority.key"];
 
@@ -262,6 +278,10 @@ fn start_api_server(binaries: &Binaries, folder: &Path, etcd: SocketAddr, addres
     if folder.join(AUDIT_POLICY).exists() {
         command.arg("--audit-policy-file").arg(folder.join(AUDIT_POLICY));
         command.arg("--audit-log-path").arg(folder.join(AUDIT_LOG)).arg("--audit-log-mode=blocking");
+    }
+    if folder.join(STATIC_POLICIES).exists() {
+        // On by default from Kubernetes 1.37 on.
+        command.arg("--feature-gates=ManifestBasedAdmissionControlConfig=true");
     }
     // A benchmark must not wait for limits that are meant for a whole cluster.
     command.args(["--max-requests-inflight=4000", "--max-mutating-requests-inflight=2000"]);
