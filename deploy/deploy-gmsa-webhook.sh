@@ -19,6 +19,8 @@ DRY_RUN=none
 OVERWRITE=false
 TOLERATE_MASTER=false
 TIMEOUT=180
+STATIC_POLICIES=''
+ADMINS=''
 
 usage() {
   cat <<USAGE
@@ -35,6 +37,10 @@ usage: $PROGRAM --file FILE [option...]
   --overwrite          replace the certificate in DIR
   --tolerate-master    let the webhook run on control plane nodes too
   --timeout SECONDS    how long to wait until the webhook is ready [default: $TIMEOUT]
+  --static-policies FILE
+                       also write the policies for the disk of the control plane, which protect the webhook from users
+                       of the API (Kubernetes 1.37; docs/static-policies.md), to FILE; it is overwritten
+  --admins NAMES       users and groups, separated by commas, that may still change what those policies protect
   --dry-run[=client]   write FILE, say what would be applied, change nothing
   --dry-run=server     the same, but the API server checks every object; -dry-run=server is understood too
   --help               print this
@@ -63,7 +69,7 @@ parse() {
   while [[ $# -gt 0 ]]; do
     option=${1%%=*}
     case $option in
-      --file | --name | --namespace | --image | --certs-dir | --timeout)
+      --file | --name | --namespace | --image | --certs-dir | --timeout | --static-policies | --admins)
         if [[ $1 == *=* ]]; then
           value=${1#*=}
         elif [[ $# -gt 1 ]]; then
@@ -80,6 +86,8 @@ parse() {
           --image) IMAGE=$value ;;
           --certs-dir) CERTS_DIR=$value ;;
           --timeout) TIMEOUT=$value ;;
+          --static-policies) STATIC_POLICIES=$value ;;
+          --admins) ADMINS=$value ;;
         esac
         ;;
       # With one hyphen too, as programs written in Go take their options.
@@ -104,12 +112,29 @@ parse() {
   done
 }
 
+# check_file OPTION FILE: it can be written.
+check_file() {
+  [[ ! -d $2 ]] || give_up "$1 $2 is a folder"
+  [[ -d $(dirname "$2") ]] || give_up "$1 $2: its folder does not exist"
+  [[ -w $2 || (! -e $2 && -w $(dirname "$2")) ]] || give_up "$1 $2 cannot be written"
+}
+
 check_options() {
   local label='^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'
   [[ -n $FILE ]] || give_up '--file is missing: where shall the manifests be written to?'
-  [[ ! -d $FILE ]] || give_up "--file $FILE is a folder"
-  [[ -d $(dirname "$FILE") ]] || give_up "--file $FILE: its folder does not exist"
-  [[ -w $FILE || (! -e $FILE && -w $(dirname "$FILE")) ]] || give_up "--file $FILE cannot be written"
+  check_file --file "$FILE"
+  [[ -z $STATIC_POLICIES ]] || check_file --static-policies "$STATIC_POLICIES"
+  [[ $STATIC_POLICIES != "$FILE" ]] || give_up '--static-policies and --file name the same file'
+  [[ -z $STATIC_POLICIES || -n $ADMINS ]] \
+    || give_up '--static-policies needs --admins: the users and groups that may upgrade the webhook, such as kubeadm:cluster-admins'
+  [[ -z $ADMINS || -n $STATIC_POLICIES ]] || give_up '--admins is for the policies of --static-policies FILE'
+  [[ -z $ADMINS || (! $ADMINS =~ (^|,)(,|$) && $ADMINS =~ ^[A-Za-z0-9\ ,:._@/+=-]+$) ]] \
+    || give_up "--admins $ADMINS is not a list of users and groups, separated by commas"
+  local name
+  for name in system:anonymous system:authenticated system:serviceaccounts system:unauthenticated \
+    "system:serviceaccounts:$NAMESPACE" "system:serviceaccount:$NAMESPACE:$NAME"; do
+    [[ ,$ADMINS, != *",$name,"* ]] || give_up "--admins has $name, which is what the policies protect against"
+  done
   [[ -z $CERTS_DIR || -d $CERTS_DIR || ! -e $CERTS_DIR ]] || give_up "--certs-dir $CERTS_DIR is not a folder"
   [[ $NAME =~ $label && ${#NAME} -le 50 ]] || give_up "--name $NAME is not a lower-case DNS label of at most 50 characters"
   [[ $NAMESPACE =~ $label && ${#NAMESPACE} -le 63 ]] || give_up "--namespace $NAMESPACE is not a lower-case DNS label"
@@ -117,7 +142,7 @@ check_options() {
   [[ ! $IMAGE =~ k8s-gmsa-webhook(:|@|$) ]] || give_up "--image $IMAGE is the Go webhook's image; this script installs another program"
   [[ $TIMEOUT =~ ^[1-9][0-9]{0,4}$ ]] || give_up "--timeout $TIMEOUT is not a number of seconds"
   local part
-  for part in gmsa-webhook.yml.tpl gmsa-crd.yaml; do
+  for part in gmsa-webhook.yml.tpl gmsa-static-policies.yml.tpl gmsa-crd.yaml; do
     [[ -r $SOURCE/$part ]] || give_up "$part is missing next to this script, in $SOURCE"
   done
 }
@@ -187,11 +212,12 @@ spec: {resourceAttributes: {group: "%s", resource: %s, namespace: "%s", verb: %s
   [[ -z $lacking ]] || give_up "no rights to $lacking"
 }
 
-# render OBJECTS NAMESPACE: the template's objects; those in a namespace get NAMESPACE. OBJECTS is all, cluster (those in none),
+# render OBJECTS NAMESPACE [TEMPLATE]: the template's objects; those in a namespace get NAMESPACE. OBJECTS is all, cluster (those in none),
 # namespace (the Namespace alone) or namespaced (those in one).
 # shellcheck disable=SC2016 # ${...} are the template's own placeholders
 render() {
-  local wanted=$1 namespace=$2 line document='' when='' scope=cluster tolerations=''
+  local wanted=$1 namespace=$2 template=${3:-gmsa-webhook.yml.tpl} line document='' when='' scope=cluster tolerations='' admins
+  admins="\"${ADMINS//,/\",\"}\""
   if $TOLERATE_MASTER; then
     tolerations='tolerations:
         - key: node-role.kubernetes.io/control-plane
@@ -228,8 +254,9 @@ render() {
     line=${line//'${NAME}'/"$NAME"}
     line=${line//'${NAMESPACE}'/"$NAMESPACE"}
     line=${line//'${IMAGE}'/"$IMAGE"}
+    line=${line//'${ADMINS}'/"$admins"}
     document+=$line$'\n'
-  done <"$SOURCE/gmsa-webhook.yml.tpl"
+  done <"$SOURCE/$template"
   flush
 }
 
@@ -357,6 +384,11 @@ main() {
 
   { render all "$NAMESPACE" >"$FILE"; } 2>/dev/null || give_up "--file $FILE cannot be written"
   say "wrote $FILE"
+  if [[ -n $STATIC_POLICIES ]]; then
+    { render all "$NAMESPACE" gmsa-static-policies.yml.tpl >"$STATIC_POLICIES"; } 2>/dev/null \
+      || give_up "--static-policies $STATIC_POLICIES cannot be written"
+    say "wrote $STATIC_POLICIES, for the disk of each API server"
+  fi
   [[ -z $CERTS_DIR ]] || make_certificate
   if [[ $DRY_RUN != none ]]; then
     "dry_run_$DRY_RUN"

@@ -58,6 +58,7 @@ manifests() {
   tar_gz "$folder/gmsa-webhook-$version.tgz" "$stamped" gmsa-webhook
   helm show chart "$folder/gmsa-webhook-$version.tgz" >/dev/null
   cp "$stamped/gmsa-webhook.yaml" "$folder/gmsa-webhook-$version.yaml"
+  cp "$stamped/gmsa-static-policies.yaml" "$folder/gmsa-static-policies-$version.yaml"
   cp deploy/gmsa-crd.yaml "$folder/gmsa-crd.yaml"
   rm -rf "$stamped"
 }

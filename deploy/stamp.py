@@ -3,7 +3,8 @@
 usage: deploy/stamp.py IMAGE SOURCE FOLDER
 
 IMAGE is the repository of the image, without a tag, beside which the chart is in `charts/`; SOURCE the address of the source repository. FOLDER gets `gmsa-webhook/`, the chart, to
-be packed, and `gmsa-webhook.yaml`, which `kubectl apply` takes. The CRD is not in it: `kubectl delete` of the file would delete every credential spec. Needs helm.
+be packed, `gmsa-webhook.yaml`, which `kubectl apply` takes, and `gmsa-static-policies.yaml`, for the disk of a control plane. The CRD is in none of them: `kubectl delete`
+of the manifest would delete every credential spec. Needs helm.
 """
 
 import json
@@ -82,24 +83,42 @@ def chart(image, source, version, folder):
     return target
 
 
+def rendered(target, *options):
+    """What the chart renders as the release `gmsa-webhook`."""
+    command = ["helm", "template", "gmsa-webhook", str(target), "--namespace", "gmsa-webhook", "--no-hooks", "--kube-version", "1.30.0", *options]
+    objects = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return re.sub(r"^# Source: .*\n", "", objects, flags=re.MULTILINE).removeprefix("---\n")
+
+
+def static_policies(target, folder):
+    """The policies of that release for the disk of a control plane, whose administrators are those that kubeadm makes."""
+    admins = "kubeadm:cluster-admins"
+    policies = rendered(target, "--show-only", "templates/static-policies.yaml", "--set", f"staticPolicies.enabled=true,staticPolicies.admins={{{admins}}}")
+    head = (
+        f"# Policies for the disk of each API server (docs/static-policies.md); no API server takes them as objects. They let the group {admins}\n"
+        "# alone change the webhook: put your users and groups in its place, wherever it stands.\n"
+    )
+    (folder / "gmsa-static-policies.yaml").write_text(head + policies, encoding="utf-8")
+
+
 def manifest(target, folder):
     """All objects, with a namespace of their own."""
-    command = ["helm", "template", "gmsa-webhook", str(target), "--namespace", "gmsa-webhook", "--no-hooks", "--kube-version", "1.30.0"]
-    objects = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    objects = re.sub(r"^# Source: .*\n", "", objects, flags=re.MULTILINE)
+    objects = rendered(target)
     objects = re.sub(r"^    (app.kubernetes.io/managed-by: Helm|helm.sh/chart: .*)\n", "", objects, flags=re.MULTILINE)
     namespace = (
         "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: gmsa-webhook\n"
         "  labels:\n    pod-security.kubernetes.io/enforce: restricted\n"
     )
-    text = "\n---\n".join(part.strip("\n") for part in (namespace, objects.removeprefix("---\n")))
+    text = "\n---\n".join(part.strip("\n") for part in (namespace, objects))
     (folder / "gmsa-webhook.yaml").write_text(text + "\n", encoding="utf-8")
 
 
 def main():
     image, source, folder = sys.argv[1], sys.argv[2].rstrip("/"), pathlib.Path(sys.argv[3])
     version = re.search('^version: (.+)$', (CHART / "Chart.yaml").read_text(encoding="utf-8"), re.MULTILINE)[1]
-    manifest(chart(image, source, version, folder), folder)
+    target = chart(image, source, version, folder)
+    manifest(target, folder)
+    static_policies(target, folder)
 
 
 if __name__ == "__main__":

@@ -30,12 +30,34 @@ fn the_manifest_template_is_what_the_chart_renders() {
     assert_file("deploy/gmsa-webhook.yml.tpl", &manifest_template());
 }
 
-/// The objects of both certificate modes that the script knows, marked where they are of one mode only.
+#[test]
+fn the_template_of_static_policies_is_what_the_chart_renders() {
+    let rendered = |mode| {
+        let shown = ["--show-only", "templates/static-policies.yaml"];
+        let values = ["--set", "staticPolicies.enabled=true,staticPolicies.admins={admins-placeholder}"];
+        documents(mode, &[shown, values].concat())
+            .into_iter()
+            .map(|document| {
+                assert!(!document.contains("tolerations"), "{document}");
+                document.replace("\"admins-placeholder\"", "${ADMINS}")
+            })
+            .collect::<Vec<_>>()
+    };
+    let template = template(STATIC_HEAD, &rendered("self-managed"), &rendered("secret"));
+    assert!(template.contains("in [${ADMINS}]"), "a placeholder was lost");
+    assert_file("deploy/gmsa-static-policies.yml.tpl", &template);
+}
+
 fn manifest_template() -> String {
-    let self_managed = documents("self-managed");
-    let secret = documents("secret");
-    let mut template = String::from(HEAD);
-    for document in &self_managed {
+    let template = template(HEAD, &documents("self-managed", &[]), &documents("secret", &[]));
+    assert!(template.contains("${TOLERATIONS}") && template.contains("${IMAGE}"), "a placeholder was lost");
+    template
+}
+
+/// The objects of both certificate modes that the script knows, marked where they are of one mode only.
+fn template(head: &str, self_managed: &[String], secret: &[String]) -> String {
+    let mut template = String::from(head);
+    for document in self_managed {
         let when = if secret.contains(document) { "" } else { "# when: self-managed\n" };
         template.extend(["---\n", when, document]);
         let of_secret = secret.iter().find(|other| identity(other) == identity(document) && *other != document);
@@ -43,7 +65,7 @@ fn manifest_template() -> String {
             template.extend(["---\n# when: secret\n", other]);
         }
     }
-    for document in &secret {
+    for document in secret {
         assert!(
             self_managed.iter().any(|other| identity(other) == identity(document)),
             "only mode secret has this, and the template has no place for it: {document}"
@@ -66,6 +88,11 @@ metadata:
     pod-security.kubernetes.io/enforce: restricted
 ";
 
+const STATIC_HEAD: &str = "\
+## Made from charts/gmsa-webhook by UPDATE_SNAPSHOTS=1 cargo test --test chart; deploy-gmsa-webhook.sh fills it in.
+## Policies for files of the control plane, which no API server takes as objects.
+";
+
 /// Kind and name.
 fn identity(document: &str) -> (&str, &str) {
     let value = |key: &str| document.lines().find_map(|line| line.strip_prefix(key)).unwrap();
@@ -73,9 +100,9 @@ fn identity(document: &str) -> (&str, &str) {
 }
 
 /// What the chart renders, without Helm's own marks and with placeholders for what the script fills in.
-fn documents(mode: &str) -> Vec<String> {
+fn documents(mode: &str, more: &[&str]) -> Vec<String> {
     let mode = format!("certificates.mode={mode}");
-    let rendered = Helm::new().prints([
+    let args = [
         "template",
         "name-placeholder",
         CHART,
@@ -92,14 +119,14 @@ fn documents(mode: &str) -> Vec<String> {
         "image.repository=image-placeholder,image.tag=placeholder",
         "--set",
         "tolerations[0].key=tolerations-placeholder",
-    ]);
+    ];
+    let rendered = Helm::new().prints(args.iter().chain(more).copied());
     let rendered = rendered
         .replace("tolerations:\n        - key: tolerations-placeholder", "${TOLERATIONS}")
         .replace("image-placeholder:placeholder", "${IMAGE}")
         .replace("namespace-placeholder", "${NAMESPACE}")
         .replace("name-placeholder", "${NAME}")
         .replace("app.kubernetes.io/managed-by: Helm", "app.kubernetes.io/managed-by: deploy-gmsa-webhook.sh");
-    assert!(rendered.contains("${TOLERATIONS}") && rendered.contains("${IMAGE}"), "a placeholder was lost");
     rendered
         .split("---\n")
         .skip(1)

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A case, and the arguments of `helm template`.
-const CASES: [(&str, &[&str]); 6] = [
+const CASES: [(&str, &[&str]); 7] = [
     ("install", &["--set", "image.repository=registry.example.com/gmsa-webhook"]),
     ("upgrade", &["--is-upgrade", "--set", "global.systemDefaultRegistry=registry.example.com"]),
     ("own-certificate", &["--set", "certificates.mode=secret,containerPort=443"]),
@@ -25,6 +25,15 @@ const CASES: [(&str, &[&str]); 6] = [
             "image.digest=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
             "--set",
             "hostNetwork=true,containerPort=8443,networkPolicy.enabled=true,rbac.create=false,guard.enabled=false",
+        ],
+    ),
+    (
+        "static-policies",
+        &[
+            "--values",
+            "tests/chart/values/static-policies.yaml",
+            "--set",
+            "image.repository=registry.example.com/gmsa-webhook",
         ],
     ),
     ("old-kubernetes", &["--kube-version", "1.29.0", "--set", "image.repository=registry.example.com/gmsa-webhook"]),

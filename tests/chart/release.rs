@@ -49,6 +49,23 @@ fn the_released_chart_names_the_released_image() {
 }
 
 #[test]
+fn the_released_static_policies_are_for_the_released_manifest() {
+    let folder = stamped();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let (policies, manifest) = (read("gmsa-static-policies.yaml"), read("gmsa-webhook.yaml"));
+    assert!(policies.contains("in [\"kubeadm:cluster-admins\"]") && !policies.contains("placeholder"), "{policies}");
+    let names: Vec<String> = serde_saphyr::from_multiple::<Value>(&policies)
+        .unwrap()
+        .iter()
+        .map(|object| format!("{}/{}", object["kind"].as_str().unwrap(), object["metadata"]["name"].as_str().unwrap()))
+        .collect();
+    let policies = ["guard", "configurations", "secret"].map(|name| format!("gmsa-webhook-{name}.static.k8s.io"));
+    let of = |kind: &str| policies.each_ref().map(|name| format!("{kind}/{name}"));
+    assert_eq!(names, [of("ValidatingAdmissionPolicy"), of("ValidatingAdmissionPolicyBinding")].concat());
+    assert!(!manifest.contains(".static.k8s.io"), "{manifest}");
+}
+
+#[test]
 fn the_runbooks_of_the_released_chart_are_addresses() {
     let folder = stamped();
     let chart = folder.path().join("gmsa-webhook");

@@ -34,6 +34,45 @@ fn what_is_missing_is_said_in_one_line() {
             "--image registry.k8s.io/gmsa-webhook/k8s-gmsa-webhook:v0.13.0 is the Go webhook's image; this script installs another program",
         ),
         (&["--file", "m", "--timeout", "soon"], "--timeout soon is not a number of seconds"),
+        (
+            &["--file", "m", "--static-policies", "s"],
+            "--static-policies needs --admins: the users and groups that may upgrade the webhook, such as kubeadm:cluster-admins",
+        ),
+        (&["--file", "m", "--admins", "a"], "--admins is for the policies of --static-policies FILE"),
+        (
+            &["--file", "m", "--static-policies", "m", "--admins", "a"],
+            "--static-policies and --file name the same file",
+        ),
+        (
+            &["--file", "m", "--static-policies", "no/s", "--admins", "a"],
+            "--static-policies no/s: its folder does not exist",
+        ),
+        (
+            &["--file", "m", "--static-policies", "s", "--admins", "a,,b"],
+            "--admins a,,b is not a list of users and groups, separated by commas",
+        ),
+        (
+            &["--file", "m", "--static-policies", "s", "--admins", "a\"b"],
+            "--admins a\"b is not a list of users and groups, separated by commas",
+        ),
+        (
+            &["--file", "m", "--static-policies", "s", "--admins", "a,system:authenticated"],
+            "--admins has system:authenticated, which is what the policies protect against",
+        ),
+        (
+            &[
+                "--file",
+                "m",
+                "--static-policies",
+                "s",
+                "--admins",
+                "system:serviceaccount:n:w",
+                "--name",
+                "w",
+                "--namespace=n",
+            ],
+            "--admins has system:serviceaccount:n:w, which is what the policies protect against",
+        ),
     ] {
         assert_eq!(desk.gives_up(args), line);
     }
@@ -42,9 +81,18 @@ fn what_is_missing_is_said_in_one_line() {
         format!("--name {long} is not a lower-case DNS label of at most 50 characters")
     );
     let help = desk.prints(&["--help"]);
-    for option in
-        ["--file", "--name", "--namespace", "--image", "--certs-dir", "--dry-run", "--overwrite", "--tolerate-master"]
-    {
+    for option in [
+        "--file",
+        "--name",
+        "--namespace",
+        "--image",
+        "--certs-dir",
+        "--static-policies",
+        "--admins",
+        "--dry-run",
+        "--overwrite",
+        "--tolerate-master",
+    ] {
         assert!(help.lines().any(|line| line.trim_start().starts_with(option)), "{option} is not in the help");
     }
 

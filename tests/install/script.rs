@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     cluster::Cluster,
     desk::{CA, Desk, with_a_node},
+    helm::{CHART, Helm},
 };
 
 /// Everything that the script could leave in a cluster.
@@ -43,6 +44,32 @@ fn the_script_installs_and_upgrades_and_never_loses_a_credential_spec() {
     cluster.kubectl_prints(["delete", "-f", desk.path("manifests.yml").to_str().unwrap()]);
     assert!(!desk.exists("namespace/gmsa-webhook") && !desk.exists("mutatingwebhookconfiguration/zz-gmsa-webhook"));
     assert!(desk.exists("gmsacredentialspec/webapp1"));
+}
+
+/// The same objects as the chart renders, for a certificate of the webhook's own and for one from a folder.
+#[test]
+fn the_policies_for_the_control_plane_are_those_of_the_chart() {
+    let cluster = Cluster::start();
+    let desk = Desk::new(&cluster);
+    for (options, values) in [
+        (&[][..], "certificates.mode=self-managed"),
+        (&["--certs-dir", "certs"], "certificates.mode=secret,certificates.secretName=hook-cert"),
+    ] {
+        let args = ["--file", "m", "--dry-run", "--name", "hook", "--namespace", "win", "--static-policies", "s.yaml"];
+        let printed = desk.prints(&[&args, &["--admins", "a:b,Jane Doe"][..], options].concat());
+        assert!(printed.starts_with("wrote m\nwrote s.yaml, for the disk of each API server\n"), "{printed}");
+        let written = fs::read_to_string(desk.path("s.yaml")).unwrap();
+        assert!(!written.contains("${"), "{written}");
+        let values = format!("{values},staticPolicies.enabled=true,staticPolicies.admins={{a:b,Jane Doe}}");
+        let chart =
+            ["template", "hook", CHART, "--namespace", "win", "--set", &values, "-s", "templates/static-policies.yaml"];
+        let objects = |text: &str| {
+            let mut objects: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+            objects.sort_by_key(|object| (object["kind"].to_string(), object["metadata"]["name"].to_string()));
+            objects
+        };
+        assert_eq!(objects(&written), objects(&Helm::new().prints(chart)));
+    }
 }
 
 fn dry_runs_leave_nothing(desk: &Desk<'_>) {

@@ -76,6 +76,54 @@ fn a_trial_admits_with_a_warning_what_would_be_refused_and_ends_by_an_upgrade() 
     });
 }
 
+/// `webhooks.warnNamespaces`: a trial in one namespace, while every other one is protected, by the webhook and by the guard.
+#[test]
+fn a_trial_in_one_namespace_leaves_the_others_protected() {
+    let cluster = Cluster::start();
+    let release = Release::install_with(&cluster, &["webhooks.warnNamespaces={apps}", "guard.enabled=true"]);
+    release.route_to_loopback();
+    cluster.create_namespace(NAMESPACE);
+    cluster.create_namespace("shop");
+    cluster.apply(include_str!("credential-spec.yaml"));
+    let _replica = release.start_replica();
+    let asked = pod("p", "pod", Options::Name, "webapp1");
+    cluster.until("the API server trusts the webhook", || creation(&cluster, &asked).is_none());
+    let denied = "service account \"default\" is not authorized to `use` GMSA cred spec \"webapp1\"";
+    // The guard, the webhook on both of its paths and the advice each warn; the API server shows equal warnings once.
+    let said = warnings(&cluster, &asked);
+    for line in [
+        format!("Warning: GMSA, not enforced: {denied}"),
+        format!(
+            "Warning: Validation failed for ValidatingAdmissionPolicy 'gmsa-guard' with binding 'gmsa-guard-trial': {denied}"
+        ),
+    ] {
+        assert!(said.lines().any(|said| said == line), "{line}\n{said}");
+    }
+    assert_eq!(contents(&cluster, &asked)["DomainJoinConfig"]["MachineAccountName"], "WebApp1");
+
+    let mut elsewhere = asked.clone();
+    elsewhere["metadata"]["namespace"] = json!("shop");
+    let by_guard =
+        "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'gmsa-guard' with binding 'gmsa-guard' denied request: ";
+    let said = creation(&cluster, &elsewhere).unwrap();
+    assert!(said.ends_with(&format!("{by_guard}{denied}")), "{said}");
+    // A namespace's owner cannot join the trial by a label.
+    cluster.kubectl(["label", "namespace", "shop", "--overwrite", "kubernetes.io/metadata.name=apps"]);
+    assert!(creation(&cluster, &elsewhere).is_some());
+    // Without the guard, it is the webhook that refuses.
+    release.upgrade("webhooks.warnNamespaces={apps}");
+    cluster.until("the guard is gone", || {
+        creation(&cluster, &elsewhere).is_some_and(|said| {
+            said.ends_with(&format!(
+                "admission webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\" denied the request: {denied}"
+            ))
+        })
+    });
+    assert!(creation(&cluster, &asked).is_none());
+    let (report, tested) = test_the_release(&release);
+    assert!(tested.status.success() && report.lines().all(|line| line.starts_with("pass  ")), "{report}");
+}
+
 /// `webhooks.first.enabled=false`: the configuration that sorts last does the work of both, also for names that the pod did not come with.
 #[test]
 fn one_mutating_configuration_does_the_work_of_two() {
