@@ -55,8 +55,11 @@ manifests() {
   local stamped
   stamped=$(mktemp -d)
   python3 deploy/stamp.py "$IMAGE" "$SOURCE" "$stamped"
-  tar_gz "$folder/gmsa-webhook-$version.tgz" "$stamped" gmsa-webhook
-  helm show chart "$folder/gmsa-webhook-$version.tgz" >/dev/null
+  local chart
+  for chart in gmsa-webhook gmsa-accounts; do
+    tar_gz "$folder/$chart-$version.tgz" "$stamped" "$chart"
+    helm show chart "$folder/$chart-$version.tgz" >/dev/null
+  done
   cp "$stamped/gmsa-webhook.yaml" "$folder/gmsa-webhook-$version.yaml"
   cp "$stamped/gmsa-static-policies.yaml" "$folder/gmsa-static-policies-$version.yaml"
   cp deploy/gmsa-crd.yaml "$folder/gmsa-crd.yaml"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pushes a release's images, as one manifest list, and its chart, and prints their digests as `image=…` and `chart=…`. The registry must have
+# Pushes a release's images, as one manifest list, and its charts, and prints their digests as `image=…`, `chart=…` and `accounts=…`. The registry must have
 # been logged in to, with buildah and with helm.
 # usage: deploy/publish.sh FOLDER IMAGE CHARTS
 set -euo pipefail
@@ -18,5 +18,11 @@ buildah manifest push --all --quiet --format oci --digestfile "$digest" "$list" 
 # buildah 1.28 reports success where it could not reach the registry.
 grep -q '^sha256:' "$digest" || { echo "publish: the images were not pushed to $list" >&2 && exit 1; }
 echo "image=$(cat "$digest")"
-pushed=$(helm push "$FOLDER/gmsa-webhook-$version.tgz" "oci://$CHARTS" 2>&1) || { echo "publish: $pushed" >&2 && exit 1; }
-echo "chart=$(sed -n 's/^Digest: //p' <<<"$pushed")"
+# push_chart OUTPUT NAME
+push_chart() {
+  local pushed
+  pushed=$(helm push "$FOLDER/$2-$version.tgz" "oci://$CHARTS" 2>&1) || { echo "publish: $pushed" >&2 && exit 1; }
+  echo "$1=$(sed -n 's/^Digest: //p' <<<"$pushed")"
+}
+push_chart chart gmsa-webhook
+push_chart accounts gmsa-accounts

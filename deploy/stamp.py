@@ -2,7 +2,7 @@
 
 usage: deploy/stamp.py IMAGE SOURCE FOLDER
 
-IMAGE is the repository of the image, without a tag, beside which the chart is in `charts/`; SOURCE the address of the source repository. FOLDER gets `gmsa-webhook/`, the chart, to
+IMAGE is the repository of the image, without a tag, beside which the chart is in `charts/`; SOURCE the address of the source repository. FOLDER gets `gmsa-webhook/` and `gmsa-accounts/`, the charts, to
 be packed, `gmsa-webhook.yaml`, which `kubectl apply` takes, and `gmsa-static-policies.yaml`, for the disk of a control plane. The CRD is in none of them: `kubectl delete`
 of the manifest would delete every credential spec. Needs helm.
 """
@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 CHART = pathlib.Path("charts/gmsa-webhook")
+ACCOUNTS = pathlib.Path("charts/gmsa-accounts")
 
 
 def replaced(text, old, new):
@@ -37,16 +38,34 @@ def changes(version):
     return found
 
 
-def metadata(image, source, version):
-    """Lines for Chart.yaml. A JSON text is YAML too."""
-    platforms = ["linux/amd64", "linux/arm64"]
-    annotations = {
-        "artifacthub.io/changes": json.dumps(changes(version), ensure_ascii=False),
-        "artifacthub.io/images": json.dumps([{"name": "gmsa-webhook", "image": f"{image}:{version}", "platforms": platforms}]),
-        "artifacthub.io/links": json.dumps([{"name": "install", "url": f"{source}/blob/v{version}/docs/install.md"}]),
-    }
-    lines = [f"home: {source}", f"icon: {source}/raw/v{version}/docs/icon.svg", f"sources: {json.dumps([source])}"]
-    return lines, [f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in annotations.items()]
+def describe(target, source, version, annotations):
+    """Completes Chart.yaml of the chart in `target`. A JSON text is YAML too."""
+    annotations = {"artifacthub.io/changes": json.dumps(changes(version), ensure_ascii=False), **annotations}
+    lines = [f"home: {source}", f"icon: {source}/raw/v{version}/docs/icon.svg", f"sources: {json.dumps([source])}", "annotations:"]
+    lines += [f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in annotations.items()]
+    described = (target / "Chart.yaml").read_text(encoding="utf-8")
+    described = replaced(described, "\nannotations:\n", "\n" + "\n".join(lines) + "\n")
+    described = replaced(described, " maintainers\n", f" maintainers\n    url: {source}\n")
+    (target / "Chart.yaml").write_text(described, encoding="utf-8")
+
+
+def linked(readme, source, version):
+    """A chart's README, whose links lead to the source."""
+    readme = readme.replace("](../../", f"]({source}/blob/v{version}/")
+    if "](.." in readme:
+        sys.exit("stamp: a link of a chart's README leads out of the chart")
+    return readme
+
+
+def accounts(image, source, version, folder):
+    """The chart of many accounts."""
+    target = folder / "gmsa-accounts"
+    shutil.copytree(ACCOUNTS, target)
+    describe(target, source, version, {})
+    charts = image.rpartition("/")[0] + "/charts"
+    readme = (target / "README.md").read_text(encoding="utf-8")
+    readme = replaced(readme, "helm install accounts charts/gmsa-accounts ", f"helm install accounts oci://{charts}/gmsa-accounts --version {version} ")
+    (target / "README.md").write_text(linked(readme, source, version), encoding="utf-8")
 
 
 def chart(image, source, version, folder):
@@ -62,11 +81,10 @@ def chart(image, source, version, folder):
     schema = replaced(schema, '"default": "gmsa-webhook"', f'"default": "{image}"')
     schema = replaced(schema, '"default": "docs/metrics.md"', f'"default": "{runbook}"')
     (target / "values.schema.json").write_text(schema, encoding="utf-8")
-    lines, annotations = metadata(image, source, version)
-    described = (target / "Chart.yaml").read_text(encoding="utf-8")
-    described = replaced(described, "\nannotations:\n", "\n" + "\n".join([*lines, "annotations:", *annotations]) + "\n")
-    described = replaced(described, " maintainers\n", f" maintainers\n    url: {source}\n")
-    (target / "Chart.yaml").write_text(described, encoding="utf-8")
+    platforms = ["linux/amd64", "linux/arm64"]
+    images = [{"name": "gmsa-webhook", "image": f"{image}:{version}", "platforms": platforms}]
+    links = [{"name": "install", "url": f"{source}/blob/v{version}/docs/install.md"}]
+    describe(target, source, version, {"artifacthub.io/images": json.dumps(images), "artifacthub.io/links": json.dumps(links)})
     readme = (target / "README.md").read_text(encoding="utf-8")
     charts = image.rpartition("/")[0] + "/charts"
     readme = replaced(
@@ -75,10 +93,8 @@ def chart(image, source, version, folder):
         "  --set image.repository=registry.example.com/gmsa-webhook\n",
         f"helm install gmsa-webhook oci://{charts}/gmsa-webhook --version {version} --namespace gmsa-webhook --create-namespace\n",
     )
-    readme = readme.replace("](../../", f"]({source}/blob/v{version}/").replace('`"gmsa-webhook"` | Image', f'`"{image}"` | Image')
+    readme = linked(readme, source, version).replace('`"gmsa-webhook"` | Image', f'`"{image}"` | Image')
     readme = replaced(readme, '`"docs/metrics.md"`', f'`"{runbook}"`')
-    if "](.." in readme:
-        sys.exit("stamp: a link of the chart's README leads out of the chart")
     (target / "README.md").write_text(readme, encoding="utf-8")
     return target
 
@@ -117,6 +133,7 @@ def main():
     image, source, folder = sys.argv[1], sys.argv[2].rstrip("/"), pathlib.Path(sys.argv[3])
     version = re.search('^version: (.+)$', (CHART / "Chart.yaml").read_text(encoding="utf-8"), re.MULTILINE)[1]
     target = chart(image, source, version, folder)
+    accounts(image, source, version, folder)
     manifest(target, folder)
     static_policies(target, folder)
 

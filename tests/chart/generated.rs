@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::{
+    accounts::ACCOUNTS,
     helm::{CHART, Helm},
     readme,
     snapshot::assert_file,
@@ -16,7 +17,9 @@ fn templates_can_read_the_values_that_helm_hides_from_them() {
 #[test]
 fn the_readme_lists_every_value() {
     let values = fs::read_to_string(format!("{CHART}/values.yaml")).unwrap();
-    assert_file(format!("{CHART}/README.md"), &readme::of(&values));
+    assert_file(format!("{CHART}/README.md"), &readme::of(readme::WEBHOOK, &values));
+    let values = fs::read_to_string(format!("{ACCOUNTS}/values.yaml")).unwrap();
+    assert_file(format!("{ACCOUNTS}/README.md"), &readme::of(readme::ACCOUNTS, &values));
 }
 
 #[test]

@@ -13,6 +13,7 @@
 
 use gmsa_test_support::helm;
 
+mod accounts;
 mod dependency;
 mod generated;
 mod limits;

@@ -13,8 +13,8 @@ pub struct Entry {
     pub comment: String,
 }
 
-/// The README for these values.
-pub fn of(values: &str) -> String {
+/// The README for these values: `head`, and a table.
+pub fn of(head: &str, values: &str) -> String {
     let defaults: Value = serde_saphyr::from_str(values).unwrap();
     let entries = entries(values);
     assert_explained(&defaults, &mut Vec::new(), &entries);
@@ -32,7 +32,7 @@ pub fn of(values: &str) -> String {
         };
         writeln!(table, "| `{}` | {default} | {} |", path.join("."), comment.replace('|', "\\|")).unwrap();
     }
-    format!("{HEAD}{table}")
+    format!("{head}{table}")
 }
 
 /// The keys that have a comment, in their order.
@@ -81,7 +81,8 @@ fn has_entries_below(path: &[String], entries: &[Entry]) -> bool {
     entries.iter().any(|entry| entry.path.len() > path.len() && entry.path.starts_with(path))
 }
 
-const HEAD: &str = "\
+/// How that of the webhook's chart begins.
+pub const WEBHOOK: &str = "\
 # gmsa-webhook
 
 The admission webhook for Windows Group Managed Service Accounts (GMSA), as a Helm chart for Helm 3 and 4. See
@@ -102,6 +103,31 @@ A blank value (`key:` with nothing behind it) means the default, for every key. 
 under the parent's key for it.
 
 This table is made from the comments in [values.yaml](values.yaml).
+
+| Value | Default | Meaning |
+| --- | --- | --- |
+";
+
+/// How that of the accounts' chart begins.
+pub const ACCOUNTS: &str = "\
+# gmsa-accounts
+
+Many credential specs from one list, with who may use them: a Helm chart for Helm 3 and 4, beside that of the webhook, which brings the custom resource. One release is for the accounts of one domain.
+
+```sh
+kubectl gmsa credspec new --account WebApp1 --directory corp.example.com --directory-user you@corp.example.com -o values > accounts.yaml
+helm install accounts charts/gmsa-accounts --namespace gmsa-webhook -f accounts.yaml
+```
+
+For each entry of `accounts` it makes a credential spec, a ClusterRole that holds `use` of it, and a RoleBinding for each grant, in the grant's namespace, which must exist. The names are
+those that `kubectl gmsa grant` gives.
+
+Pods depend on credential specs, so these and their ClusterRoles stay when their entry, or the release, is removed (`helm.sh/resource-policy: keep`, and the same for Argo CD). RoleBindings go with their grant, so that
+what is removed from Git is revoked. Objects that exist already, such as those that `kubectl gmsa grant` made, are taken over by `helm install --take-ownership` (Helm 3.17).
+
+## Values
+
+Unknown keys are refused by name. This table is made from the comments in [values.yaml](values.yaml).
 
 | Value | Default | Meaning |
 | --- | --- | --- |

@@ -4,18 +4,20 @@ use crate::helm::{CHART, Helm};
 
 /// What `helm template` complains of, without the frame that Helm puts around it.
 fn complaint(args: &[&str]) -> String {
-    let complaint =
-        Helm::new().refuses(["template", "gmsa", CHART, "--namespace", "windows"].iter().chain(args).copied());
+    unframed(&Helm::new().refuses(["template", "gmsa", CHART, "--namespace", "windows"].iter().chain(args).copied()))
+}
+
+/// What a chart, or its schema, complains of, without the frame that Helm puts around it.
+pub fn unframed(complaint: &str) -> String {
     let complaint = complaint.replace("\nUse --debug flag to render out invalid YAML\n", "");
     let complaint = complaint.trim();
-    match complaint.split_once("(gmsa-webhook/templates/") {
-        Some((_, rest)) => rest.split_once("): ").unwrap().1.to_owned(),
-        None => complaint
-            .trim_start_matches(
-                "Error: values don't meet the specifications of the schema(s) in the following chart(s):\n",
-            )
-            .trim_start_matches("gmsa-webhook:\n")
-            .to_owned(),
+    if complaint.starts_with("Error: execution error at (") {
+        return complaint.split_once("): ").unwrap().1.to_owned();
+    }
+    let of_schema = "Error: values don't meet the specifications of the schema(s) in the following chart(s):\n";
+    match complaint.strip_prefix(of_schema) {
+        Some(list) => list.split_once(":\n").unwrap().1.to_owned(),
+        None => complaint.to_owned(),
     }
 }
 

@@ -128,6 +128,15 @@ fn the_released_chart_s_readme_installs_the_release() {
         [format!("helm install gmsa-webhook {chart} --version {VERSION} --namespace gmsa-webhook --create-namespace")]
     );
     assert!(!readme.contains("--set image.repository"), "{readme}");
+    let readme = fs::read_to_string(folder.path().join("gmsa-accounts/README.md")).unwrap();
+    let install: Vec<&str> = readme.lines().filter(|line| line.starts_with("helm install")).collect();
+    let chart = "oci://registry.example.com/gmsa/charts/gmsa-accounts";
+    assert_eq!(
+        install,
+        [format!("helm install accounts {chart} --version {VERSION} --namespace gmsa-webhook -f accounts.yaml")]
+    );
+    let described = yaml(&folder.path().join("gmsa-accounts/Chart.yaml"));
+    assert_eq!((&described["home"], &described["version"]), (&json!(SOURCE), &json!(VERSION)));
 }
 
 #[test]

@@ -8,10 +8,11 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{helm::CHART, readme, snapshot::assert_file};
+use crate::{accounts::ACCOUNTS, helm::CHART, readme, snapshot::assert_file};
 
-/// Taken, but no values: what a parent chart turns this one on by, and what releases of before carry along.
-const SILENT: [(&str, &str); 2] = [
+/// Taken, but no values: what a parent chart turns this one on by, what it has for all charts, and what releases of before carry along.
+const SILENT: [(&str, &str); 3] = [
+    ("/global", "For parent charts, which have it for all of their charts: this one does not read it."),
     ("/enabled", "For parent charts, whose `condition` turns this chart on: the chart itself does not read it."),
     ("/defaultsOf", "Accepted for values of former releases, without effect."),
 ];
@@ -61,21 +62,23 @@ fn the_schema_has_the_keys_of_the_values_and_takes_a_blank_for_each() {
     let is_map = |path: &String| path.starts_with("/webhooks/annotations/") || path.starts_with("/dashboard/labels/");
     let in_schema: BTreeSet<_> = in_schema.into_iter().map(|(path, _)| path).filter(|path| !is_open(path)).collect();
     let in_values: BTreeSet<_> = in_values.into_iter().filter(|path| !is_open(path) && !is_map(path)).collect();
-    let silent = SILENT.map(|(path, _)| path.to_owned()).into();
+    let silent: BTreeSet<_> = ["/enabled", "/defaultsOf"].map(str::to_owned).into();
     assert_eq!(in_schema.symmetric_difference(&in_values).cloned().collect::<BTreeSet<_>>(), silent);
 }
 
 /// What an editor shows of a key.
 #[test]
 fn the_schema_describes_every_value_as_the_values_do() {
-    let file = format!("{CHART}/values.schema.json");
-    let mut schema: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    let text = fs::read_to_string(format!("{CHART}/values.yaml")).unwrap();
-    let values: Value = serde_saphyr::from_str(&text).unwrap();
-    let comments =
-        readme::entries(&text).into_iter().map(|entry| (format!("/{}", entry.path.join("/")), entry.comment));
-    describe(&mut schema, "", &values, &comments.collect());
-    assert_file(file, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
+    for chart in [CHART, ACCOUNTS] {
+        let file = format!("{chart}/values.schema.json");
+        let mut schema: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let text = fs::read_to_string(format!("{chart}/values.yaml")).unwrap();
+        let values: Value = serde_saphyr::from_str(&text).unwrap();
+        let comments =
+            readme::entries(&text).into_iter().map(|entry| (format!("/{}", entry.path.join("/")), entry.comment));
+        describe(&mut schema, "", &values, &comments.collect());
+        assert_file(file, &(serde_json::to_string_pretty(&schema).unwrap() + "\n"));
+    }
 }
 
 fn describe(schema: &mut Value, path: &str, values: &Value, comments: &BTreeMap<String, String>) {

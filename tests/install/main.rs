@@ -14,6 +14,7 @@
 
 use gmsa_test_support::{control_plane, helm};
 
+mod accounts;
 mod admission;
 mod alerted;
 mod autoscaling;

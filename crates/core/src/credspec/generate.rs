@@ -203,6 +203,49 @@ impl Draft {
         })
     }
 
+    /// The values of the chart `gmsa-accounts` that make this credential spec, as YAML; `None` where the chart cannot, because the accounts are not each under both
+    /// names of the domain.
+    pub fn values(&self) -> Option<String> {
+        let mut names: Vec<&String> = self.accounts.iter().map(|account| &account.name).collect();
+        names.dedup();
+        let additional: Vec<String> = names.into_iter().skip(1).cloned().collect();
+        let Self { name, account, domain, plugin, .. } = self;
+        if Self::new(name.clone(), account.clone(), domain.clone(), &additional, plugin.clone()) != *self {
+            return None;
+        }
+        let mut yaml = String::from(
+            "# Values of the chart gmsa-accounts. Copy the entry into the list of those that you have.\ndomain:\n",
+        );
+        let line = |yaml: &mut String, indent: &str, key: &str, value: &str| {
+            // Writing into a String cannot fail.
+            let _ = writeln!(yaml, "{indent}{key}: {}", scalar(value));
+        };
+        for (key, value) in [
+            ("dnsName", &domain.dns),
+            ("dnsTreeName", &domain.forest),
+            ("guid", &domain.guid),
+            ("netBiosName", &domain.netbios),
+            ("sid", &domain.sid),
+        ] {
+            line(&mut yaml, "  ", key, value);
+        }
+        yaml.push_str("accounts:\n");
+        line(&mut yaml, "- ", "name", name);
+        line(&mut yaml, "  ", "account", account);
+        if !additional.is_empty() {
+            yaml.push_str("  additionalAccounts:\n");
+        }
+        for other in &additional {
+            let _ = writeln!(yaml, "  - {}", scalar(other));
+        }
+        if let Some(plugin) = plugin {
+            line(&mut yaml, "  ", "plugin", &plugin.guid);
+            line(&mut yaml, "  ", "pluginInput", &plugin.input);
+        }
+        yaml.push_str("  # Who may use it: NAMESPACE:SERVICE-ACCOUNT.\n  grants: []\n");
+        Some(yaml)
+    }
+
     /// The manifest: sorted, and each field with a comment on what it is.
     pub fn yaml(&self) -> String {
         let mut yaml = format!(

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::shared::{
     Outcome,
@@ -80,6 +80,9 @@ pub struct NewOptions {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ad", "directory", "account", "domain", "netbios", "domain_sid",
         "domain_guid", "forest", "additional", "plugin", "azure_object_id", "aws_credential_arn", "rancher_secret"])]
     from_docker: Option<PathBuf>,
+    /// What is written: the manifest of the credential spec, or the values of the chart gmsa-accounts with an entry for it
+    #[arg(long, short, value_enum, default_value = "manifest")]
+    output: Written,
     /// Write to a file instead of standard output
     #[arg(long, short = 'w', value_name = "FILE")]
     out: Option<PathBuf>,
@@ -88,6 +91,15 @@ pub struct NewOptions {
     force: bool,
     #[command(flatten)]
     directory: DirectoryOptions,
+}
+
+/// What `credspec new` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// The manifest of the credential spec
+    Manifest,
+    /// Values of the chart gmsa-accounts
+    Values,
 }
 
 /// The plugin, and what it needs to know.
@@ -212,7 +224,12 @@ fn new(options: &NewOptions) -> anyhow::Result<Outcome> {
         writeln!(io::stderr(), "nothing was written")?;
         return Ok(Outcome::Findings);
     }
-    let yaml = draft.yaml();
+    let yaml = match options.output {
+        Written::Manifest => draft.yaml(),
+        Written::Values => draft.values().context(
+            "the chart gmsa-accounts cannot make this credential spec: its accounts are not each under the DNS and the NetBIOS name of the domain. Leave `-o values` out",
+        )?,
+    };
     match &options.out {
         None => print(yaml)?,
         Some(path) => write(path, &yaml, options.force)?,

@@ -1,0 +1,101 @@
+{{/*
+The entries of the list in their final form, and what the schema cannot say of them. Every failure names the entry, the value and the way out.
+*/}}
+
+{{/* The entries with all their keys, as a JSON list. */}}
+{{- define "gmsa-accounts.entries" -}}
+{{- $plugins := dict "azure" "{CCC2A336-D7F3-4818-A213-272B7924213E}" "aws" "{859E1386-BDB4-49E8-85C7-3070B13920E1}" "rancher" "{e4781092-f116-4b79-b55e-28eb6a224e26}" -}}
+{{- $entries := list -}}
+{{- range $index, $given := .Values.accounts -}}
+{{- $entry := dict "path" (printf "accounts[%d]" $index) "account" $given.account "grants" ($given.grants | default list) "additional" ($given.additionalAccounts | default list) -}}
+{{- $_ := set $entry "name" ($given.name | default (lower $given.account | replace "_" "-")) -}}
+{{- $_ := set $entry "plugin" (get $plugins ($given.plugin | default "" | lower) | default $given.plugin | default "") -}}
+{{- $_ := set $entry "pluginInput" ($given.pluginInput | default "") -}}
+{{- $entries = append $entries $entry -}}
+{{- end -}}
+{{- include "gmsa-accounts.check" (dict "root" . "entries" $entries) -}}
+{{ toJson $entries }}
+{{- end -}}
+
+{{- define "gmsa-accounts.check" -}}
+{{- $domain := .root.Values.domain | default dict -}}
+{{- if .entries -}}
+{{- $dnsDomain := "^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$" -}}
+{{- range $form := list
+  (list "dnsName" $dnsDomain "a domain's DNS name, such as corp.example.com")
+  (list "netBiosName" "^[^\\\\/:*?\"<>|\\s]{1,15}$" "a domain's NetBIOS name, such as CORP")
+  (list "guid" "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$" "a GUID without braces")
+  (list "sid" "^S-1-5-21(-[0-9]+){3}$" "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
+  (list "dnsTreeName" (printf "(%s)|^$" $dnsDomain) "a domain's DNS name, such as example.com")
+-}}
+{{- $value := get $domain (index $form 0) | default "" | toString -}}
+{{- if not (regexMatch (index $form 1) $value) -}}
+{{- fail (printf "domain.%s %q is not %s" (index $form 0) $value (index $form 2)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $names := dict -}}
+{{- $bindings := dict -}}
+{{- range $entry := .entries -}}
+{{- range $account := prepend $entry.additional $entry.account -}}
+{{- if not (regexMatch "^[A-Za-z0-9]([A-Za-z0-9._-]{0,13}[A-Za-z0-9])?$" $account) -}}
+{{- fail (printf "%s: account %q is not a SAM name: at most 15 letters, digits and . _ -, without the trailing $ and without a domain" $entry.path $account) -}}
+{{- end -}}
+{{- end -}}
+{{- if not (regexMatch "^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$" $entry.name) -}}
+{{- fail (printf "%s: name %q is not a lower-case DNS name" $entry.path $entry.name) -}}
+{{- end -}}
+{{- with get $names $entry.name -}}
+{{- fail (printf "%s and %s have the same name %q: give one of them a name" . $entry.path $entry.name) -}}
+{{- end -}}
+{{- $_ := set $names $entry.name $entry.path -}}
+{{- if and $entry.plugin (not (regexMatch "^\\{[^{}\\s]+\\}$" $entry.plugin)) -}}
+{{- fail (printf "%s: plugin %q is none: azure, aws, rancher, or a GUID in braces" $entry.path $entry.plugin) -}}
+{{- end -}}
+{{- if ne (empty $entry.plugin) (empty $entry.pluginInput) -}}
+{{- fail (printf "%s: plugin and pluginInput go together, and only one of them is set" $entry.path) -}}
+{{- end -}}
+{{- range $grant := $entry.grants -}}
+{{- if not (regexMatch "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?:[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" $grant) -}}
+{{- fail (printf "%s: grant %q is not NAMESPACE:SERVICE-ACCOUNT" $entry.path $grant) -}}
+{{- end -}}
+{{- $binding := printf "%s/%s" (index (splitList ":" $grant) 0) (include "gmsa-accounts.binding" (dict "name" $entry.name "grant" $grant)) -}}
+{{- with get $bindings $binding -}}
+{{- fail (printf "%s and %s make the same RoleBinding %s: remove one grant, or give one entry another name" . $entry.path $binding) -}}
+{{- end -}}
+{{- $_ := set $bindings $binding $entry.path -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The names are those that `kubectl gmsa grant` gives, so that a grant made by one is known to the other. */}}
+{{- define "gmsa-accounts.role" -}}
+gmsa-use-{{ . }}
+{{- end -}}
+
+{{/* Of dict "name" NAME "grant" NAMESPACE:SERVICE-ACCOUNT. */}}
+{{- define "gmsa-accounts.binding" -}}
+gmsa-use-{{ .name }}-{{ index (splitList ":" .grant) 1 }}
+{{- end -}}
+
+{{/* The metadata of an object, of dict "root" CONTEXT "name" NAME, and where needed "namespace" NAME and "keep" true. */}}
+{{- define "gmsa-accounts.metadata" -}}
+{{- $root := .root -}}
+{{- $own := dict
+  "app.kubernetes.io/name" $root.Chart.Name
+  "app.kubernetes.io/instance" $root.Release.Name
+  "app.kubernetes.io/managed-by" $root.Release.Service
+  "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_")
+-}}
+name: {{ .name | toYaml }}
+{{- with .namespace }}
+namespace: {{ . | toYaml }}
+{{- end }}
+labels:
+  {{- merge $own ($root.Values.commonLabels | default dict) | toYaml | nindent 2 }}
+{{- $keep := dict "helm.sh/resource-policy" "keep" "argocd.argoproj.io/sync-options" "Delete=false,Prune=false" -}}
+{{- with merge (ternary $keep dict (.keep | default false)) ($root.Values.commonAnnotations | default dict) }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
