@@ -27,9 +27,8 @@ pub async fn run(api: &ApiServer, namespace: &str, enforcement: Enforcement) -> 
         let fault = match (answer.context("the namespace does not make a URL")?, refuser) {
             (Answer::Admitted | Answer::Warned, None) => None,
             (Answer::Warned, Some(_)) if warns => None,
-            (Answer::Refused, Some(_)) if !warns => None,
             // The guard has the same right to refuse what the pod brings; what it names must be filled in first.
-            (Answer::Guarded(_), Some(Webhook::Validate)) if !warns => None,
+            (Answer::Refused, Some(_)) | (Answer::Guarded(_), Some(Webhook::Validate)) if !warns => None,
             (Answer::Guarded(policy), Some(_)) if !warns => {
                 Some(format!("was refused by the policy {policy}: the API server did not ask the webhook"))
             }

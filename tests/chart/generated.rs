@@ -103,7 +103,7 @@ fn identity(document: &str) -> (&str, &str) {
 }
 
 /// What the chart renders, without Helm's own marks and with placeholders for what the script fills in.
-fn documents(mode: &str, more: &[&str]) -> Vec<String> {
+fn documents(mode: &str, settings: &[&str]) -> Vec<String> {
     let mode = format!("certificates.mode={mode}");
     let args = [
         "template",
@@ -123,7 +123,7 @@ fn documents(mode: &str, more: &[&str]) -> Vec<String> {
         "--set",
         "tolerations[0].key=tolerations-placeholder",
     ];
-    let rendered = Helm::new().prints(args.iter().chain(more).copied());
+    let rendered = Helm::new().prints(args.iter().chain(settings).copied());
     let rendered = rendered
         .replace("tolerations:\n        - key: tolerations-placeholder", "${TOLERATIONS}")
         .replace("image-placeholder:placeholder", "${IMAGE}")

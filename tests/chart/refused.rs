@@ -252,36 +252,6 @@ fn settings_that_would_stop_drains_or_webhooks_are_refused_with_the_way_out() {
             "webhooks.credentialSpecs.strict needs webhooks.credentialSpecs.enabled=true",
         ),
         (
-            &["--set", "webhooks.enforcement=Warn,guard.enabled=true"],
-            "webhooks.enforcement=Warn admits what the guard denies: set guard.validationActions={Warn,Audit} too, or guard.enabled=false",
-        ),
-        (
-            &["--set", "webhooks.enforcement=Warn,staticPolicies.enabled=true,staticPolicies.admins={a}"],
-            "webhooks.enforcement=Warn admits what the guard denies: set guard.validationActions={Warn,Audit} too, or staticPolicies.enabled=false",
-        ),
-        (
-            &["--set", "webhooks.enforcement=Warn,webhooks.warnNamespaces={a}"],
-            "webhooks.warnNamespaces has no effect with webhooks.enforcement=Warn, which warns in every namespace: set webhooks.enforcement=Enforce, or remove webhooks.warnNamespaces",
-        ),
-        (&["--set", "webhooks.warnNamespaces={a,B}"], r#"webhooks.warnNamespaces "B" is not a namespace's name"#),
-        (
-            &["--set", "staticPolicies.enabled=true"],
-            "staticPolicies.admins is empty, so nobody could upgrade or uninstall this release: name the users and groups that may, such as kubeadm:cluster-admins",
-        ),
-        (
-            &[
-                "--set",
-                "staticPolicies.enabled=true,staticPolicies.admins={a,system:serviceaccount:windows:gmsa}",
-                "-n",
-                "windows",
-            ],
-            r#"staticPolicies.admins has "system:serviceaccount:windows:gmsa", which is what the policies protect against: name the users and groups that upgrade this release"#,
-        ),
-        (
-            &["--set", "staticPolicies.enabled=true,staticPolicies.admins={system:authenticated}"],
-            r#"staticPolicies.admins has "system:authenticated", which is what the policies protect against: name the users and groups that upgrade this release"#,
-        ),
-        (
             &["--set", "webhooks.first.enabled=false,webhooks.last.enabled=false"],
             "webhooks.first.enabled and webhooks.last.enabled are both false: no pod would get its contents",
         ),
@@ -332,6 +302,42 @@ fn settings_that_would_stop_drains_or_webhooks_are_refused_with_the_way_out() {
         (
             &["--kube-version", "1.24"],
             "Error: chart requires kubeVersion: >=1.25.0-0 which is incompatible with Kubernetes v1.24",
+        ),
+    ]);
+}
+
+#[test]
+fn trials_and_static_policies_that_would_not_hold_are_refused() {
+    assert_refused(&[
+        (
+            &["--set", "webhooks.enforcement=Warn,guard.enabled=true"],
+            "webhooks.enforcement=Warn admits what the guard denies: set guard.validationActions={Warn,Audit} too, or guard.enabled=false",
+        ),
+        (
+            &["--set", "webhooks.enforcement=Warn,staticPolicies.enabled=true,staticPolicies.admins={a}"],
+            "webhooks.enforcement=Warn admits what the guard denies: set guard.validationActions={Warn,Audit} too, or staticPolicies.enabled=false",
+        ),
+        (
+            &["--set", "webhooks.enforcement=Warn,webhooks.warnNamespaces={a}"],
+            "webhooks.warnNamespaces has no effect with webhooks.enforcement=Warn, which warns in every namespace: set webhooks.enforcement=Enforce, or remove webhooks.warnNamespaces",
+        ),
+        (&["--set", "webhooks.warnNamespaces={a,B}"], r#"webhooks.warnNamespaces "B" is not a namespace's name"#),
+        (
+            &["--set", "staticPolicies.enabled=true"],
+            "staticPolicies.admins is empty, so nobody could upgrade or uninstall this release: name the users and groups that may, such as kubeadm:cluster-admins",
+        ),
+        (
+            &[
+                "--set",
+                "staticPolicies.enabled=true,staticPolicies.admins={a,system:serviceaccount:windows:gmsa}",
+                "-n",
+                "windows",
+            ],
+            r#"staticPolicies.admins has "system:serviceaccount:windows:gmsa", which is what the policies protect against: name the users and groups that upgrade this release"#,
+        ),
+        (
+            &["--set", "staticPolicies.enabled=true,staticPolicies.admins={system:authenticated}"],
+            r#"staticPolicies.admins has "system:authenticated", which is what the policies protect against: name the users and groups that upgrade this release"#,
         ),
     ]);
 }
