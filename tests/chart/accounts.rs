@@ -130,11 +130,11 @@ fn what_cannot_work_is_refused_with_the_entry_and_the_way_out() {
             "accounts[0] and accounts[1] make the same RoleBinding shop/gmsa-use-a-b-c: remove one grant, or give one entry another name",
         ),
         (
-            entry(json!({"acount": "Web"})),
-            "- at '/accounts/1': missing property 'account'\n- at '/accounts/1': additional properties 'acount' not allowed",
+            entry(json!({"acct": "Web"})),
+            "- at '/accounts/1': missing property 'account'\n- at '/accounts/1': additional properties 'acct' not allowed",
         ),
         (entry(json!({"account": 7})), "- at '/accounts/1/account': got number, want string"),
-        (json!({"domian": {}}), "- at '': additional properties 'domian' not allowed"),
+        (json!({"realm": {}}), "- at '': additional properties 'realm' not allowed"),
     ] {
         assert_eq!(complaint(&values), expected);
     }
