@@ -81,6 +81,9 @@ def chart(image, source, version, folder):
     schema = replaced(schema, '"default": "gmsa-webhook"', f'"default": "{image}"')
     schema = replaced(schema, '"default": "docs/metrics.md"', f'"default": "{runbook}"')
     (target / "values.schema.json").write_text(schema, encoding="utf-8")
+    questions = (target / "questions.yaml").read_text(encoding="utf-8")
+    questions = replaced(questions, "\n    default: gmsa-webhook\n", f"\n    default: {image}\n")
+    (target / "questions.yaml").write_text(questions, encoding="utf-8")
     platforms = ["linux/amd64", "linux/arm64"]
     images = [{"name": "gmsa-webhook", "image": f"{image}:{version}", "platforms": platforms}]
     links = [{"name": "install", "url": f"{source}/blob/v{version}/docs/install.md"}]

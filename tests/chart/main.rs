@@ -21,6 +21,7 @@ mod notes;
 mod observed;
 mod pages;
 mod promql;
+mod questions;
 mod readme;
 mod reference;
 mod refused;

@@ -225,6 +225,15 @@ fn values_that_do_not_go_together_are_refused_with_the_way_out() {
             &["--values", "tests/chart/values/everything.yaml", "--set", "credential.hostAccountConfig.pluginInput="],
             "credential.hostAccountConfig is set, but credential.hostAccountConfig.pluginInput is empty",
         ),
+        (
+            &[
+                "--values",
+                "tests/chart/values/everything.yaml",
+                "--set",
+                "credential.hostAccountConfig=null,credential.enableNonJoined=true",
+            ],
+            "credential.enableNonJoined is true, but credential.hostAccountConfig.pluginGUID is empty",
+        ),
     ]);
 }
 

@@ -10,12 +10,13 @@ use crate::{
 };
 
 /// A set of values and the other arguments of `helm template`: namespace and Kubernetes version.
-const CASES: [(&str, &str, &str); 20] = [
+const CASES: [(&str, &str, &str); 21] = [
     ("defaults", "windows", "1.36"),
     ("go-chart", "windows", "1.36"),
     ("go-chart-own-certificate", "windows", "1.36"),
     ("go-chart-reused", "windows", "1.36"),
     ("rancher-chart", "windows", "1.36"),
+    ("rancher-form", "windows", "1.36"),
     ("cert-manager", "windows", "1.36"),
     ("secret", "windows", "1.36"),
     ("everything", "windows", "1.36"),

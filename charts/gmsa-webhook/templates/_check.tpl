@@ -37,7 +37,8 @@ the values and the way out.
 {{- fail "autoscaling.enabled needs resources.requests.cpu, because it scales by the share of it that is used" -}}
 {{- end -}}
 {{- with .Values.podDisruptionBudget -}}
-{{- if and .enabled (not (kindIs "invalid" .minAvailable)) (not (kindIs "invalid" .maxUnavailable)) -}}
+{{- $neverUnavailable := regexMatch "^0%?$" (toString .maxUnavailable) -}}
+{{- if and .enabled (not (kindIs "invalid" .minAvailable)) (not (kindIs "invalid" .maxUnavailable)) (not $neverUnavailable) -}}
 {{- fail "podDisruptionBudget.minAvailable and podDisruptionBudget.maxUnavailable are both set: leave one of them blank" -}}
 {{- end -}}
 {{- $key := ternary "autoscaling.minReplicas" "replicaCount" $scaling.enabled -}}
@@ -46,7 +47,8 @@ the values and the way out.
 {{- if and .enabled (gt $replicas 0) (not (kindIs "invalid" .minAvailable)) $all -}}
 {{- fail (printf "podDisruptionBudget.minAvailable (%s) leaves none of the %d pods (%s) to evict, so no node that runs one can be drained: set it lower, or leave it blank" (toString .minAvailable) $replicas $key) -}}
 {{- end -}}
-{{- if and .enabled (regexMatch "^0%?$" (toString .maxUnavailable)) -}}
+{{- /* Values of before say 0 beside minAvailable, which then decides. */ -}}
+{{- if and .enabled $neverUnavailable (kindIs "invalid" .minAvailable) -}}
 {{- fail (printf "podDisruptionBudget.maxUnavailable (%s) lets no pod be evicted, so no node that runs one can be drained: set it higher, or leave it blank" (toString .maxUnavailable)) -}}
 {{- end -}}
 {{- end -}}
