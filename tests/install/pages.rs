@@ -27,11 +27,12 @@ const RUN: &[(&str, &str)] = &[
     ("migrate", "deploy/deploy-gmsa-webhook.sh"),
     ("migrate", "--set podSecurityContext=null"),
     ("migrate", "--take-ownership"),
+    ("migrate", "name=rancher-windows-gmsa-crd"),
     ("uninstall", "helm uninstall RELEASE"),
-    ("uninstall", "kubectl annotate gmsacredentialspec"),
     ("uninstall", "the file that the script wrote"),
     ("uninstall", "-f gmsa-webhook-VERSION.yaml"),
     ("uninstall", "kubectl delete mutatingwebhookconfiguration"),
+    ("uninstall", "> credential-specs.yaml"),
     ("uninstall", "kubectl delete crd"),
     ("uninstall", "kubectl wait --for=condition=Established"),
 ];
@@ -151,10 +152,6 @@ fn a_trial_ends_and_an_emergency_is_met_as_printed() {
     desk.run(&block("migrate", "--set webhooks.enforcement=Enforce"));
     assert!(!arguments().contains("--enforcement=Warn"), "{}", arguments());
 
-    cluster.apply(include_str!("credential-spec.yaml"));
-    desk.run(&block("uninstall", "kubectl annotate gmsacredentialspec").replace("NAME", "webapp1"));
-    assert_eq!(desk.get("gmsacredentialspec/webapp1")["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
-
     desk.run(&block("uninstall", "kubectl delete mutatingwebhookconfiguration"));
     for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
         assert_eq!(cluster.kubectl_prints(["get", kind, "-o", "name"]), "");
@@ -245,6 +242,7 @@ fn credential_specs_are_saved_and_brought_back_as_printed() {
     cluster.apply(include_str!("credential-spec.yaml"));
     let spec = || desk.get("gmsacredentialspec/webapp1");
     let before = spec();
+    desk.run(&block("uninstall", "> credential-specs.yaml"));
     desk.run(&block("uninstall", "kubectl delete crd"));
     cluster.until("the kind is gone", || !cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
     let restore = block("uninstall", "kubectl wait --for=condition=Established");
@@ -255,4 +253,62 @@ fn credential_specs_are_saved_and_brought_back_as_printed() {
     let after = spec();
     assert_eq!((&after["credspec"], &after["metadata"]["name"]), (&before["credspec"], &json!("webapp1")));
     assert_ne!(after["metadata"]["uid"], before["metadata"]["uid"]);
+}
+
+/// Helm goes by what the release says: an annotation on the object saves nothing, a saved file does.
+#[test]
+fn a_credential_spec_of_the_go_chart_outlives_its_release_as_printed() {
+    let cluster = Cluster::start();
+    define_foreign_kinds(&cluster);
+    let desk = Desk::new(&cluster);
+    let go = fs::canonicalize("tests/install/go-release").unwrap();
+    let domain = "machineAccountName=WebApp1,dnsName=corp.example.com,dnsTreeName=corp.example.com,netBiosName=CORP,\
+                  guid=244818ae-87ac-4fcd-92ec-e79e5252348a,sid=S-1-5-21-2126449477-2524075714-3094792973";
+    let values = format!(
+        "credential.enabled=true,credential.domainJoinConfig.{}",
+        domain.replace(',', ",credential.domainJoinConfig.")
+    );
+    desk.run(&format!("helm install RELEASE {} -n NAMESPACE --create-namespace --set {values}", go.display()));
+    let before = desk.get("gmsacredentialspec/webapp1");
+
+    desk.run("kubectl annotate gmsacredentialspec webapp1 helm.sh/resource-policy=keep");
+    desk.run(&block("uninstall", "> credential-specs.yaml"));
+    desk.run(&block("uninstall", "helm uninstall RELEASE"));
+    assert!(!cluster.kubectl(["get", "gmsacredentialspec", "webapp1"]).status.success());
+    let restore = block("uninstall", "kubectl wait --for=condition=Established");
+    desk.run(restore.lines().last().unwrap());
+    assert_eq!(desk.get("gmsacredentialspec/webapp1")["credspec"], before["credspec"]);
+}
+
+/// The CRD in a chart of its own, as an object of the release.
+#[test]
+fn the_crd_of_rancher_s_chart_outlives_its_release_as_printed() {
+    let cluster = Cluster::start();
+    let desk = Desk::new(&cluster);
+    let chart = desk.folder.path().join("rancher-windows-gmsa-crd");
+    fs::create_dir_all(chart.join("templates")).unwrap();
+    let name = "rancher-windows-gmsa-crd";
+    fs::write(chart.join("Chart.yaml"), json!({"apiVersion": "v2", "name": name, "version": "3.0.0"}).to_string())
+        .unwrap();
+    fs::copy("tests/install/go-release/crds/crd.yaml", chart.join("templates/crd.yaml")).unwrap();
+    let install = || {
+        desk.run(&format!("helm install {name} ./{name} -n NAMESPACE --create-namespace"));
+        cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
+        cluster.apply(include_str!("credential-spec.yaml"));
+    };
+
+    install();
+    desk.run("kubectl annotate crd gmsacredentialspecs.windows.k8s.io helm.sh/resource-policy=keep");
+    desk.run(&format!("helm uninstall {name} -n NAMESPACE"));
+    cluster.until("the kind is gone", || !cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
+
+    install();
+    let uid = || desk.get("gmsacredentialspec/webapp1")["metadata"]["uid"].clone();
+    let before = uid();
+    desk.run(&block("migrate", &format!("name={name}")));
+    assert_eq!(desk.run("helm list -n NAMESPACE -q"), "");
+    desk.run(&block("migrate", "--force-conflicts -f charts"));
+    desk.run("helm install RELEASE charts/gmsa-webhook -n NAMESPACE --set image.repository=REGISTRY/gmsa-webhook");
+    desk.run(&block("uninstall", "helm uninstall RELEASE"));
+    assert_eq!(uid(), before);
 }
