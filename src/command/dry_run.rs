@@ -59,11 +59,7 @@ fn pods() -> [(&'static str, Value, Option<Webhook>); 5] {
         ("a pod without GMSA", probe::without_gmsa(), None),
         ("a pod that names a credential spec", probe::naming("/spec"), Some(Webhook::Mutate)),
         ("a container that names a credential spec", probe::naming("/spec/containers/0"), Some(Webhook::Mutate)),
-        (
-            "an init container that names a credential spec",
-            probe::naming("/spec/initContainers/0"),
-            Some(Webhook::Mutate),
-        ),
-        ("a pod that brings contents of its own", probe::carrying(), Some(Webhook::Validate)),
+        ("an init container that names a credential spec", probe::naming(probe::INIT_CONTAINER), Some(Webhook::Mutate)),
+        ("a pod that brings contents of its own", probe::carrying(probe::INIT_CONTAINER), Some(Webhook::Validate)),
     ]
 }

@@ -36,6 +36,7 @@ mod nodes;
 mod objects;
 mod pages;
 mod path;
+mod platforms;
 mod pods;
 mod probed;
 mod release;

@@ -39,14 +39,17 @@ pub fn without_gmsa() -> Value {
     })
 }
 
+/// A slot that the Go webhook passes over, so that its answer is not taken for this one's where both are installed.
+pub const INIT_CONTAINER: &str = "/spec/initContainers/0";
+
 /// A pod whose slot (`/spec`, `/spec/containers/0`) names the credential spec, which `/mutate` must refuse.
 pub fn naming(slot: &str) -> Value {
     with_options(slot, json!({"gmsaCredentialSpecName": SPEC}))
 }
 
-/// A pod that also carries contents: `/mutate` has nothing to fill in, and `/validate` must refuse it.
-pub fn carrying() -> Value {
-    with_options("/spec", json!({"gmsaCredentialSpecName": SPEC, "gmsaCredentialSpec": "{}"}))
+/// A pod whose slot also carries contents: `/mutate` has nothing to fill in, and `/validate` must refuse it.
+pub fn carrying(slot: &str) -> Value {
+    with_options(slot, json!({"gmsaCredentialSpecName": SPEC, "gmsaCredentialSpec": "{}"}))
 }
 
 fn with_options(slot: &str, options: Value) -> Value {

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::shared::{
     connection::Cluster,
+    installer::Installer,
     webhook::{Configured, is_of_gmsa},
 };
 use gmsa_cluster::{
@@ -37,9 +38,11 @@ pub(super) async fn checks(cluster: &Cluster, webhooks: Option<&[Configured]>) -
     let asked = async |webhook, is_configured, pod| {
         if is_configured { Some(ask(cluster, webhook, &pod, webhooks).await) } else { None }
     };
+    let beside_aks = webhooks.into_iter().flatten().any(|found| found.installer == Installer::Aks);
+    let slot = if beside_aks { probe::INIT_CONTAINER } else { "/spec" };
     let (mutate, validate) = tokio::join!(
-        asked(Webhook::Mutate, is_configured(true), probe::naming("/spec")),
-        asked(Webhook::Validate, is_configured(false), probe::carrying()),
+        asked(Webhook::Mutate, is_configured(true), probe::naming(slot)),
+        asked(Webhook::Validate, is_configured(false), probe::carrying(slot)),
     );
     mutate.into_iter().chain(validate).collect()
 }

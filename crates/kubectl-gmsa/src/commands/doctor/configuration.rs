@@ -11,10 +11,14 @@ pub(super) const CONFIGURATION: &str = "configuration";
 /// Adds the checks of one webhook.
 pub(super) fn add_checks(of: &Configured, checks: &mut Vec<Check>) {
     let Configured { mutating, name, webhook, changed_by, installer, .. } = of;
+    let unconditional = webhook.match_conditions.iter().flatten().next().is_none();
     if *installer == Installer::Aks {
-        let text = format!(
+        let mut text = format!(
             "{name} is managed by AKS (--enable-windows-gmsa), which also gives the nodes their plugin and DNS: keep it. Every webhook for GMSA must admit a pod"
         );
+        if webhook.failure_policy.as_deref() == Some("Fail") && unconditional {
+            text += ", and while this one does not answer, no pod is created at all";
+        }
         return checks.push(Check::pass(CONFIGURATION, text));
     }
     let mut wanted = vec![("CREATE", "pods"), ("UPDATE", "pods/ephemeralcontainers")];
@@ -36,7 +40,7 @@ pub(super) fn add_checks(of: &Configured, checks: &mut Vec<Check>) {
         let text = format!("{name} has failurePolicy Ignore: pods pass while the webhook is down");
         checks.push(found(CONFIGURATION, &rules::FAILURE_POLICY, text));
     }
-    if webhook.match_conditions.iter().flatten().next().is_none() {
+    if unconditional {
         let text = format!("{name} has no matchConditions: every pod waits for the webhook");
         checks.push(found(CONFIGURATION, &rules::MATCH_CONDITIONS, text));
     }
