@@ -1,7 +1,9 @@
-//! `gmsa-webhook upgrade-crd`: brings the CRD in the cluster up to this release's, which Helm leaves to its users.
+//! `gmsa-webhook upgrade-crd`: brings the CRD in the cluster up to this release's, which Helm leaves to its users, and stores every credential spec in its
+//! version.
 //!
 //! Invariants: the CRD is patched in place by server-side apply, even if another tool created it, and never deleted, so
-//! no credential spec is lost. A CRD of a later release is not changed.
+//! no credential spec is lost. A CRD of a later release is not changed. No credential spec is changed: an empty patch has the API server write it again as it
+//! is, in the version that it stores now.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -10,12 +12,27 @@ use gmsa_cluster::{
     apiserver::ApiServer,
     crd::{self, PATH},
 };
-use http::{Request, header::CONTENT_TYPE};
-use kube::core::PartialObjectMeta;
-use tokio::time::Instant;
+use gmsa_core::credspec::{GROUP, PLURAL, VERSION};
+use http::{
+    Request,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::{ObjectList, PartialObjectMeta};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
-/// How long each of the two calls may take.
+/// How long each of the calls about the CRD may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long writing all credential specs again may take: less than the Job of the chart has.
+const MIGRATION: Duration = Duration::from_secs(60);
+
+/// How many names are listed in one call.
+const PAGE: usize = 100;
+
+/// How long an API server may take to learn of a CRD that stores another version. It watches them; until then it writes the old one.
+const LEARNS: Duration = Duration::from_secs(5);
 
 /// Patches the CRD unless it is newer, and reports the result in one line.
 ///
@@ -23,10 +40,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Where the API server cannot be called, or refuses the patch.
 pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
     let get = Request::get(PATH).body(Vec::new())?;
-    let found = match api.call(get, Instant::now() + PATIENCE).await {
-        Ok(found) => {
-            serde_json::from_slice::<PartialObjectMeta>(&found).context("the CRD in the cluster cannot be read")?
-        }
+    let found: CustomResourceDefinition = match api.call(get, Instant::now() + PATIENCE).await {
+        Ok(found) => serde_json::from_slice(&found).context("the CRD in the cluster cannot be read")?,
         Err(error) if error.code() == Some(404) => {
             return Ok(report("the CRD is not installed, so there is nothing to upgrade"));
         }
@@ -39,7 +54,21 @@ pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
         )));
     }
     apply(api).await.context("cannot patch the CRD")?;
-    Ok(report(&format!("the CRD is at revision {to} now; it was at revision {from}")))
+    let done = format!("the CRD is at revision {to} now; it was at revision {from}");
+    let old = old_versions(&found);
+    if old.is_empty() {
+        return Ok(report(&done));
+    }
+    if !found.spec.versions.iter().any(|version| version.storage && version.name == VERSION) {
+        sleep(LEARNS).await;
+    }
+    // The release does not depend on it, so it must not fail for it.
+    Ok(report(&match store_in_one_version(api).await {
+        Ok(written) => {
+            format!("{done}; {written} credential specs were written again, and all are stored as {VERSION}")
+        }
+        Err(error) => format!("{done}; credential specs may still be stored as {}: {error:#}", old.join(", ")),
+    }))
 }
 
 fn report(line: &str) -> (String, ExitCode) {
@@ -52,4 +81,49 @@ async fn apply(api: &ApiServer) -> anyhow::Result<()> {
         .body(crd::TEXT.into())?;
     api.call(request, Instant::now() + PATIENCE).await?;
     Ok(())
+}
+
+/// The versions in which credential specs may be stored besides this release's.
+fn old_versions(crd: &CustomResourceDefinition) -> Vec<String> {
+    let stored = crd.status.as_ref().and_then(|status| status.stored_versions.clone()).unwrap_or_default();
+    stored.into_iter().filter(|version| version != VERSION).collect()
+}
+
+/// Has the API server write every credential spec again, and then says in the CRD that none is stored in another version. Gives back how many there were.
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#upgrade-existing-objects-to-a-new-stored-version>
+async fn store_in_one_version(api: &ApiServer) -> anyhow::Result<usize> {
+    let deadline = Instant::now() + MIGRATION;
+    let collection = format!("/apis/{GROUP}/{VERSION}/{PLURAL}");
+    let (mut written, mut token) = (0, String::new());
+    loop {
+        let list = Request::get(format!("{collection}?limit={PAGE}&continue={token}"))
+            .header(ACCEPT, "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
+            .body(Vec::new())?;
+        let page = api.call(list, deadline).await.context("cannot list the credential specs")?;
+        let page: ObjectList<PartialObjectMeta> =
+            serde_json::from_slice(&page).context("the list of credential specs cannot be read")?;
+        for name in page.items.into_iter().filter_map(|spec| spec.metadata.name) {
+            match api.call(merge(&format!("{collection}/{name}"), &json!({}))?, deadline).await {
+                Ok(_) => written += 1,
+                // It was deleted meanwhile.
+                Err(error) if error.code() == Some(404) => {}
+                Err(error) => return Err(error).with_context(|| format!("cannot write {name} again")),
+            }
+        }
+        token = page.metadata.continue_.unwrap_or_default();
+        if token.is_empty() {
+            break;
+        }
+    }
+    let versions = json!({"status": {"storedVersions": [VERSION]}});
+    api.call(merge(&format!("{PATH}/status"), &versions)?, deadline)
+        .await
+        .context("cannot change the status of the CRD")?;
+    Ok(written)
+}
+
+fn merge(path: &str, change: &Value) -> http::Result<Request<Vec<u8>>> {
+    Request::patch(format!("{path}?fieldManager=gmsa-webhook"))
+        .header(CONTENT_TYPE, "application/merge-patch+json")
+        .body(change.to_string().into_bytes())
 }

@@ -190,8 +190,9 @@ fn stored_versions(cluster: &Cluster, tool: &Tool<'_>) {
         at.map(|at| (lines[at].clone(), lines[at + 1].clone()))
     };
     let (found, remedy) = of_crd(&tool.gmsa("doctor --pre").0).unwrap();
-    assert_eq!(found, "warn  custom resource  credential specs may be stored as v1alpha1 [stored-version]");
-    let commands: Vec<&str> = remedy.split('`').skip(1).step_by(2).collect();
+    assert_eq!(found, "note  custom resource  credential specs may be stored as v1alpha1 [stored-version]");
+    let (_, by_hand) = remedy.split_once("By hand: ").unwrap();
+    let commands: Vec<&str> = by_hand.split('`').skip(1).step_by(2).collect();
     assert_eq!(commands.len(), 2, "{remedy}");
     for command in commands {
         printed(cluster.command("bash").args(["-o", "pipefail", "-c", command]).output().unwrap());

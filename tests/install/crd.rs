@@ -2,7 +2,8 @@
 
 use std::{fs, process::Stdio, thread};
 
-use serde_json::json;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use serde_json::{Value, json};
 
 use crate::{
     cluster::Cluster,
@@ -173,6 +174,81 @@ fn a_release_brings_the_crd_up_to_date_whatever_owns_it() {
         assert!(!left.status.success(), "{kind} is left");
     }
 }
+
+/// The versions in which etcd holds the credential specs, of each.
+fn stored(cluster: &Cluster) -> Vec<String> {
+    let (control_plane, runtime) = cluster.control_plane();
+    let prefix = "/registry/windows.k8s.io/gmsacredentialspecs";
+    let [key, end] = ["/", "0"].map(|last| BASE64_STANDARD.encode(format!("{prefix}{last}")));
+    let _in_runtime = runtime.enter();
+    let question = json!({"key": key, "range_end": end});
+    let range = runtime.block_on(control_plane.etcd().create("/v3/kv/range", &question)).unwrap();
+    let values = range["kvs"].as_array().unwrap().iter().map(|pair| pair["value"].as_str().unwrap());
+    let objects = values.map(|value| serde_json::from_slice::<Value>(&BASE64_STANDARD.decode(value).unwrap()).unwrap());
+    objects.map(|object| object["apiVersion"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn what_is_stored_in_an_old_version_is_stored_in_the_new_one() {
+    const COUNT: usize = 120;
+    let cluster = Cluster::start();
+    let before = fs::read_to_string(BEFORE).unwrap();
+    let swapped = before.replace("storage: true", "storage: x").replace("storage: false", "storage: true");
+    cluster.apply(&swapped.replace("storage: x", "storage: false"));
+    cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
+    let specs: String =
+        (0..COUNT).map(|at| SPEC.replace("name: webapp1", &format!("name: spec-{at:03}")) + "---\n").collect();
+    cluster.apply(&specs);
+    assert_eq!(stored(&cluster), ["windows.k8s.io/v1alpha1"; COUNT]);
+    let versions = || cluster.kubectl_prints(["get", "crd", CRD, "-o", "jsonpath={.status.storedVersions}"]);
+    assert_eq!(versions(), r#"["v1alpha1"]"#);
+    let objects = || {
+        let list = cluster.kubectl_prints(["get", "gmsacredentialspecs", "--show-managed-fields", "-o", "json"]);
+        let mut list: Value = serde_json::from_str(&list).unwrap();
+        for spec in list["items"].as_array_mut().unwrap() {
+            spec["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+        }
+        list
+    };
+    let before = objects();
+    cluster.create_namespace(RELEASE_NAMESPACE);
+
+    let said = with_jobs(&cluster, &["install", "gmsa", CHART, "--skip-crds"]);
+    let expected = "the CRD is at revision 2 now; it was at revision 0; 120 credential specs were written again, and all are stored as v1\n";
+    assert_eq!(said, expected);
+    assert_eq!(stored(&cluster), ["windows.k8s.io/v1"; COUNT]);
+    assert_eq!(versions(), r#"["v1"]"#);
+    assert_eq!(objects(), before);
+
+    // What cannot be written again is named, and holds nothing up.
+    let both = json!({"status": {"storedVersions": ["v1alpha1", "v1"]}}).to_string();
+    cluster.kubectl_prints(["patch", "crd", CRD, "--subresource=status", "--type=merge", "--patch", &both]);
+    cluster.apply(STUBBORN);
+    let patch = ["patch", "gmsacredentialspec", "spec-111", "--type=merge", "--patch", "{}"];
+    cluster.until("the policy is in force", || !cluster.kubectl(patch).status.success());
+    let said = with_jobs(&cluster, &["upgrade", "gmsa", CHART]);
+    let expected = "the CRD is at revision 2 now; it was at revision 2; credential specs may still be stored as v1alpha1: cannot write spec-111 again: the API server \
+                    answered 422: gmsacredentialspecs.windows.k8s.io \"spec-111\" is forbidden: \
+                    ValidatingAdmissionPolicy 'stubborn' with binding 'stubborn' denied request: frozen\n";
+    assert_eq!(said, expected);
+    assert_eq!(versions(), r#"["v1alpha1","v1"]"#);
+}
+
+/// Refuses every change of one credential spec.
+const STUBBORN: &str = r"
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: stubborn}
+spec:
+  matchConstraints:
+    resourceRules: [{operations: [UPDATE], apiGroups: [windows.k8s.io], apiVersions: ['*'], resources: [gmsacredentialspecs]}]
+  validations: [{expression: object.metadata.name != 'spec-111', message: frozen}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: stubborn}
+spec: {policyName: stubborn, validationActions: [Deny]}
+";
 
 const CRD: &str = "gmsacredentialspecs.windows.k8s.io";
 

@@ -227,7 +227,7 @@ rules! {
         CRD_FOREIGN: "crd-foreign", Warning, "The custom resource for credential specs exists, and is not this project's.",
             "Keep it, and install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place.";
         STORED_VERSION: "stored-version", Note, "Credential specs may be stored in a version that is deprecated.",
-            "Write each again, then remove the version from `status.storedVersions` of the custom resource; `kubectl gmsa doctor --pre` prints the commands.";
+            "Set `crds.upgrade=true` in the chart, whose Job has each written again and removes the version from `status.storedVersions` of the custom resource; `kubectl gmsa doctor --pre` prints the commands for doing that by hand.";
         WEBHOOK_PRESENT: "webhook-present", Warning, "Another webhook for GMSA is installed.",
             "Upgrade it in place: docs/migrate.md. Of two webhooks, both must admit a Pod.";
         CRD_MISSING: "crd-missing", Error, "The custom resource for credential specs is not installed.",

@@ -166,6 +166,11 @@ impl ControlPlane {
         self.address
     }
 
+    /// A client of etcd's JSON interface, which shows what is stored.
+    pub fn etcd(&self) -> Client {
+        Client::with(kube::Config::new(format!("http://{}", self.etcd_address).parse().unwrap()))
+    }
+
     /// Stops the API server's store, or lets it go on.
     pub fn signal_etcd(&self, signal: Signal) {
         self.etcd.signal(signal);

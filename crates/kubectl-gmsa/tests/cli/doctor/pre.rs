@@ -151,13 +151,13 @@ async fn a_version_that_credential_specs_may_be_stored_in_is_worth_a_note() {
     let ours = json!({"annotations": {"gmsa-webhook/crd-revision": "2"}});
     let version = |name: &str, storage: bool| json!({"name": name, "served": true, "storage": storage});
     api.apply(crd(ours.clone(), &json!([version("v1", true)]), &json!(["v1alpha1", "v1"])));
-    let found = "note custom resource: credential specs may be stored as v1alpha1 [stored-version] -> ";
+    let found = "note custom resource: credential specs may be stored as v1alpha1 [stored-version] -> `crds.upgrade=true` in the chart does this. By hand: ";
     let commands = "`kubectl get gmsacredentialspecs.windows.k8s.io -o json | kubectl replace -f -` writes each as v1; then `kubectl patch crd \
                     gmsacredentialspecs.windows.k8s.io --subresource=status --type=merge -p '{\"status\":{\"storedVersions\":[\"v1\"]}}'`. The \
                     installation does not depend on it.";
     assert_eq!(complaints(&api).await, (vec![format!("{found}{commands}")], 0));
     api.apply(crd(ours, &json!([version("v1", false), version("v1alpha1", true)]), &json!(["v1alpha1"])));
-    let first = "After the custom resource has been brought up to date: ";
+    let first = "after the custom resource has been brought up to date, ";
     assert_eq!(complaints(&api).await, (vec![format!("{found}{first}{commands}")], 0));
 }
 

@@ -80,9 +80,10 @@ fn stored(crd: &CustomResourceDefinition) -> Option<Check> {
         "`kubectl patch crd {PLURAL}.{GROUP} --subresource=status --type=merge -p '{{\"status\":{{\"storedVersions\":[\"{VERSION}\"]}}}}'`"
     );
     let is_stored = |version: &str| crd.spec.versions.iter().any(|found| found.storage && found.name == version);
-    let first = if is_stored(VERSION) { "" } else { "After the custom resource has been brought up to date: " };
-    let fix =
-        format!("{first}{rewrite} writes each as {VERSION}; then {forget}. The installation does not depend on it.");
+    let first = if is_stored(VERSION) { "" } else { "after the custom resource has been brought up to date, " };
+    let fix = format!(
+        "`crds.upgrade=true` in the chart does this. By hand: {first}{rewrite} writes each as {VERSION}; then {forget}. The installation does not depend on it."
+    );
     Some(Check::found(CRD, Diagnostic::new(&rules::STORED_VERSION, text).with_fix(fix)))
 }
 
