@@ -1,5 +1,5 @@
-//! What a release adds to the chart, and the manifests that it is made of: addresses, Artifact Hub's metadata, krew's manifest,
-//! checksums. `deploy/stamp.py` and `deploy/finish.sh` make them.
+//! What a release adds to the chart, and the manifests that it is made of: addresses, Artifact Hub's metadata, the manifests of
+//! krew, scoop and winget, checksums. `deploy/stamp.py` and `deploy/finish.sh` make them.
 
 use std::{fs, path::Path, process::Command};
 
@@ -154,21 +154,34 @@ fn no_link_leads_out_of_the_released_chart() {
     }
 }
 
-#[test]
-fn krew_gets_each_archive_with_its_checksum() {
+/// The plugin's archives: system, architecture, ending, program.
+const ARCHIVES: [(&str, &str, &str, &str); 5] = [
+    ("darwin", "amd64", "tar.gz", "kubectl-gmsa"),
+    ("darwin", "arm64", "tar.gz", "kubectl-gmsa"),
+    ("linux", "amd64", "tar.gz", "kubectl-gmsa"),
+    ("linux", "arm64", "tar.gz", "kubectl-gmsa"),
+    ("windows", "amd64", "zip", "kubectl-gmsa.exe"),
+];
+/// Of "abc", which stands for each.
+const CHECKSUM: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+fn archive(system: &str, arch: &str, end: &str) -> String {
+    format!("kubectl-gmsa-{VERSION}-{system}-{arch}.{end}")
+}
+
+/// The folder of a release, finished.
+fn finished() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let archives = [
-        ("darwin", "amd64", "tar.gz", "kubectl-gmsa"),
-        ("darwin", "arm64", "tar.gz", "kubectl-gmsa"),
-        ("linux", "amd64", "tar.gz", "kubectl-gmsa"),
-        ("linux", "arm64", "tar.gz", "kubectl-gmsa"),
-        ("windows", "amd64", "zip", "kubectl-gmsa.exe"),
-    ];
-    let name = |system: &str, arch: &str, end: &str| format!("kubectl-gmsa-{VERSION}-{system}-{arch}.{end}");
-    for (system, arch, end, _) in archives {
-        fs::write(folder.path().join(name(system, arch, end)), "abc").unwrap();
+    for (system, arch, end, _) in ARCHIVES {
+        fs::write(folder.path().join(archive(system, arch, end)), "abc").unwrap();
     }
     succeeds(Command::new("deploy/finish.sh").arg(folder.path()).arg(format!("{SOURCE}/")));
+    folder
+}
+
+#[test]
+fn krew_gets_each_archive_with_its_checksum() {
+    let folder = finished();
     let plugin = yaml(&folder.path().join("gmsa.krew.yaml"));
     assert_eq!(plugin["apiVersion"], "krew.googlecontainertools.github.com/v1alpha2");
     assert_eq!((&plugin["kind"], &plugin["metadata"]["name"]), (&json!("Plugin"), &json!("gmsa")));
@@ -180,19 +193,72 @@ fn krew_gets_each_archive_with_its_checksum() {
     assert!(caveats.ends_with(&copy), "{caveats}");
     // Krew's index refuses a longer one.
     assert!(plugin["spec"]["shortDescription"].as_str().unwrap().len() <= 50);
-    // Of "abc".
-    let checksum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    let expected = archives.map(|(system, arch, end, program)| {
+    let expected = ARCHIVES.map(|(system, arch, end, program)| {
         json!({
             "selector": {"matchLabels": {"os": system, "arch": arch}},
-            "uri": format!("{SOURCE}/releases/download/v{VERSION}/{}", name(system, arch, end)),
-            "sha256": checksum,
+            "uri": format!("{SOURCE}/releases/download/v{VERSION}/{}", archive(system, arch, end)),
+            "sha256": CHECKSUM,
             "bin": program,
         })
     });
     assert_eq!(plugin["spec"]["platforms"], json!(expected));
+}
+
+#[test]
+fn everything_is_in_the_checksums() {
+    let folder = finished();
     let sums = fs::read_to_string(folder.path().join("SHA256SUMS")).unwrap();
-    assert_eq!(sums.lines().filter(|line| line.starts_with(checksum)).count(), archives.len());
-    assert_eq!(sums.lines().count(), archives.len() + 1);
+    let mut named: Vec<&str> = sums.lines().map(|line| line.split_once("  ").unwrap().1).collect();
+    named.push("SHA256SUMS");
+    named.sort_unstable();
+    let mut files: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort_unstable();
+    assert_eq!(named, files);
+    assert_eq!(sums.lines().filter(|line| line.starts_with(CHECKSUM)).count(), ARCHIVES.len());
     succeeds(Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(folder.path()));
+}
+
+#[test]
+fn scoop_and_winget_get_the_program_for_windows() {
+    let folder = finished();
+    let url = format!("{SOURCE}/releases/download/v{VERSION}/{}", archive("windows", "amd64", "zip"));
+    let scoop: Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("kubectl-gmsa.json")).unwrap()).unwrap();
+    let expected = json!({
+        "version": VERSION,
+        "description": "Check, grant and make GMSA credential specs: the kubectl plugin \"kubectl gmsa\"",
+        "homepage": SOURCE,
+        "license": "Apache-2.0",
+        "architecture": {"64bit": {"url": url, "hash": CHECKSUM}},
+        "bin": ["kubectl-gmsa.exe", "kubectl_complete-gmsa.cmd"],
+    });
+    assert_eq!(scoop, expected);
+
+    let winget = |name: &str| yaml(&folder.path().join(format!("GMSA-Webhook.kubectl-gmsa{name}.yaml")));
+    let of = |kind: &str, rest: Value| {
+        let mut whole = json!({
+            "PackageIdentifier": "GMSA-Webhook.kubectl-gmsa", "PackageVersion": VERSION, "ManifestType": kind, "ManifestVersion": "1.10.0",
+        });
+        whole.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        whole
+    };
+    assert_eq!(winget(""), of("version", json!({"DefaultLocale": "en-US"})));
+    let installer = json!({
+        "InstallerType": "zip",
+        "NestedInstallerType": "portable",
+        "NestedInstallerFiles": [{"RelativeFilePath": "kubectl-gmsa.exe", "PortableCommandAlias": "kubectl-gmsa"}],
+        "Commands": ["kubectl-gmsa"],
+        "Installers": [{"Architecture": "x64", "InstallerUrl": url, "InstallerSha256": CHECKSUM.to_uppercase()}],
+    });
+    assert_eq!(winget(".installer"), of("installer", installer));
+    let locale = json!({
+        "PackageLocale": "en-US",
+        "Publisher": "The gmsa-webhook maintainers",
+        "PackageName": "kubectl-gmsa",
+        "PackageUrl": SOURCE,
+        "License": "Apache-2.0",
+        "ShortDescription": "Check, grant and make GMSA credential specs",
+    });
+    assert_eq!(winget(".locale.en-US"), of("defaultLocale", locale));
 }
