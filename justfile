@@ -106,9 +106,9 @@ e2e-install *WORD:
 generate:
     UPDATE_SNAPSHOTS=1 cargo test --locked --test chart
 
-# The webhook's image, built by buildah, started and checked; its bill of materials is in target/image.
-image ARCH="amd64":
-    deploy/image.sh {{ ARCH }}
+# The image of the webhook, or of the plugin (kubectl-gmsa), built by buildah, started and checked; it is in target/image, with the webhook's bill of materials.
+image ARCH="amd64" PROGRAM="gmsa-webhook":
+    deploy/image.sh {{ ARCH }} {{ PROGRAM }}
 
 # All that a release holds, in target/release-VERSION: images, plugin, chart, manifests, bills of materials, checksums.
 dist *ARGS:

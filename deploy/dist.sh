@@ -36,11 +36,14 @@ tar_gz() {
     gzip --no-name -9 >"$archive"
 }
 
-webhook() {
-  local arch
+images() {
+  local arch program
   for arch in amd64 arm64; do
-    deploy/image.sh "$arch"
-    mv "$target_folder/image/gmsa-webhook-$version-$arch.oci.tar" "$target_folder/image/gmsa-webhook-$version-$arch.cdx.json" "$folder"
+    for program in gmsa-webhook kubectl-gmsa; do
+      deploy/image.sh "$arch" "$program"
+      mv "$target_folder/image/$program-$version-$arch.oci.tar" "$folder"
+    done
+    mv "$target_folder/image/gmsa-webhook-$version-$arch.cdx.json" "$folder"
   done
 }
 
@@ -68,7 +71,7 @@ manifests() {
 
 check_tools
 rm -rf "$folder" && mkdir -p "$folder"
-webhook
+images
 plugin
 manifests
 deploy/finish.sh "$folder" "$SOURCE"

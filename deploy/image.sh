@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Builds the webhook's image for one architecture, starts it as a kubelet would, and writes it as an OCI archive with its bill of materials
-# to target/image. Needs Rust, a C compiler, Python 3, curl and buildah, but no daemon, no registry and no network; for another architecture
-# than this machine's its Rust target, its C compiler and qemu-user-static; root, or `buildah unshare deploy/image.sh`. The variable IMAGE
-# says under which name it is published.
-# usage: deploy/image.sh [amd64|arm64]
+# Builds the image of the webhook, or that of the plugin, for one architecture, starts it as a kubelet would, and writes it as an OCI archive to
+# target/image, the webhook's with its bill of materials (the plugin's is that of its archive, whose program it holds). Needs Rust, a C compiler,
+# Python 3, curl and buildah, but no daemon, no registry and no network; for another architecture than this machine's its Rust target, its C
+# compiler and qemu-user-static; root, or `buildah unshare deploy/image.sh`. The variable IMAGE says under which name the webhook's is
+# published; the plugin's is beside it.
+# usage: deploy/image.sh [amd64|arm64 [gmsa-webhook|kubectl-gmsa]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly ARCH=${1:-amd64}
-readonly LIMIT=12 # MiB, of the binary
+readonly ARCH=${1:-amd64} PROGRAM=${2:-gmsa-webhook}
+readonly LIMIT=12 # MiB, of the webhook's binary
 # shellcheck source=deploy/common.sh
 . deploy/common.sh
 
@@ -23,31 +24,45 @@ case $ARCH in
   *) failed "unknown architecture $ARCH: amd64 and arm64 are known" ;;
 esac
 context=$target_folder/image
-image=${IMAGE:-localhost/gmsa-webhook}:$version
+webhook=${IMAGE:-localhost/gmsa-webhook}
+case $PROGRAM in
+  gmsa-webhook) what=webhook image=$webhook file=Dockerfile ;;
+  kubectl-gmsa) what=plugin image=${webhook%/*}/kubectl-gmsa file=Dockerfile.plugin ;;
+  *) failed "unknown program $PROGRAM: gmsa-webhook and kubectl-gmsa are known" ;;
+esac
+image+=:$version
 [[ $ARCH == amd64 ]] || image+=-$ARCH
-archive=$context/gmsa-webhook-$version-$ARCH.oci.tar
+archive=$context/$PROGRAM-$version-$ARCH.oci.tar
 epoch=$(git log -1 --format=%ct)
 # Both work everywhere, in a container too.
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 
 # A static binary, by glibc: its allocator does better under many threads than musl's, and since glibc 2.34 it looks up names without
 # shared libraries, as the image's empty root has no nsswitch.conf.
-build() {
+build_webhook() {
   local binary=$target_folder/$target/dist/gmsa-webhook
   build_dist dist "$target" "$linker" "-C target-feature=+crt-static $(rust_lld)" gmsa-webhook
   check_size "$binary" "$LIMIT"
   if readelf --program-headers --wide "$binary" | grep -q ' INTERP '; then
     failed "$binary is not static: it names a dynamic loader"
   fi
-  mkdir -p "$context/$ARCH"
   cp "$binary" "$context/$ARCH/gmsa-webhook"
   python3 deploy/sbom.py "$target" "$linker" gmsa-webhook >"$context/gmsa-webhook-$version-$ARCH.cdx.json"
+}
+
+# The program of the plugin's archive.
+build_plugin() {
+  local packed
+  packed=$(mktemp -d)
+  deploy/plugin.sh "linux-$ARCH" "$packed" >/dev/null
+  tar --extract --gzip --file "$packed/kubectl-gmsa-$version-linux-$ARCH.tar.gz" --directory "$context/$ARCH" kubectl-gmsa
+  rm -rf "$packed"
 }
 
 package() {
   # The commit's time, so that the same commit makes the same image.
   buildah build --quiet --platform "linux/$ARCH" --timestamp "$epoch" --build-arg "VERSION=$version" \
-    --build-arg "REVISION=$(git rev-parse HEAD)" --tag "$image" --file Dockerfile "$context" >/dev/null
+    --build-arg "REVISION=$(git rev-parse HEAD)" --tag "$image" --file "$file" "$context" >/dev/null
 }
 
 # The image in one file, whose bytes depend on nothing but the image's.
@@ -62,9 +77,9 @@ write_archive() {
 # The image as it is stored: the binary alone, its user by number, within the size.
 inspect() {
   local root=$1 container=$2 size user
-  [[ $(cd "$root" && find . -type f) == ./gmsa-webhook ]] || failed "the image holds more than the binary: $(ls "$root")"
+  [[ $(cd "$root" && find . -type f) == "./$PROGRAM" ]] || failed "the image holds more than the binary: $(ls "$root")"
   user=$(buildah inspect --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}}' "$container")
-  [[ $user == '65532:65532 [/gmsa-webhook]' ]] || failed "the image runs as $user"
+  [[ $user == "65532:65532 [/$PROGRAM]" ]] || failed "the image runs as $user"
   size=$(du --bytes --summarize "$root" | cut -f 1)
   echo "$image: $size bytes"
 }
@@ -82,10 +97,8 @@ start() {
 }
 
 # Serves from it, until it says that it is ready.
-try() {
-  local root=$1 extras=$2 log=$2/log process answer address
-  answer=$(start "$root" "$extras" "${emulator[@]}" /gmsa-webhook --version)
-  [[ $answer == "gmsa-webhook $version" ]] || failed "--version says $answer"
+try_webhook() {
+  local root=$1 extras=$2 log=$2/log process address
   mkdir "$extras/specs" "$extras/tls"
   cp examples/credspec.yaml "$extras/specs"
   ${emulator[0]:+"qemu-$machine-static"} "$root/gmsa-webhook" certs issue "$extras/tls" --name localhost >/dev/null
@@ -109,6 +122,17 @@ try() {
   failed "it is not ready after 10 seconds: $(tail -n 1 "$log")"
 }
 
+# Checks manifests with it.
+try_plugin() {
+  local root=$1 extras=$2 answer
+  mkdir "$extras/manifests"
+  cp examples/credspec.yaml examples/role.yaml examples/role-binding.yaml examples/deployment-pod.yaml "$extras/manifests"
+  chmod -R a+rX "$extras"
+  answer=$(start "$root" "$extras" "${emulator[@]}" /kubectl-gmsa check -f /manifests) || failed "it finds mistakes in the examples: $answer"
+  [[ $answer == *'gets its contents'* ]] || failed "it says of the examples: $answer"
+  echo "$image: checks manifests as 65532 with a read-only root"
+}
+
 # What check leaves: the webhook, where it failed half way, the container and the folder.
 clean_up() {
   jobs -p | xargs --no-run-if-empty kill
@@ -117,6 +141,7 @@ clean_up() {
 }
 
 check() {
+  local answer
   extras=$(mktemp -d)
   container=$(buildah from --pull-never --platform "linux/$ARCH" "$image")
   trap clean_up EXIT
@@ -130,10 +155,13 @@ check() {
     cp "$(command -v "qemu-$machine-static")" "$extras/emulator"
     emulator=(/emulator)
   fi
-  try "$root" "$extras"
+  answer=$(start "$root" "$extras" "${emulator[@]}" "/$PROGRAM" --version)
+  [[ $answer == "$PROGRAM $version" ]] || failed "--version says $answer"
+  "try_$what" "$root" "$extras"
 }
 
-build
+mkdir -p "$context/$ARCH"
+"build_$what"
 package
 check
 write_archive

@@ -49,10 +49,10 @@ pass  a pod that brings contents of its own
     let sent: Vec<_> =
         api.requests(Verb::Create, PODS).into_iter().map(|request| request.body["spec"].clone()).collect();
     assert_eq!(api.requests(Verb::Create, "").len(), 5);
-    // The last one is for /validate, which /mutate passes.
+    // The last one is for /validate, which /mutate passes; in a slot that the Go webhook beside this one would pass over.
     let brings = json!({"gmsaCredentialSpecName": name, "gmsaCredentialSpec": "{}"});
     let (last, sent) = sent.split_last().unwrap();
-    assert_eq!(last.pointer("/securityContext/windowsOptions"), Some(&brings));
+    assert_eq!(last.pointer("/initContainers/0/securityContext/windowsOptions"), Some(&brings));
     let places = [
         "/securityContext/windowsOptions/gmsaCredentialSpecName",
         "/containers/0/securityContext/windowsOptions/gmsaCredentialSpecName",

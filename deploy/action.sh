@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# The steps of action.yml, on a runner of GitHub Actions.
+# usage: deploy/action.sh install RELEASES
+#          fetches the plugin of this version from RELEASES/vVERSION, checks it against the release's checksums, and puts it on the PATH of later steps
+#        deploy/action.sh check
+#          checks $FILES with $STATE, $IGNORE and $FAIL_ON, as action.yml explains them; findings become annotations
+set -euo pipefail
+
+failed() {
+  printf '::error::%s\n' "$*"
+  exit 1
+}
+
+platform() {
+  case $RUNNER_OS-$RUNNER_ARCH in
+    Linux-X64) echo linux-amd64.tar.gz ;;
+    Linux-ARM64) echo linux-arm64.tar.gz ;;
+    macOS-X64) echo darwin-amd64.tar.gz ;;
+    macOS-ARM64) echo darwin-arm64.tar.gz ;;
+    Windows-X64) echo windows-amd64.zip ;;
+    *) return 1 ;;
+  esac
+}
+
+install_plugin() {
+  local releases=$1 version platform archive folder sum
+  version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$(dirname "${BASH_SOURCE[0]}")/../Cargo.toml" | head -n 1)
+  platform=$(platform) || failed "kubectl gmsa is not released for $RUNNER_OS on $RUNNER_ARCH"
+  archive=kubectl-gmsa-$version-$platform
+  folder=$RUNNER_TEMP/kubectl-gmsa-$version
+  mkdir -p "$folder/bin"
+  for file in "$archive" SHA256SUMS; do
+    curl --silent --show-error --fail --location --retry 3 --output "$folder/$file" "$releases/v$version/$file" || failed "cannot fetch $releases/v$version/$file"
+  done
+  # macOS has no sha256sum.
+  sum=$({ sha256sum "$folder/$archive" 2>/dev/null || shasum -a 256 "$folder/$archive"; } | cut -d ' ' -f 1)
+  grep -qxF "$sum  $archive" "$folder/SHA256SUMS" || failed "$archive does not have the checksum of the release"
+  if [[ $archive == *.zip ]]; then
+    unzip -qo "$folder/$archive" -d "$folder/bin"
+  else
+    tar -xzf "$folder/$archive" -C "$folder/bin"
+  fi
+  echo "$folder/bin" >>"$GITHUB_PATH"
+  "$folder/bin/kubectl-gmsa" --version
+}
+
+check() {
+  local options=(--output github --fail-on "$FAIL_ON") file
+  while read -r file; do
+    [[ -z $file ]] || options+=(--filename "$file")
+  done <<<"$FILES"
+  [[ -z $STATE ]] || options+=(--state "$STATE")
+  [[ -z $IGNORE ]] || options+=(--ignore "$IGNORE")
+  kubectl-gmsa check "${options[@]}"
+}
+
+case ${1-} in
+  install) install_plugin "$2" ;;
+  check) check ;;
+  *) failed "action.sh: unknown step ${1-}" ;;
+esac
