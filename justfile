@@ -37,9 +37,9 @@ typos:
 shellcheck:
     git grep --untracked -lE '^#!/.*\b(bash|sh)$' | xargs -r shellcheck -x
 
-# The workflows: pinned actions, permissions, injection; their syntax, where there is an actionlint.
+# The workflows and the action: pinned actions, permissions, injection; their syntax, where there is an actionlint.
 workflows:
-    zizmor --offline --quiet .github/workflows
+    zizmor --offline --quiet .github/workflows action.yml
     ! command -v actionlint >/dev/null || actionlint
 
 # What faults cost pods that are being created, on a real control plane: `just chaos [FAULT] [--replicas N] [--write]`.

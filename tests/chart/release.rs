@@ -1,7 +1,7 @@
 //! What a release adds to the chart, and the manifests that it is made of: addresses, Artifact Hub's metadata, the manifests of
 //! krew, scoop and winget, checksums. `deploy/stamp.py` and `deploy/finish.sh` make them.
 
-use std::{fs, path::Path, process::Command};
+use std::{env, fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
@@ -261,4 +261,45 @@ fn scoop_and_winget_get_the_program_for_windows() {
         "ShortDescription": "Check, grant and make GMSA credential specs",
     });
     assert_eq!(winget(".locale.en-US"), of("defaultLocale", locale));
+}
+
+/// With stand-ins for buildah and helm, which write down what they are asked for and give a digest for each push.
+#[test]
+fn both_images_and_both_charts_are_pushed() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let stand_in = format!(
+        r#"#!/usr/bin/env bash
+echo "$(basename "$0") $*" >>{}
+for argument in "$@"; do
+  if [[ $before == --digestfile ]]; then printf 'sha256:%s' "${{@: -1}}" >"$argument"; fi
+  before=$argument
+done
+[[ $1 != push ]] || echo "Digest: sha256:$2" >&2
+"#,
+        log.display()
+    );
+    for name in ["buildah", "helm"] {
+        let file = folder.path().join(name);
+        fs::write(&file, &stand_in).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", folder.path().display(), env::var("PATH").unwrap());
+    let charts = "registry.example.com/gmsa/charts";
+    let output = Command::new("deploy/publish.sh").args(["release", IMAGE, charts]).env("PATH", path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let plugin = "registry.example.com/gmsa/kubectl-gmsa";
+    let expected = format!(
+        "image=sha256:docker://{IMAGE}:{VERSION}\nplugin=sha256:docker://{plugin}:{VERSION}\n\
+         chart=sha256:release/gmsa-webhook-{VERSION}.tgz\naccounts=sha256:release/gmsa-accounts-{VERSION}.tgz\n"
+    );
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+    let asked = fs::read_to_string(log).unwrap();
+    let added: Vec<&str> = asked.lines().filter_map(|line| line.strip_prefix("buildah manifest add --arch ")).collect();
+    let of = |image: &str, program: &str, arch: &str| {
+        format!("{arch} --os linux {image}:{VERSION} oci-archive:release/{program}-{VERSION}-{arch}.oci.tar")
+    };
+    let webhook = ["amd64", "arm64"].map(|arch| of(IMAGE, "gmsa-webhook", arch));
+    let tool = ["amd64", "arm64"].map(|arch| of(plugin, "kubectl-gmsa", arch));
+    assert_eq!(added, [webhook, tool].concat());
 }

@@ -3,7 +3,7 @@
 //! In most of it the webhook does not run, which is the point: a webhook that is down must block nothing but pods that use GMSA.
 //!
 //! `just e2e-install` runs this, never `cargo test`: it needs kube-apiserver, etcd and kube-controller-manager in the folder that
-//! `KUBEBUILDER_ASSETS` names, and `helm` and `kubectl` on the PATH. Each test has a control plane of its own.
+//! `KUBEBUILDER_ASSETS` names, and `helm`, `kubectl` and `pre-commit` on the PATH. Each test has a control plane of its own.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -36,6 +36,7 @@ mod nodes;
 mod objects;
 mod pages;
 mod path;
+mod pipelines;
 mod platforms;
 mod pods;
 mod probed;

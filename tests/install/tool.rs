@@ -14,6 +14,14 @@ pub struct Tool<'p> {
     folder: tempfile::TempDir,
 }
 
+/// The built program.
+pub fn plugin() -> PathBuf {
+    // Built beside the server: `just e2e-install` does that.
+    let plugin = Path::new(env!("CARGO_BIN_EXE_gmsa-webhook")).with_file_name("kubectl-gmsa");
+    assert!(plugin.is_file(), "cargo build -p kubectl-gmsa must come first");
+    plugin
+}
+
 impl<'p> Tool<'p> {
     /// In an empty folder.
     pub fn new(cluster: &'p Cluster) -> Self {
@@ -51,9 +59,7 @@ impl<'p> Tool<'p> {
     }
 
     fn with_plugin(&self, program: &str) -> Command {
-        // Built beside the server: `just e2e-install` does that.
-        let plugins = Path::new(env!("CARGO_BIN_EXE_gmsa-webhook")).parent().unwrap().to_owned();
-        assert!(plugins.join("kubectl-gmsa").is_file(), "cargo build -p kubectl-gmsa must come first");
+        let plugins = plugin().parent().unwrap().to_owned();
         let path = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([plugins].into_iter().chain(env::split_paths(&path))).unwrap();
         let mut command = self.cluster.command(program);
