@@ -198,7 +198,8 @@ fn what_is_stored_in_an_old_version_is_stored_in_the_new_one() {
     cluster.until("the kind is served", || cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
     let specs: String =
         (0..COUNT).map(|at| SPEC.replace("name: webapp1", &format!("name: spec-{at:03}")) + "---\n").collect();
-    cluster.apply(&specs);
+    // One is of before there were rules.
+    cluster.apply(&specs.replacen("S-1-5-21-", "S-1-5-32-", 1));
     assert_eq!(stored(&cluster), ["windows.k8s.io/v1alpha1"; COUNT]);
     let versions = || cluster.kubectl_prints(["get", "crd", CRD, "-o", "jsonpath={.status.storedVersions}"]);
     assert_eq!(versions(), r#"["v1alpha1"]"#);
