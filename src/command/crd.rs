@@ -17,8 +17,9 @@ use http::{
     Request,
     header::{ACCEPT, CONTENT_TYPE},
 };
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{ObjectList, PartialObjectMeta};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -34,13 +35,39 @@ const PAGE: usize = 100;
 /// How long an API server may take to learn of a CRD that stores another version. It watches them; until then it writes the old one.
 const LEARNS: Duration = Duration::from_secs(5);
 
+/// What is read of a CRD; its schemas are not.
+#[derive(Deserialize)]
+struct Crd {
+    metadata: ObjectMeta,
+    spec: Spec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    versions: Vec<Version>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    name: String,
+    storage: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    stored_versions: Vec<String>,
+}
+
 /// Patches the CRD unless it is newer, and reports the result in one line.
 ///
 /// # Errors
 /// Where the API server cannot be called, or refuses the patch.
 pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
     let get = Request::get(PATH).body(Vec::new())?;
-    let found: CustomResourceDefinition = match api.call(get, Instant::now() + PATIENCE).await {
+    let found: Crd = match api.call(get, Instant::now() + PATIENCE).await {
         Ok(found) => serde_json::from_slice(&found).context("the CRD in the cluster cannot be read")?,
         Err(error) if error.code() == Some(404) => {
             return Ok(report("the CRD is not installed, so there is nothing to upgrade"));
@@ -55,7 +82,7 @@ pub async fn upgrade(api: &ApiServer) -> anyhow::Result<(String, ExitCode)> {
     }
     apply(api).await.context("cannot patch the CRD")?;
     let done = format!("the CRD is at revision {to} now; it was at revision {from}");
-    let old = old_versions(&found);
+    let old: Vec<String> = found.status.stored_versions.into_iter().filter(|version| version != VERSION).collect();
     if old.is_empty() {
         return Ok(report(&done));
     }
@@ -81,12 +108,6 @@ async fn apply(api: &ApiServer) -> anyhow::Result<()> {
         .body(crd::TEXT.into())?;
     api.call(request, Instant::now() + PATIENCE).await?;
     Ok(())
-}
-
-/// The versions in which credential specs may be stored besides this release's.
-fn old_versions(crd: &CustomResourceDefinition) -> Vec<String> {
-    let stored = crd.status.as_ref().and_then(|status| status.stored_versions.clone()).unwrap_or_default();
-    stored.into_iter().filter(|version| version != VERSION).collect()
 }
 
 /// Has the API server write every credential spec again, and then says in the CRD that none is stored in another version. Gives back how many there were.
