@@ -115,7 +115,7 @@ def static_policies(target, folder):
     policies = rendered(target, "--show-only", "templates/static-policies.yaml", "--set", f"staticPolicies.enabled=true,staticPolicies.admins={{{admins}}}")
     head = (
         f"# Policies for the disk of each API server (docs/static-policies.md); no API server takes them as objects. They let the group {admins}\n"
-        "# alone change the webhook: put your users and groups in its place, wherever it stands.\n"
+        "# alone change the webhook: replace it everywhere with your users and groups.\n"
     )
     (folder / "gmsa-static-policies.yaml").write_text(head + policies, encoding="utf-8")
 

@@ -280,10 +280,11 @@ fn a_credential_spec_of_the_go_chart_outlives_its_release_as_printed() {
     assert_eq!(desk.get("gmsacredentialspec/webapp1")["credspec"], before["credspec"]);
 }
 
-/// The CRD in a chart of its own, as an object of the release.
+/// The CRD in a chart of its own, as an object of the release, beside the release of the webhook, which is migrated.
 #[test]
 fn the_crd_of_rancher_s_chart_outlives_its_release_as_printed() {
     let cluster = Cluster::start();
+    define_foreign_kinds(&cluster);
     let desk = Desk::new(&cluster);
     let chart = desk.folder.path().join("rancher-windows-gmsa-crd");
     fs::create_dir_all(chart.join("templates")).unwrap();
@@ -303,12 +304,17 @@ fn the_crd_of_rancher_s_chart_outlives_its_release_as_printed() {
     cluster.until("the kind is gone", || !cluster.kubectl(["get", "gmsacredentialspecs"]).status.success());
 
     install();
+    let go = fs::canonicalize("tests/install/go-release").unwrap();
+    desk.run(&format!("helm install RELEASE {} -n NAMESPACE --skip-crds", go.display()));
     let uid = || desk.get("gmsacredentialspec/webapp1")["metadata"]["uid"].clone();
     let before = uid();
+    let page = fs::read_to_string("docs/migrate.md").unwrap();
+    let (_, values) = page.split_once("**Look at your values**: `").unwrap();
+    desk.run(values.split('`').next().unwrap());
+    desk.run(&without_node(&block("migrate", "--set podSecurityContext=null")));
     desk.run(&block("migrate", &format!("name={name}")));
-    assert_eq!(desk.run("helm list -n NAMESPACE -q"), "");
+    assert_eq!(desk.run("helm list -n NAMESPACE -q"), "gmsa\n");
     desk.run(&block("migrate", "--force-conflicts -f charts"));
-    desk.run("helm install RELEASE charts/gmsa-webhook -n NAMESPACE --set image.repository=REGISTRY/gmsa-webhook");
     desk.run(&block("uninstall", "helm uninstall RELEASE"));
     assert_eq!(uid(), before);
 }
