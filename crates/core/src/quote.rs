@@ -1,13 +1,19 @@
 //! Strings from outside, from a file, a pod, a client or an API server, made fit to be read by people.
 //!
-//! Invariants: what is escaped here holds no terminal control, no character that hides others and, unless it says otherwise, no
-//! line break; a string is cut by one of the bounds below, or by one that Kubernetes sets for its place, and never in the middle
-//! of a character.
+//! Invariants: what is escaped here holds no terminal control, no character that hides others, no start of a command of a pipeline's log
+//! and, unless it says otherwise, no line break; a string is cut by one of the bounds below, or by one that Kubernetes sets for its place, and
+//! never in the middle of a character.
 
 use std::{
     borrow::Cow,
     fmt::{self, Write as _},
 };
+
+pub mod shell;
+
+/// What begins a command anywhere in a line of a pipeline's log: `##[…]` for GitHub (`ActionCommand.TryParse` of its runner), `##vso[…]` for
+/// Azure Pipelines.
+const LOG_COMMAND: &str = "##";
 
 /// The most characters of a wrong value in a finding: enough to find it by. It may be anything, a password too.
 pub const VALUE: usize = 60;
@@ -70,16 +76,16 @@ impl fmt::Display for Quoted {
 }
 
 /// The text on one line: control characters, line breaks and characters that are invisible or turn the direction of
-/// writing are escaped.
+/// writing are escaped, and commands of a pipeline's log.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(hides) {
+    if !text.contains(hides) && !text.contains(LOG_COMMAND) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match c {
             '\t' | '\r' | '\n' => out.extend(c.escape_default()),
-            c if hides(c) => out.extend(c.escape_unicode()),
+            c if hides(c) || (c == '#' && out.ends_with('#')) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
     }
@@ -91,11 +97,11 @@ pub fn lines(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }
 
-/// A JSON text, in which such characters occur only in strings, in ASCII where it would hide something.
+/// A JSON text, in which such characters occur only in strings, in ASCII where it would hide something or begin a command of a pipeline's log.
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c == '\n' || !hides(c) {
+        if c == '\n' || !(hides(c) || (c == '#' && out.ends_with('#'))) {
             out.push(c);
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
@@ -145,6 +151,12 @@ mod tests {
         assert_eq!(one_line("a\r\n\tb\u{1b}[2J\u{7f}\u{9b}"), "a\\r\\n\\tb\\u{1b}[2J\\u{7f}\\u{9b}");
         assert_eq!(one_line("\u{202e}x\u{2066}\u{2028}\u{feff}"), "\\u{202e}x\\u{2066}\\u{2028}\\u{feff}");
         assert_eq!(lines("a\nb\r\u{202e}\n"), "a\nb\\r\\u{202e}\n");
+    }
+
+    #[test]
+    fn no_text_begins_a_command_of_a_log() {
+        assert_eq!(one_line("# a ##[add-path]b ##vso[task.x]###"), "# a #\\u{23}[add-path]b #\\u{23}vso[task.x]#\\u{23}#");
+        assert_eq!(json(r####"{"a": "##[error]#"}"####), r##"{"a": "#\u0023[error]#"}"##);
     }
 
     #[test]

@@ -1,18 +1,18 @@
 //! What makes an account wrong, before a host asks the domain for its password.
 //!
 //! Pure. Invariants: a property that was not printed is not checked, and is reported as missing; each quoted text is
-//! escaped and cut.
+//! escaped and cut; a name that cannot be quoted for a command is in none, and the rule says what to do.
 
 use serde_json::Value;
 
 use super::{Account, encryption_names};
 use crate::{
-    credspec::{KIND, lint::WRONG_DOMAIN},
+    credspec::{KIND, generate::scalar, lint::WRONG_DOMAIN},
     diagnostic::{
         Diagnostic,
         rules::{self, Rule},
     },
-    quote::Quoted,
+    quote::{Quoted, cut, shell::powershell},
 };
 
 /// The most characters of a name without its `$`: the host refers to the account as to a computer, by a NetBIOS name.
@@ -116,7 +116,7 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
             Quoted::new(wanted),
             names.join(", ")
         );
-        let fix = accounts.first().map(|account| format!("MachineAccountName: {}", account.sam));
+        let fix = accounts.first().map(|account| format!("MachineAccountName: {}", scalar(&account.sam)));
         return vec![Diagnostic {
             object: format!("{KIND} {name}"),
             field: "SamAccountName".to_owned(),
@@ -130,7 +130,8 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
     let names = listed.into_iter().flatten().map(|entry| text(entry, "/Name"));
     if !names.clone().any(|listed| listed.eq_ignore_ascii_case(&account.sam)) {
         let problem = format!("credential spec {spec_name} does not list {} for the host", Quoted::new(&account.sam));
-        let fix = format!("add {{Name: {}, Scope: {}}} to GroupManagedServiceAccounts", account.sam, join("DnsName"));
+        let (sam, scope) = (scalar(&account.sam), scalar(join("DnsName")));
+        let fix = Some(format!("add {{Name: {sam}, Scope: {scope}}} to GroupManagedServiceAccounts"));
         found.add(&rules::ACCOUNT_DIFFERS, "SamAccountName", problem, "the host fetches no password for it", fix);
     }
     let domain = account.domain();
@@ -144,7 +145,7 @@ pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
             "ObjectGUID",
             problem,
             WRONG_DOMAIN,
-            "Guid: (Get-ADDomain).ObjectGUID".to_owned(),
+            Some("Guid: (Get-ADDomain).ObjectGUID".to_owned()),
         );
     }
     found.list
@@ -161,30 +162,26 @@ struct Findings<'a> {
 }
 
 impl Findings<'_> {
+    /// Without a fix that fits this account, what the rule says.
     fn add(
         &mut self,
         rule: &'static Rule,
         field: &str,
         problem: impl Into<String>,
         consequence: &'static str,
-        fix: String,
+        fix: Option<String>,
     ) {
         self.list.push(Diagnostic {
             object: format!("account {}", self.account.sam),
             field: field.to_owned(),
             consequence: Some(consequence),
-            fix: Some(fix),
+            fix: Some(fix.unwrap_or_else(|| rule.remedy.to_owned())),
             ..Diagnostic::new(rule, problem)
         });
     }
 
-    /// The name in a command line of PowerShell: in quotes, in which a quote is doubled.
-    fn quoted_name(&self) -> String {
-        format!("'{}'", self.account.sam.replace('\'', "''"))
-    }
-
-    fn set(&self, what: &str) -> String {
-        format!("Set-ADServiceAccount {} {what}", self.quoted_name())
+    fn set(&self, what: &str) -> Option<String> {
+        Some(format!("Set-ADServiceAccount {} {what}", powershell(&self.account.sam)?))
     }
 
     fn incomplete(&mut self) {
@@ -200,7 +197,8 @@ impl Findings<'_> {
         .collect();
         if !missing.is_empty() {
             let problem = format!("was printed without {}", missing.join(", "));
-            let fix = format!("Get-ADServiceAccount {} -Properties * | ConvertTo-Json -Depth 4", self.quoted_name());
+            let fix = powershell(&account.sam)
+                .map(|name| format!("Get-ADServiceAccount {name} -Properties * | ConvertTo-Json -Depth 4"));
             self.add(&rules::ACCOUNT_INCOMPLETE, "", problem, "these properties are not checked", fix);
         }
     }
@@ -209,8 +207,8 @@ impl Findings<'_> {
         let length = self.account.sam.chars().count();
         if length > MAX_NAME {
             let problem = format!("{} has {length} characters, more than {MAX_NAME}", Quoted::new(&self.account.sam));
-            let short: String = self.account.sam.chars().take(MAX_NAME).collect();
-            let fix = format!("make an account with a shorter name, such as {short}");
+            let short = scalar(cut(&self.account.sam, MAX_NAME));
+            let fix = Some(format!("make an account with a shorter name, such as {short}"));
             self.add(
                 &rules::ACCOUNT_NAME,
                 "SamAccountName",
@@ -226,7 +224,7 @@ impl Findings<'_> {
             let problem = format!("{} is not {CLASS}", Quoted::new(class));
             let why = "a credential spec works with a group Managed Service Account only";
             let fix = "New-ADServiceAccount, without -RestrictToSingleComputer and -CreateDelegatedServiceAccount";
-            self.add(&rules::ACCOUNT_CLASS, "ObjectClass", problem, why, fix.to_owned());
+            self.add(&rules::ACCOUNT_CLASS, "ObjectClass", problem, why, Some(fix.to_owned()));
         }
     }
 
@@ -259,7 +257,7 @@ impl Findings<'_> {
             self.add(&rules::ACCOUNT_SPN, FIELD, problem, WHY, fix);
         }
         for name in wanted.iter().filter(|name| !own.iter().any(|own| covers(own, name))) {
-            let fix = self.set(&format!("-ServicePrincipalNames @{{Add='{}'}}", name.replace('\'', "''")));
+            let fix = powershell(name).and_then(|name| self.set(&format!("-ServicePrincipalNames @{{Add={name}}}")));
             let problem = format!("does not hold {}", Quoted::new(name));
             self.add(&rules::ACCOUNT_SPN, FIELD, problem, WHY, fix);
         }
@@ -283,12 +281,11 @@ impl Findings<'_> {
         if let Some(control) = self.account.control.filter(|control| control & WORKSTATION_TRUST == 0) {
             let problem = format!("is {control:#x}, without WORKSTATION_TRUST_ACCOUNT ({WORKSTATION_TRUST:#x})");
             let why = "NETLOGON in the container cannot talk to domain controllers: names cannot be resolved to SIDs";
-            let fix = format!(
-                "Set-ADObject (Get-ADServiceAccount {}) -Replace @{{userAccountControl={}}}",
-                self.quoted_name(),
-                // As Microsoft's page does it: no other kind of account at the same time.
-                (control & 0x7FFF_C5FF) | WORKSTATION_TRUST
-            );
+            // As Microsoft's page does it: no other kind of account at the same time.
+            let control = (control & 0x7FFF_C5FF) | WORKSTATION_TRUST;
+            let fix = powershell(&self.account.sam).map(|name| {
+                format!("Set-ADObject (Get-ADServiceAccount {name}) -Replace @{{userAccountControl={control}}}")
+            });
             self.add(&rules::ACCOUNT_TRUST, "userAccountControl", problem, why, fix);
         }
     }
@@ -298,7 +295,7 @@ impl Findings<'_> {
         let Some(own) = own.filter(|own| !own.eq_ignore_ascii_case(spec)) else { return };
         let problem =
             format!("the domain is {}, and {} in credential spec {name}", Quoted::new(own), Quoted::new(spec));
-        self.add(&rules::ACCOUNT_DIFFERS, field, problem, WRONG_DOMAIN, format!("{key}: {own}"));
+        self.add(&rules::ACCOUNT_DIFFERS, field, problem, WRONG_DOMAIN, Some(format!("{key}: {}", scalar(own))));
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
 
 use super::{GROUP, KIND, VERSION, ccg_plugin::input_from_object};
-use crate::quote::{NAME, VALUE, bare, shorten};
+use crate::quote::{self, NAME, VALUE, bare, shorten};
 
 /// The domain, as `DomainJoinConfig` describes it and `Get-ADDomain` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -319,14 +319,14 @@ fn compare(path: &str, written: &Value, made: &Value, changes: &mut Vec<String>)
 }
 
 /// A text as a YAML scalar: plain where every YAML parser reads it as this text, otherwise as a JSON string, which is valid
-/// YAML.
+/// YAML, in ASCII where it would hide something.
 pub fn scalar(text: &str) -> String {
     const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'))
         && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
-    if plain { text.to_owned() } else { Value::from(text).to_string() }
+    if plain { text.to_owned() } else { quote::json(&Value::from(text).to_string()) }
 }
 
 #[cfg(test)]

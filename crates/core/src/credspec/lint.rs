@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Contents, GROUP, MAX_CONTENTS_BYTES,
-    generate::Domain,
+    generate::{Domain, scalar},
     is_dns_subdomain,
     manifest::{MAX_BYTES, MAX_VALUES},
 };
@@ -226,6 +226,11 @@ fn bare(text: &str) -> String {
     quote::bare(text, quote::VALUE)
 }
 
+/// A value from the object or the domain as YAML, as a remedy shows it.
+fn yaml(text: &str) -> String {
+    scalar(quote::cut(text, quote::VALUE))
+}
+
 /// What is wrong with a value of `DomainJoinConfig` by itself.
 pub fn join_value(field: &str, value: &str) -> Option<Diagnostic> {
     let findings = object(&json!({"credspec": {"DomainJoinConfig": {field: value}}})).into_iter();
@@ -247,7 +252,8 @@ pub fn against(spec: &Value, domain: &Domain) -> Vec<Diagnostic> {
         let found = spec.pointer(&format!("/{}", field.replace('.', "/")))?.as_str()?;
         (!found.eq_ignore_ascii_case(right)).then(|| Diagnostic {
             consequence: Some(WRONG_DOMAIN),
-            fix: Some(format!("{key}: {}", bare(right))),
+            // Digits and hyphens, without quotes as everywhere.
+            fix: Some(format!("{key}: {}", if key == "Guid" { bare(right) } else { yaml(right) })),
             field,
             ..Diagnostic::new(rule, format!("{} is not what the domain says, {}", quote(found), quote(right)))
         })

@@ -109,6 +109,24 @@ fn a_service_needs_its_principal_name() {
     assert_eq!(lines(&account(&good(), &served)), [missing("http/shop"), missing("MSSQLSvc/web.contoso.com")]);
 }
 
+#[test]
+fn a_name_is_no_code_of_the_command_that_mends_its_account() {
+    let fix = |of: Account, services: &[String]| account(&of, services)[0].fix.clone().unwrap();
+    let named = |sam: &str| Account { sam: sam.to_owned(), enabled: Some(false), ..good() };
+    assert_eq!(
+        fix(named("w\u{2019}(calc)\u{2018}'"), &[]),
+        "Set-ADServiceAccount 'w\u{2019}\u{2019}(calc)\u{2018}\u{2018}''' -Enabled $true"
+    );
+    assert_eq!(fix(named("a\nb"), &[]), "Enable it: `Set-ADServiceAccount NAME -Enabled $true`.");
+    let service = ["http/a\u{201b}};calc".to_owned()];
+    assert_eq!(
+        fix(good(), &service),
+        "Set-ADServiceAccount 'WebApp1' -ServicePrincipalNames @{Add='http/a\u{201b}\u{201b}};calc'}"
+    );
+    let other = against(&[Account { sam: "a: b #\u{202e}".to_owned(), ..good() }], &spec(|_| ()));
+    assert_eq!(other[0].fix.as_deref(), Some("MachineAccountName: \"a: b #\\u202e\""));
+}
+
 fn spec(change: impl Fn(&mut Value)) -> Value {
     let mut spec = json!({
         "metadata": {"name": "webapp1"},

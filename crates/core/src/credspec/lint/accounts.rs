@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    CANNOT_START, Findings, Severity, bare,
+    CANNOT_START, Findings, Severity, yaml,
     domain::{Join, account_name},
     quote,
 };
@@ -56,7 +56,7 @@ fn list(findings: &mut Findings, entries: &[Value], join: &Join<'_>) {
             PATH,
             problem,
             why,
-            format!("Name: {}, as in MachineAccountName", bare(account)),
+            format!("Name: {}, as in MachineAccountName", yaml(account)),
         );
     }
     missing_scopes(findings, &scopes, own, join);
@@ -72,8 +72,8 @@ fn missing_scopes(findings: &mut Findings, scopes: &[(&str, &str)], own: bool, j
         }
         let problem = format!("has no entry whose Scope is the {what} name {}", quote(domain));
         let why = "logons that spell the domain in this way fail";
-        let account = bare(join.account.unwrap_or("the account"));
-        let remedy = format!("add the entry {{Name: {account}, Scope: {}}}", bare(domain));
+        let account = join.account.map_or("the account".to_owned(), yaml);
+        let remedy = format!("add the entry {{Name: {account}, Scope: {}}}", yaml(domain));
         findings.add_as(Severity::Warning, RULE, PATH, problem, why, remedy);
     }
 }

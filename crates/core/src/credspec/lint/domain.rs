@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{CANNOT_START, Findings, Severity, WRONG_DOMAIN, bare, quote};
+use super::{CANNOT_START, Findings, Severity, WRONG_DOMAIN, quote, yaml};
 use crate::{
     credspec::ccg_plugin::has_guid_shape,
     diagnostic::rules::{self, Rule},
@@ -133,7 +133,7 @@ pub(super) fn account_name(findings: &mut Findings, field: &str, name: &str, dom
     } else {
         return true;
     };
-    let remedy = if sam.is_empty() { ACCOUNT_REMEDY.to_owned() } else { bare(sam) };
+    let remedy = if sam.is_empty() { ACCOUNT_REMEDY.to_owned() } else { yaml(sam) };
     findings.add(&rules::ACCOUNT, field, format!("{} {what}", quote(name)), WHY, remedy);
     false
 }
