@@ -155,8 +155,11 @@ mod tests {
 
     #[test]
     fn no_text_begins_a_command_of_a_log() {
-        assert_eq!(one_line("# a ##[add-path]b ##vso[task.x]###"), "# a #\\u{23}[add-path]b #\\u{23}vso[task.x]#\\u{23}#");
-        assert_eq!(json(r####"{"a": "##[error]#"}"####), r##"{"a": "#\u0023[error]#"}"##);
+        assert_eq!(
+            one_line("# a ##[add-path]b ##vso[task.x]###"),
+            "# a #\\u{23}[add-path]b #\\u{23}vso[task.x]#\\u{23}#"
+        );
+        assert_eq!(json(r###"{"a": "##[error]#"}"###), r##"{"a": "#\u0023[error]#"}"##);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::Path};
 
+use gmsa_core::quote::shell;
 use gmsa_webhook::tls::Served;
 
 /// A command that posts an example review, or asks for the version where there is none. `anchor` is a certificate that
@@ -13,7 +14,7 @@ pub fn line(folder: &Path, address: SocketAddr, served: &Served, anchor: &Path) 
     let names = served.current().map(|current| current.names).unwrap_or_default();
     let host = match names.first() {
         Some(name) if !names.contains(&ip) => {
-            words.extend(["--resolve".to_owned(), format!("{name}:{port}:{ip}")]);
+            words.extend(["--resolve".to_owned(), quote(&format!("{name}:{port}:{ip}"))]);
             name.clone()
         }
         _ if ip.contains(':') => format!("[{ip}]"),
@@ -28,15 +29,14 @@ pub fn line(folder: &Path, address: SocketAddr, served: &Served, anchor: &Path) 
             "--data-binary".to_owned(),
             data,
         ]);
-        words.push(format!("https://{host}:{port}/mutate"));
+        words.push(quote(&format!("https://{host}:{port}/mutate")));
     } else {
-        words.push(format!("https://{host}:{port}/info"));
+        words.push(quote(&format!("https://{host}:{port}/info")));
     }
     words.join(" ")
 }
 
-/// An argument, quoted for a shell.
+/// An argument, quoted for a shell; where none can be, the reader has to type the name.
 fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-@:".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    shell::posix(word).unwrap_or_else(|| "FILE".to_owned())
 }

@@ -8,7 +8,7 @@ use super::hides;
 /// Every character that PowerShell takes for a single quote (`CharTraits.IsSingleQuote` of its tokenizer).
 const SINGLE_QUOTES: [char; 5] = ['\'', '\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}'];
 
-/// An argument of a cmdlet: in single quotes, in which only a single quote, doubled, has a meaning (about_Quoting_Rules).
+/// An argument of a cmdlet: in single quotes, in which only a single quote, doubled, has a meaning (`about_Quoting_Rules`).
 pub fn powershell(text: &str) -> Option<String> {
     let mut quoted = "'".to_owned();
     for c in text.chars() {
@@ -29,7 +29,7 @@ pub fn powershell(text: &str) -> Option<String> {
 /// with `/` or `-` is an option.
 pub fn cmd(text: &str) -> Option<String> {
     let is_refused = |c: char| !(c.is_ascii_graphic() || c == ' ') || matches!(c, '"' | '%' | '!' | '$' | '`');
-    // A backslash before the closing quote would escape it (CommandLineToArgvW).
+    // A backslash before the closing quote would escape it (`CommandLineToArgvW`).
     if text.contains(is_refused) || text.starts_with(['/', '-']) || text.ends_with('\\') {
         return None;
     }

@@ -207,6 +207,10 @@ fn fix(workload: &Workload, pods: &Pods) -> String {
             "wait until it ends, or delete and create it again: kubectl delete job --namespace {namespace} {name}"
         ),
         "Pod" => format!("{delete}, then create it again from its manifest: no controller does"),
-        _ => format!("{delete}, if {kind} {name} creates new ones"),
+        kind if kind.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+            format!("{delete}, if {kind} {name} creates new ones")
+        }
+        // The API server takes any text for the kind of an owner.
+        _ => format!("{delete}, if its owner {name} creates new ones"),
     }
 }

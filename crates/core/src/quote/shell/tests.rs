@@ -81,8 +81,10 @@ fn read_posix(argument: &str) -> String {
 
 /// Texts with what shells look at.
 fn text() -> impl Strategy<Value = String> {
-    proptest::string::string_regex("([a-zA-Z0-9 /._:@-]|['\"`$%!&|<>^();,\\\\~#*?\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}ä\n\u{1b}]){0,12}")
-        .unwrap()
+    proptest::string::string_regex(
+        "([a-zA-Z0-9 /._:@-]|['\"`$%!&|<>^();,\\\\~#*?\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}ä\n\u{1b}]){0,12}",
+    )
+    .unwrap()
 }
 
 proptest! {

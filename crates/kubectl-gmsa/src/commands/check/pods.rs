@@ -18,6 +18,7 @@ use gmsa_core::admission::{
     advice::{Advice, advise, advise_template},
     pod::{Pod, Slot, SlotKind, SlotRef, fields},
 };
+use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
 use gmsa_core::diagnostic::{
     Diagnostic, Severity,
     rules::{self, Rule},
@@ -184,8 +185,9 @@ async fn refers(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surround
     if let Some((place, severity)) = surroundings.lacks_service_account(namespace, account).await {
         let text = format!("there is no service account {account:?} in namespace {namespace:?} {place}");
         let finding = checked.finding(&rules::SERVICE_ACCOUNT_MISSING, "/spec/serviceAccountName", text);
-        let fix = format!("kubectl create serviceaccount {account} --namespace {namespace}");
-        report.findings.push(finding.with_severity(severity).with_fix(fix));
+        let are_names = is_dns_subdomain(account) && is_dns_label(namespace);
+        let fix = are_names.then(|| format!("kubectl create serviceaccount {account} --namespace {namespace}"));
+        report.findings.push(Diagnostic { fix, ..finding.with_severity(severity) });
     }
     let name = checked.text("/spec/runtimeClassName");
     let class = surroundings.runtime_class(name).await;

@@ -4,7 +4,11 @@ use serde_json::{Value, json};
 
 use super::{certificate, found};
 use crate::shared::{installer::Installer, webhook::Configured};
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
+use gmsa_core::{
+    credspec::is_dns_subdomain,
+    diagnostic::{Check, Diagnostic, Severity, rules},
+    quote::shell,
+};
 
 pub(super) const CONFIGURATION: &str = "configuration";
 
@@ -73,7 +77,11 @@ fn restored(of: &Configured) -> String {
         }
         installer => installer.restore(),
     };
-    format!(
-        "`kubectl patch {kind} {name} --type=json -p '{patch}'`, then {apply}, which brings back those of the chart's values."
-    )
+    // A simulated or hostile API server gives names that the real one refuses.
+    match shell::json(&patch.to_string()).filter(|_| is_dns_subdomain(name)) {
+        Some(patch) => format!(
+            "`kubectl patch {kind} {name} --type=json -p {patch}`, then {apply}, which brings back those of the chart's values."
+        ),
+        None => format!("Remove its selectors, then {apply}, which brings back those of the chart's values."),
+    }
 }

@@ -7,7 +7,10 @@ use crate::shared::{
     connection::Cluster,
     webhook::{endpoints, is_ready},
 };
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
+use gmsa_core::{
+    credspec::is_dns_label,
+    diagnostic::{Check, Diagnostic, Severity, rules},
+};
 
 pub(super) const SERVICE: &str = "service";
 
@@ -26,8 +29,9 @@ pub(super) async fn checks(cluster: &Cluster, client: &WebhookClientConfig) -> V
     let count = format!("{namespace}/{name} has {} of {} endpoints ready", ready.len(), endpoints.len());
     let mut checks = vec![match ready.len() {
         0 => {
-            let fix = format!("kubectl describe pods -n {namespace}");
-            Check::found(SERVICE, Diagnostic::new(&rules::ENDPOINTS, count).with_fix(fix))
+            // The API server does not check what a configuration names.
+            let fix = is_dns_label(namespace).then(|| format!("kubectl describe pods -n {namespace}"));
+            Check::found(SERVICE, Diagnostic { fix, ..Diagnostic::new(&rules::ENDPOINTS, count) })
         }
         1 => Check::found(SERVICE, Diagnostic::new(&rules::ENDPOINTS, count).with_severity(Severity::Warning)),
         _ => Check::pass(SERVICE, count),

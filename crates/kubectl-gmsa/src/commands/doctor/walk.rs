@@ -164,7 +164,7 @@ fn walked(pod: &ClusterPod, steps: Vec<Check>, mut checks: Vec<Check>, more: Opt
     let is_next = pod.phase() == "Running" && pod.admission.uses_gmsa() && !steps.iter().any(is_cause);
     checks.extend(steps);
     checks.extend(more);
-    if is_next {
+    if is_next && is_dns_label(namespace) && is_dns_subdomain(name) {
         checks.push(Check::pass(NEXT, format!("run: kubectl gmsa verify {namespace}/{name}")));
     }
     with_unreached(checks)

@@ -15,7 +15,11 @@ use crate::shared::{
     connection::{Cluster, DryRun},
     print,
 };
-use gmsa_core::{causes, quote::one_line};
+use gmsa_core::{
+    causes,
+    credspec::{is_dns_label, is_dns_subdomain},
+    quote::one_line,
+};
 
 /// The workload, as `kubectl` takes it.
 pub(super) fn target(workload: &Workload) -> String {
@@ -67,8 +71,10 @@ async fn restart(
     let target = target(workload);
     let object: Value = cluster.get(&path).await?;
     if object.pointer("/spec/paused") == Some(&Value::Bool(true)) {
-        let resume = format!("kubectl rollout resume {target} --namespace {namespace}");
-        return Ok((format!("{target} in {namespace} is paused, so it is not restarted: {resume}"), Outcome::Findings));
+        let are_names = is_dns_label(namespace) && is_dns_subdomain(name);
+        let resume = are_names.then(|| format!(": kubectl rollout resume {target} --namespace {namespace}"));
+        let resume = resume.unwrap_or_default();
+        return Ok((format!("{target} in {namespace} is paused, so it is not restarted{resume}"), Outcome::Findings));
     }
     let outcome = if *on_delete { Outcome::Findings } else { Outcome::Clean };
     if pods.are_restarted {

@@ -51,7 +51,8 @@ fn result(found: &Diagnostic, rule: Option<usize>) -> Value {
         found.fix.as_ref().map(|text| format!("Fix: {text}")),
         left_out(found),
     ];
-    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+    // `[text](address)` would be a link (SARIF 2.1.0, 3.11.6).
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n").replace("](", "] (");
     // Code scanning refuses results without a location. What comes from a cluster is in no file, and is named as an object.
     let place = if file(found).is_empty() { "cluster" } else { file(found) };
     let artifact = json!({"uri": uri(place)});

@@ -14,8 +14,11 @@ use super::{Folded, Place, Style, also, file, left_out, sentence};
 
 /// A table of these columns.
 pub fn table<const COLUMNS: usize>(head: [&str; COLUMNS], rows: &BTreeSet<[String; COLUMNS]>) -> String {
-    let lines = aligned(head, rows.iter().map(|row| row.each_ref().map(String::as_str)));
-    lines.iter().map(|line| line.trim_end()).chain([""]).collect::<Vec<_>>().join("\n")
+    let mut out = String::new();
+    for cells in aligned(head, rows.iter().map(|row| row.each_ref().map(String::as_str))) {
+        line(&mut out, cells.trim_end());
+    }
+    out
 }
 
 /// The rows as lines, each column as wide as its widest cell. Cells are cut first: the standard library cannot pad to more than
@@ -54,12 +57,12 @@ pub(super) fn report(rows: &[Place], findings: &[Folded<'_>], summary: &str, sty
     out
 }
 
-/// Writes a line. One that begins like a command of a workflow's log, which a field or a fix could, is escaped.
+/// Writes a line that is safe for a terminal. One that begins like a command of a workflow's log, which a field or a fix could, is escaped.
 fn line(out: &mut String, text: &str) {
     let (indent, bare) = text.split_at(text.len() - text.trim_start().len());
     out.push_str(indent);
     let mut rest = bare.chars();
-    if bare.starts_with("::") || bare.starts_with("##[") {
+    if bare.starts_with("::") {
         out.extend(rest.by_ref().take(1).flat_map(char::escape_unicode));
     }
     out.push_str(rest.as_str());

@@ -2,7 +2,10 @@
 //!
 //! Invariant: a name from the cluster is checked before it becomes part of a command, and no value can end its quotes.
 
-use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
+use gmsa_core::{
+    credspec::{is_dns_label, is_dns_subdomain},
+    quote::shell,
+};
 use serde_json::{Value, json};
 
 use super::workload::Workload;
@@ -39,12 +42,10 @@ impl Subject<'_> {
                 return format!("Set {yaml} in the spec of its Pod template, then delete it and create it again.");
             }
         };
-        let patch = below.to_string();
-        if patch.contains('\'') || !is_dns_label(namespace) || !is_dns_subdomain(name) {
-            return format!("Set {yaml} in the spec of its Pod template.");
-        }
+        let patch = shell::json(&below.to_string()).filter(|_| is_dns_label(namespace) && is_dns_subdomain(name));
+        let Some(patch) = patch else { return format!("Set {yaml} in the spec of its Pod template.") };
         let kind = kind.as_str().to_ascii_lowercase();
-        format!("`kubectl patch {kind} {name} --namespace {namespace} --patch '{patch}'`.")
+        format!("`kubectl patch {kind} {name} --namespace {namespace} --patch {patch}`.")
     }
 
     /// A command about a pod in its namespace, where its name can be part of one.

@@ -17,6 +17,7 @@ use tokio::{
 use super::CommandOutput;
 use gmsa_core::{
     causes,
+    credspec::is_dns_label,
     diagnostic::{Diagnostic, rules},
     quote,
 };
@@ -75,10 +76,10 @@ impl Executor {
 
     fn forbidden(&self, message: &str) -> Diagnostic {
         // Which of the two verbs is checked depends on the version of the API server.
+        let namespace = if is_dns_label(&self.namespace) { &self.namespace } else { "NAMESPACE" };
         let fix = format!(
-            "the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace {} --verb=create,get \
-             --resource=pods/exec, then bind it",
-            self.namespace
+            "the permission create pods/exec is needed: kubectl create role gmsa-verify --namespace {namespace} --verb=create,get \
+             --resource=pods/exec, then bind it"
         );
         let text =
             format!("the API server runs no command in the container, 403: {}", quote::bare(message, quote::NAME));

@@ -7,6 +7,7 @@ use gmsa_core::{
         rules::{self, Rule},
     },
     node_error::Status,
+    quote::shell::{cmd, powershell},
 };
 
 /// One check in the container.
@@ -164,23 +165,28 @@ fn found_by_code(step: Step, code: u32, identity: &Identity, command: &[String])
 /// The remedy, with the names of this account and domain where they help.
 fn remedy(rule: &Rule, identity: &Identity, command: &[String]) -> Option<String> {
     let Identity { domain, account, .. } = identity;
+    // Without the domain and special characters, as `identity` has checked; `$` is one for PowerShell.
+    let [of_account, of_login, of_domain] = [account, &format!("{account}$"), domain].map(|name| powershell(name));
+    let (of_account, of_login, of_domain) = (of_account?, of_login?, of_domain?);
     Some(if *rule == rules::LOGON_DENIED {
         format!(
-            "Test-ADServiceAccount {account} on the node: if False, add the node to PrincipalsAllowedToRetrieveManagedPassword and restart it"
+            "Test-ADServiceAccount {of_account} on the node: if False, add the node to PrincipalsAllowedToRetrieveManagedPassword and restart it"
         )
     } else if *rule == rules::ACCOUNT_DISABLED {
-        format!("Set-ADServiceAccount {account} -Enabled $true")
+        format!("Set-ADServiceAccount {of_account} -Enabled $true")
     } else if *rule == rules::ACCOUNT_LOCKED {
-        format!("Unlock-ADAccount -Identity '{account}$'")
+        format!("Unlock-ADAccount -Identity {of_login}")
     } else if *rule == rules::ACCOUNT_EXPIRED {
-        format!("Clear-ADAccountExpiration -Identity '{account}$'")
+        format!("Clear-ADAccountExpiration -Identity {of_login}")
     } else if *rule == rules::ACCOUNT_UNKNOWN {
-        format!("Get-ADServiceAccount {account} -Server {domain}: correct MachineAccountName, or create the account")
+        format!(
+            "Get-ADServiceAccount {of_account} -Server {of_domain}: correct MachineAccountName, or create the account"
+        )
     } else if *rule == rules::PRINCIPAL_UNKNOWN {
-        let name = command.last().unwrap_or(account);
+        let name = cmd(command.last().unwrap_or(account))?;
         format!("setspn -Q {name}: register it, only once (setspn -X lists duplicates)")
     } else if *rule == rules::TICKET_ENCRYPTION {
-        format!("Set-ADServiceAccount {account} -KerberosEncryptionType AES128,AES256")
+        format!("Set-ADServiceAccount {of_account} -KerberosEncryptionType AES128,AES256")
     } else {
         return None;
     })
