@@ -33,18 +33,22 @@ install_samba() {
     trixie "$root" "$mirror" >"$folder/install.log" 2>&1 || failed "cannot install Samba: $folder/install.log says why"
 }
 
-# A certificate for the controller, and another authority that made none.
+# certificate FILE NAMES HOST: of the authority.
+certificate() {
+  openssl req -newkey rsa:2048 -nodes -keyout "$1key.pem" -out request.pem -subj "/CN=$3"
+  openssl x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out "$1cert.pem" -extfile <(printf 'subjectAltName=%s' "$2")
+}
+
+# Certificates for the controller, which has the name of the domain too, and for a workstation, which has not; another authority that made none.
 make_certificates() {
-  local name=dc1.contoso.com
   rm -rf "$tls" && mkdir -p "$tls"
   (
     cd "$tls"
     for authority in ca other-ca; do
       openssl req -x509 -newkey rsa:2048 -nodes -keyout $authority.key -out $authority.pem -days 2 -subj "/CN=$authority"
     done
-    openssl req -newkey rsa:2048 -nodes -keyout key.pem -out request.pem -subj "/CN=$name"
-    openssl x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out cert.pem \
-      -extfile <(printf 'subjectAltName=DNS:%s,DNS:contoso.com' "$name")
+    certificate '' DNS:dc1.contoso.com,DNS:contoso.com dc1.contoso.com
+    certificate ws42- DNS:ws42.contoso.com ws42.contoso.com
   ) 2>/dev/null
   rm -rf "$root/tls" && cp -r "$tls" "$root/tls" && chmod 600 "$root/tls/key.pem"
 }
@@ -57,7 +61,8 @@ provision() {
     --dns-backend=SAMBA_INTERNAL --targetdir=/dc --host-name=dc1 --host-ip="$ADDRESS" --function-level=2016 --base-schema=2019 \
     --option='ad dc functional level = 2016'
   sed -i '/dns forwarder/d; s#log file = .*#log file = /log.%m#' "$root/dc/etc/smb.conf"
-  sed -i '/^\[global\]/a \\ttls cafile = /tls/ca.pem\n\ttls certfile = /tls/cert.pem\n\ttls keyfile = /tls/key.pem\n\tserver services = ldap, kdc, cldap, dns' \
+  # Other hosts of the tests have addresses of 127.0.0.0/8.
+  sed -i '/^\[global\]/a \\ttls cafile = /tls/ca.pem\n\ttls certfile = /tls/cert.pem\n\ttls keyfile = /tls/key.pem\n\tserver services = ldap, kdc, cldap, dns\n\tinterfaces = '"$ADDRESS"'\n\tbind interfaces only = yes' \
     "$root/dc/etc/smb.conf"
   # Ten hours after its effective time it is used.
   within samba-tool domain kds root-key create --configfile=/dc/etc/smb.conf -H /dc/private/sam.ldb \

@@ -89,7 +89,7 @@ impl Found {
         let is_whole = is_live || entry.value("whenCreated").is_some();
         let shown = |attribute| is_whole || entry.value(attribute).is_some();
         // Without a value, nobody is listed.
-        let listed = |descriptor: Option<&[u8]>| descriptor.map_or(Retrieval::Listed(Vec::new()), Retrieval::read);
+        let listed = |descriptor: Option<&[u8]>| descriptor.map_or(Retrieval::listed(Vec::new()), Retrieval::read);
         let retrieval = shown(MEMBERSHIP).then(|| listed(entry.value(MEMBERSHIP)));
         let services = || entry.texts("servicePrincipalName").map(str::to_owned).collect();
         let account = Account {
@@ -125,11 +125,16 @@ impl Found {
         self.account.class.as_deref().is_some_and(|class| class.eq_ignore_ascii_case(CLASS))
     }
 
-    /// The account with the names of those who may retrieve its password.
+    /// The account with the names of those who may retrieve its password, those included of whom it is not certain.
     pub fn account(&self, principals: &Principals) -> Account {
         let names = |retrieval: &Retrieval| match retrieval {
             Retrieval::Everybody => Some(vec!["Everyone".to_owned()]),
-            Retrieval::Listed(_) => Some(retrieval.principals().map(|sid| principals.name(sid)).collect()),
+            Retrieval::Listed { .. } => {
+                let unknown = retrieval.unknown().iter();
+                let unknown =
+                    unknown.map(|entry| entry.to.as_ref().map_or_else(String::new, |sid| principals.name(sid)));
+                Some(retrieval.principals().map(|sid| principals.name(sid)).chain(unknown).collect())
+            }
             Retrieval::Unreadable => None,
         };
         Account { may_retrieve: self.retrieval.as_ref().and_then(names), ..self.account.clone() }
@@ -138,6 +143,16 @@ impl Found {
     /// The SIDs of those who may retrieve the password.
     pub fn principals(&self) -> impl Iterator<Item = &Sid> {
         self.retrieval.iter().flat_map(Retrieval::principals)
+    }
+
+    /// The SIDs of all whose names are shown: theirs, and those of entries that are not understood.
+    pub fn named(&self) -> impl Iterator<Item = &Sid> {
+        let unknown = self.retrieval.iter().flat_map(Retrieval::unknown);
+        self.principals().chain(unknown.filter_map(|entry| entry.to.as_ref()))
+    }
+
+    pub fn services(&self) -> &[String] {
+        self.account.service_principals.as_deref().unwrap_or_default()
     }
 }
 

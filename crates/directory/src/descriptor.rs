@@ -1,6 +1,8 @@
 //! Security descriptors: `msDS-GroupMSAMembership` holds who may retrieve the password of an account.
+//!
+//! Invariant: no entry that may give or take the right is left out: what is not understood is kept as such.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::Sid;
 
@@ -17,12 +19,24 @@ pub struct Rule {
     pub to: Sid,
 }
 
+/// An entry that is not understood: it may give the right or take it, under a condition, for a part of the object, or in a way of its kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unknown {
+    /// `AceType` ([MS-DTYP] 2.4.4.1).
+    pub kind: u8,
+    /// `None` where the kind does not say where it is.
+    pub to: Option<Sid>,
+}
+
 /// Who may retrieve a managed password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Retrieval {
     /// There is no list, which allows it to everybody ([MS-DTYP] 2.4.6).
     Everybody,
-    Listed(Vec<Rule>),
+    Listed {
+        rules: Vec<Rule>,
+        unknown: BTreeSet<Unknown>,
+    },
     /// It is no security descriptor.
     Unreadable,
 }
@@ -44,25 +58,40 @@ impl Retrieval {
         if control & DACL_PRESENT == 0 || offset == 0 {
             return Some(Self::Everybody);
         }
+        // Its size has 16 bits ([MS-DTYP] 2.4.5), so it is bounded.
         let list = descriptor.get(offset..)?;
+        let list = list.get(..usize::from(u16::from_le_bytes(*list.get(2..)?.first_chunk()?)))?;
         let count = u16::from_le_bytes(*list.get(4..)?.first_chunk()?);
         let mut rest = list.get(8..)?;
-        let mut rules = Vec::new();
+        let (mut rules, mut unknown) = (Vec::new(), BTreeSet::new());
         for _ in 0..count {
             let [kind, flags, low, high] = *rest.first_chunk()?;
             let (entry, after) = rest.split_at_checked(usize::from(u16::from_le_bytes([low, high])).max(4))?;
-            read_rule(kind, flags, entry.get(4..)?, &mut rules)?;
+            match read_entry(kind, flags, entry.get(4..)?)? {
+                Read::Rule(rule) => rules.push(rule),
+                Read::Unknown(to) => {
+                    unknown.insert(Unknown { kind, to });
+                }
+                Read::Other => {}
+            }
             rest = after;
         }
-        Some(Self::Listed(rules))
+        Some(Self::Listed { rules, unknown })
     }
 
-    /// Whether a user with these SIDs, its own and those of its groups, may.
+    /// With these rules alone.
+    pub fn listed(rules: Vec<Rule>) -> Self {
+        Self::Listed { rules, unknown: BTreeSet::new() }
+    }
+
+    /// Whether a user with these SIDs, its own and those of its groups, may, as far as the entries are understood.
     pub fn allows(&self, token: &HashSet<Sid>) -> bool {
         match self {
             Self::Everybody => true,
             Self::Unreadable => false,
-            Self::Listed(rules) => rules.iter().find(|rule| token.contains(&rule.to)).is_some_and(|rule| rule.allows),
+            Self::Listed { rules, .. } => {
+                rules.iter().find(|rule| token.contains(&rule.to)).is_some_and(|rule| rule.allows)
+            }
         }
     }
 
@@ -70,24 +99,56 @@ impl Retrieval {
     pub fn principals(&self) -> impl Iterator<Item = &Sid> {
         let rules = match self {
             Self::Everybody | Self::Unreadable => &[],
-            Self::Listed(rules) => rules.as_slice(),
+            Self::Listed { rules, .. } => rules.as_slice(),
         };
         rules.iter().filter(|rule| rule.allows).map(|rule| &rule.to)
     }
+
+    /// The entries that are not understood.
+    pub fn unknown(&self) -> &BTreeSet<Unknown> {
+        static NONE: BTreeSet<Unknown> = BTreeSet::new();
+        if let Self::Listed { unknown, .. } = self { unknown } else { &NONE }
+    }
 }
 
-/// Adds what an entry says of retrieving; `None` where it is broken.
-fn read_rule(kind: u8, flags: u8, entry: &[u8], rules: &mut Vec<Rule>) -> Option<()> {
+/// What an entry says of retrieving.
+enum Read {
+    Rule(Rule),
+    /// It may say something, of this SID.
+    Unknown(Option<Sid>),
+    /// Nothing: it is about other rights, for objects below alone, or for audits and labels.
+    Other,
+}
+
+/// Reads an entry after its header ([MS-DTYP] 2.4.4); `None` where it is broken.
+fn read_entry(kind: u8, flags: u8, entry: &[u8]) -> Option<Read> {
     const INHERIT_ONLY: u8 = 0x8;
-    // The other kinds are for one property or kind of object, for audits, or for claims ([MS-DTYP] 2.4.4.1).
-    if kind <= 1 {
-        let (mask, rest) = entry.split_first_chunk::<4>()?;
-        let (to, _) = Sid::first(rest)?;
-        if u32::from_le_bytes(*mask) & RETRIEVE != 0 && flags & INHERIT_ONLY == 0 {
-            rules.push(Rule { allows: kind == 0, to });
-        }
+    // `ACE_OBJECT_TYPE_PRESENT` and `ACE_INHERITED_OBJECT_TYPE_PRESENT` ([MS-DTYP] 2.4.4.3).
+    const OF_PART: u32 = 0x1;
+    const INHERITED_BY: u32 = 0x2;
+    const GUID: usize = 16;
+    // System audits, alarms, labels, claims and policies.
+    if flags & INHERIT_ONLY != 0 || matches!(kind, 2 | 3 | 7 | 8 | 0xD..=0x13) {
+        return Some(Read::Other);
     }
-    Some(())
+    let retrieves = |entry: &[u8]| Some(u32::from_le_bytes(*entry.first_chunk()?) & RETRIEVE != 0);
+    let rule = |allows: bool, sid: &[u8]| Some(Read::Rule(Rule { allows, to: Sid::first(sid)?.0 }));
+    Some(match kind {
+        0 | 1 | 5 | 6 | 9 | 0xA | 0xB | 0xC if !retrieves(entry)? => Read::Other,
+        0 | 1 => rule(kind == 0, entry.get(4..)?)?,
+        // For callbacks: under a condition.
+        9 | 0xA => Read::Unknown(Sid::first(entry.get(4..)?).map(|(sid, _)| sid)),
+        5 | 6 | 0xB | 0xC => {
+            let present = u32::from_le_bytes(*entry.get(4..)?.first_chunk()?);
+            let types = [OF_PART, INHERITED_BY].into_iter().filter(|flag| present & flag != 0).count();
+            let sid = entry.get(8 + types * GUID..)?;
+            match kind {
+                5 | 6 if present & OF_PART == 0 => rule(kind == 5, sid)?,
+                _ => Read::Unknown(Sid::first(sid).map(|(sid, _)| sid)),
+            }
+        }
+        _ => Read::Unknown(None),
+    })
 }
 
 /// The security descriptor that lets these retrieve the password, as `New-ADServiceAccount` makes it.
@@ -157,15 +218,72 @@ mod tests {
     fn the_first_entry_that_fits_decides() {
         let (one, other) = (sid("S-1-5-21-1-2-3-1"), sid("S-1-5-21-1-2-3-2"));
         let rules = vec![Rule { allows: false, to: one.clone() }, Rule { allows: true, to: other.clone() }];
-        let retrieval = Retrieval::Listed(rules);
+        let retrieval = Retrieval::listed(rules);
         assert!(!retrieval.allows(&HashSet::from([one, other.clone()])));
         assert!(retrieval.allows(&HashSet::from([other])));
-        assert!(!Retrieval::Listed(Vec::new()).allows(&HashSet::new()));
+        assert!(!Retrieval::listed(Vec::new()).allows(&HashSet::new()));
         // No list at all.
         assert_eq!(
             Retrieval::read(&[1, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
             Retrieval::Everybody
         );
+    }
+
+    /// A descriptor with one entry of this kind, whose body follows its header.
+    fn with(kind: u8, flags: u8, body: &[u8]) -> Retrieval {
+        let mut bytes = allowing(&[]);
+        bytes.splice(38..42, [length(8 + 4 + body.len()), length(1)].concat());
+        bytes.extend([kind, flags]);
+        bytes.extend(length(4 + body.len()));
+        bytes.extend(body);
+        Retrieval::read(&bytes)
+    }
+
+    #[test]
+    fn no_entry_that_may_give_or_take_the_right_is_left_out() {
+        const READ: [u8; 4] = [0x10, 0, 0, 0];
+        let someone = sid("S-1-5-21-1-2-3-1103");
+        let bytes = someone.to_bytes();
+        let plain = |mask: [u8; 4]| [mask.as_slice(), &bytes].concat();
+        let of_object = |mask: [u8; 4], present: u8| {
+            let types = [7; 16].repeat(usize::try_from(present.count_ones()).unwrap());
+            [mask.as_slice(), &[present, 0, 0, 0], &types, &bytes].concat()
+        };
+        let rule = |allows| Retrieval::listed(vec![Rule { allows, to: someone.clone() }]);
+        let unknown =
+            |kind, to| Retrieval::Listed { rules: Vec::new(), unknown: BTreeSet::from([Unknown { kind, to }]) };
+        let nothing = Retrieval::listed(Vec::new());
+        for (kind, body, wanted) in [
+            (0, plain(READ), rule(true)),
+            (1, plain(READ), rule(false)),
+            // Without an object type they are as 0 and 1, also where only some objects inherit them.
+            (5, of_object(READ, 0), rule(true)),
+            (6, of_object(READ, 2), rule(false)),
+            (5, of_object(READ, 1), unknown(5, Some(someone.clone()))),
+            (6, of_object(READ, 3), unknown(6, Some(someone.clone()))),
+            (9, [plain(READ), b"artx".to_vec()].concat(), unknown(9, Some(someone.clone()))),
+            (0xA, plain(READ), unknown(0xA, Some(someone.clone()))),
+            (0xB, of_object(READ, 0), unknown(0xB, Some(someone.clone()))),
+            (0xC, of_object(READ, 3), unknown(0xC, Some(someone.clone()))),
+            (4, plain(READ), unknown(4, None)),
+            (0x14, Vec::new(), unknown(0x14, None)),
+            (0xFF, plain([0; 4]), unknown(0xFF, None)),
+            // Broken, in a place that is needed.
+            (9, READ.to_vec(), unknown(9, None)),
+            (0, READ.to_vec(), Retrieval::Unreadable),
+            (5, READ.to_vec(), Retrieval::Unreadable),
+            // Other rights, and what is for audits and labels.
+            (0, plain([0x20, 0, 0, 0]), nothing.clone()),
+            (9, plain([0x20, 0, 0, 0]), nothing.clone()),
+            (0xB, of_object([0x20, 0, 0, 0], 1), nothing.clone()),
+            (2, plain(READ), nothing.clone()),
+            (0x11, plain(READ), nothing.clone()),
+        ] {
+            assert_eq!(with(kind, 0, &body), wanted, "{kind:#x} {body:?}");
+        }
+        assert_eq!(with(9, 0x8, &plain(READ)), nothing);
+        // Generic rights hold it, too.
+        assert_eq!(with(5, 0, &of_object([0, 0, 0, 0x80], 0)), rule(true));
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use rustls::ClientConfig;
 
 use crate::{
-    Address, Connection, Controller, Credentials, Entry, Error, Resolver, Search, Transport,
+    Address, Budget, Connection, Controller, Credentials, Entry, Error, Resolver, Search, Transport,
     entry::parts,
     forest::{Facts, Forest, ROOT},
     ldap::trust,
@@ -19,11 +19,17 @@ pub struct Access {
     /// A file with the authority that made the certificates of the controllers; `None` for those that the system trusts.
     pub authority: Option<PathBuf>,
     pub credentials: Credentials,
+    /// `None` where nobody can be asked: then no host gets the password that the DNS alone says to be a controller.
+    pub confirm: Option<Confirm>,
 }
+
+/// Asks a person whether a host, which the DNS names as a controller of a domain and whose certificate does not prove it, may get the password.
+pub type Confirm = Box<dyn Fn(&Controller, &str) -> bool + Send + Sync>;
 
 /// A directory, and the forest that it shows.
 pub struct Directory {
     source: Source,
+    budget: Arc<Budget>,
     /// `None` where it is printed, and what was printed does not show it.
     pub forest: Option<Forest>,
 }
@@ -34,11 +40,17 @@ enum Source {
 }
 
 struct Live {
-    access: Access,
-    tls: Arc<ClientConfig>,
+    way: Way,
     connection: Connection,
     /// By the DNS names of their domains.
     others: BTreeMap<String, Connection>,
+}
+
+/// How controllers are reached, and what all that may cost.
+struct Way {
+    access: Access,
+    tls: Arc<ClientConfig>,
+    budget: Arc<Budget>,
 }
 
 impl Directory {
@@ -47,18 +59,19 @@ impl Directory {
     /// # Errors
     /// Where the directory cannot be reached, its certificate is not trusted, or the user may not log on.
     pub async fn connect(access: Access) -> Result<Self, Error> {
-        let tls = trust(access.authority.as_deref())?;
-        let mut connection = match &access.address {
-            Address::Controller(controller) => open(&access, &tls, controller).await?,
-            Address::Domain(domain) => of_domain(&access, &tls, domain).await?,
+        let (tls, budget) = (trust(access.authority.as_deref())?, Arc::<Budget>::default());
+        let way = Way { access, tls, budget: Arc::clone(&budget) };
+        let mut connection = match &way.access.address {
+            Address::Controller(controller) => way.bound(way.open(controller).await?).await?,
+            Address::Domain(domain) => way.to_domain(domain).await?,
         };
         let address = connection.address().to_owned();
         let root = connection.search(&ROOT).await?.pop().unwrap_or_default();
         let (facts, configuration) = Facts::of(&root, &address)?;
         let references = connection.search_extended(&Forest::search(&Forest::references(&configuration))).await?;
         let forest = Some(Forest::of(&address, configuration, &references, &[], Some(facts))?);
-        let live = Live { access, tls, connection, others: BTreeMap::new() };
-        Ok(Self { source: Source::Live(Box::new(live)), forest })
+        let live = Live { way, connection, others: BTreeMap::new() };
+        Ok(Self { source: Source::Live(Box::new(live)), budget, forest })
     }
 
     /// What a directory printed. It shows the forest where it holds references to its domains.
@@ -68,7 +81,7 @@ impl Directory {
         // CN=CONTOSO,CN=Partitions,CN=Configuration,DC=contoso,DC=com
         let configuration = references.first().map(|entry| parts(&entry.name).skip(2).collect::<Vec<_>>().join(","));
         let forest = configuration.and_then(|name| Forest::of("the file", name, &references, &entries, None).ok());
-        Self { source: Source::Printed(entries), forest }
+        Self { source: Source::Printed(entries), budget: Arc::default(), forest }
     }
 
     /// Whether it can be asked for more.
@@ -91,7 +104,10 @@ impl Directory {
     pub async fn search(&mut self, search: &Search<'_>) -> Result<Vec<Entry>, Error> {
         match &mut self.source {
             Source::Live(live) => live.serving(self.forest.as_ref(), search.base).await?.search(search).await,
-            Source::Printed(entries) => Ok(search.within(entries)),
+            Source::Printed(entries) => {
+                self.budget.search("the file")?;
+                self.budget.within("the file", async { Ok(search.within(entries)) }).await
+            }
         }
     }
 
@@ -131,38 +147,53 @@ impl Live {
         let Some(other) = other else { return Ok(&mut self.connection) };
         let dns = &other.domain.dns;
         if !self.others.contains_key(dns) {
-            let connection = of_domain(&self.access, &self.tls, dns).await?;
+            let connection = self.way.to_domain(dns).await?;
             self.others.insert(dns.clone(), connection);
         }
         Ok(self.others.get_mut(dns).unwrap_or(&mut self.connection))
     }
 }
 
-/// A connection to the first controller of a domain that can be reached.
-async fn of_domain(access: &Access, tls: &Arc<ClientConfig>, domain: &str) -> Result<Connection, Error> {
-    let resolver = match &access.resolver {
-        Some(resolver) => resolver.clone(),
-        None => Resolver::of_system()
-            .map_err(|error| Error::NotLocated { domain: domain.to_owned(), why: error.to_string() })?,
-    };
-    let transport = match &access.address {
-        Address::Controller(controller) => controller.transport,
-        Address::Domain(_) => Transport::Tls,
-    };
-    let mut failed = Error::NotLocated { domain: domain.to_owned(), why: "the DNS names none".to_owned() };
-    for host in resolver.controllers(domain).await? {
-        match open(access, tls, &Controller::new(host, transport)).await {
-            Ok(connection) => return Ok(connection),
-            // A password that is wrong is tried once only: the account could be locked out.
-            Err(error @ (Error::Credentials(..) | Error::Refused(..))) => return Err(error),
-            Err(error) => failed = error,
+impl Way {
+    /// A connection to the first controller of a domain that can be reached and whose certificate has the name of the domain, as that of
+    /// the template Kerberos Authentication has. Every host of a domain can have a certificate for its own name, and the DNS can be forged.
+    async fn to_domain(&self, domain: &str) -> Result<Connection, Error> {
+        let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
+        let resolver = match &self.access.resolver {
+            Some(resolver) => resolver.clone(),
+            None => Resolver::of_system().map_err(|error| not_located(error.to_string()))?,
+        };
+        let transport = match &self.access.address {
+            Address::Controller(controller) => controller.transport,
+            Address::Domain(_) => Transport::Tls,
+        };
+        let (mut failed, mut unproven) = (not_located("the DNS names none".to_owned()), None);
+        for host in self.budget.within(domain, resolver.controllers(domain)).await? {
+            let controller = Controller::new(host, transport);
+            match self.open(&controller).await {
+                Ok(connection) if !connection.is_for(domain) => unproven = unproven.or(Some(controller)),
+                Ok(connection) => match self.bound(connection).await {
+                    // A password that is wrong is tried once only: the account could be locked out.
+                    bound @ (Ok(_) | Err(Error::Credentials(..) | Error::Refused(..))) => return bound,
+                    Err(error) => failed = error,
+                },
+                Err(error) => failed = error,
+            }
         }
+        let Some(controller) = unproven else { return Err(failed) };
+        if self.access.confirm.as_ref().is_some_and(|confirm| confirm(&controller, domain)) {
+            return self.bound(self.open(&controller).await?).await;
+        }
+        Err(Error::Unproven { controller: controller.to_string(), domain: domain.to_owned() })
     }
-    Err(failed)
-}
 
-async fn open(access: &Access, tls: &Arc<ClientConfig>, controller: &Controller) -> Result<Connection, Error> {
-    let mut connection = Connection::open(controller, access.resolver.as_ref(), tls).await?;
-    connection.bind(&access.credentials).await?;
-    Ok(connection)
+    async fn open(&self, controller: &Controller) -> Result<Connection, Error> {
+        Connection::open(controller, self.access.resolver.as_ref(), &self.tls, &self.budget).await
+    }
+
+    /// Logs on.
+    async fn bound(&self, mut connection: Connection) -> Result<Connection, Error> {
+        connection.bind(&self.access.credentials).await?;
+        Ok(connection)
+    }
 }

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use gmsa_core::quote::cut;
 use time::{OffsetDateTime, PrimitiveDateTime, UtcDateTime, format_description};
 
 use crate::{Guid, Sid};
+
+/// The most characters of a name or another text. In Active Directory a part of a distinguished name has at most 255 (Microsoft: Active Directory
+/// maximum limits), and names have few long parts.
+pub const MAX_TEXT: usize = 2048;
 
 /// What the directory holds of one object, as far as it was asked for and may be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,9 +30,9 @@ impl Entry {
         self.values(attribute).first().map(Vec::as_slice)
     }
 
-    /// The values that are text.
+    /// The values that are text, each cut.
     pub fn texts(&self, attribute: &str) -> impl Iterator<Item = &str> {
-        self.values(attribute).iter().filter_map(|value| str::from_utf8(value).ok())
+        self.values(attribute).iter().filter_map(|value| Some(cut(str::from_utf8(value).ok()?, MAX_TEXT)))
     }
 
     pub fn text(&self, attribute: &str) -> Option<&str> {

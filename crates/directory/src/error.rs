@@ -13,6 +13,11 @@ pub enum Error {
         "the DNS names {host} as a domain controller of {domain}, which is of another domain: name it with --directory ldaps://{host} if that is right"
     )]
     OtherDomain { domain: String, host: String },
+    #[error(
+        "the DNS names {controller} as a domain controller of {domain}, and its certificate does not have the name {domain}, which proves it: \
+         nothing was sent; use --directory {controller} if it is one, or give it a certificate with that name (template Kerberos Authentication)"
+    )]
+    Unproven { controller: String, domain: String },
     #[error("the certificate of {0} is not trusted; --directory-ca FILE names the authority that made it")]
     Certificate(String, #[source] io::Error),
     #[error("TLS with {0} fails")]
@@ -35,6 +40,10 @@ pub enum Error {
     TimedOut(String, Duration),
     #[error("{0} answers with more than {1}")]
     TooMuch(String, &'static str),
+    #[error(
+        "one command takes at most {1}, which {0} exceeds: name single accounts, or another domain controller with --directory ldaps://HOST"
+    )]
+    Exhausted(String, &'static str),
     #[error("{0} answers with what is not LDAP")]
     Malformed(String),
     #[error("{0}: the directory does not say {1}")]

@@ -179,7 +179,9 @@ impl<'n> Context<'n> {
                 Some(("GUID", guid)) => {
                     // As bytes where the server does not take the option of the control.
                     let bytes = || Some(Guid::from_bytes(&unhex(guid)?)?.to_string());
-                    context.guid = if guid.contains('-') { Some(guid.to_ascii_lowercase()) } else { bytes() };
+                    let is_digit = |c: char| c.is_ascii_hexdigit() || c == '-';
+                    let text = || guid.chars().all(is_digit).then(|| guid.to_ascii_lowercase());
+                    context.guid = if guid.contains('-') { text() } else { bytes() };
                 }
                 _ => {}
             }
@@ -235,8 +237,10 @@ mod tests {
 
     #[test]
     fn identifiers_in_bytes_are_read_too() {
-        let context = Context::of("<GUID=3b12598259 1e>;DC=x");
-        assert_eq!((context.guid, context.name), (None, "DC=x"));
+        for wrong in ["<GUID=3b12598259 1e>;DC=x", "<GUID=3b125982-591e: #>;DC=x"] {
+            let context = Context::of(wrong);
+            assert_eq!((context.guid, context.name), (None, "DC=x"));
+        }
         let context = Context::of(
             "<GUID=3b1259821e599d4791892a80af4d8de2>;<SID=010400000000000515000000010000000200000003000000>;DC=x",
         );

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use gmsa_core::quote::cut;
 
-use crate::Entry;
+use crate::{Entry, entry::MAX_TEXT};
 
 /// The most entries of one text.
 const MAX_ENTRIES: usize = 100_000;
@@ -64,7 +65,7 @@ pub fn read(text: &str) -> Result<Vec<Entry>, ReadError> {
         match (&mut entry, name.as_str()) {
             (None, "dn") => {
                 let name = String::from_utf8(value).map_err(|_| ReadError::NoName(number))?;
-                entry = Some(Entry { name, ..Entry::default() });
+                entry = Some(Entry { name: cut(&name, MAX_TEXT).to_owned(), ..Entry::default() });
             }
             (None, "version") => {}
             // The end of what ldapsearch prints.

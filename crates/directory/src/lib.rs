@@ -1,10 +1,12 @@
 //! Active Directory, as a client of LDAP sees it: the domains of a forest, accounts, and who may retrieve a managed password.
 //!
 //! Invariants: nothing goes over the network without TLS and a verified certificate; the password goes to the domain controllers that the user
-//! names, or to those of the forest; what is read is bounded, and of a managed password nothing is kept.
+//! names, or to those that the DNS names and whose certificate has the name of the domain; what is read is bounded, for each search and for
+//! a whole command, and of a managed password nothing is kept.
 
 pub mod account;
 mod address;
+mod budget;
 mod descriptor;
 mod directory;
 pub mod entry;
@@ -19,8 +21,9 @@ pub mod principal;
 pub mod resolver;
 
 pub use address::{Address, Controller, Transport};
-pub use descriptor::{Retrieval, Rule, allowing};
-pub use directory::{Access, Directory};
+pub use budget::Budget;
+pub use descriptor::{Retrieval, Rule, Unknown, allowing};
+pub use directory::{Access, Confirm, Directory};
 pub use entry::Entry;
 pub use error::Error;
 pub use filter::{Filter, Scope, Search};

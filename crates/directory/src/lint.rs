@@ -1,18 +1,22 @@
 //! What is wrong with an account, or with its forest, that only the directory knows.
 //!
-//! Invariants: what could not be read is not a fault, and is said to be unknown; names are escaped where they are printed.
+//! Invariants: what could not be read is not a fault, and is said to be unknown; names are escaped where they are printed, and quoted where
+//! they are part of a command, or the rule says what to do.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use gmsa_core::{
     account, causes,
-    diagnostic::{Diagnostic, Severity, rules, rules::Rule},
-    quote::Quoted,
+    diagnostic::{Diagnostic, Diagnostics, Severity, rules, rules::Rule},
+    quote::{Quoted, shell},
 };
 use time::{Duration, UtcDateTime};
 
 use crate::{
-    Directory, Entry, Error, Filter, Retrieval, Scope, Search, Sid,
+    Directory, Entry, Error, Filter, Retrieval, Scope, Search, Sid, Unknown,
     account::{Found, NO_SUCH_OBJECT, PASSWORD},
     principal::{Principal, Principals},
 };
@@ -34,6 +38,11 @@ fn found(rule: &'static Rule, account: &Found, field: &str, problem: impl Into<S
     Diagnostic { field: field.to_owned(), ..about(format!("account {}", account.sam()), rule, problem) }
 }
 
+/// With a fix that fits, where there is one; otherwise what the rule says stays.
+fn fixed(found: Diagnostic, fix: Option<String>) -> Diagnostic {
+    Diagnostic { fix: fix.or(found.fix), ..found }
+}
+
 fn about(object: String, rule: &'static Rule, problem: impl Into<String>) -> Diagnostic {
     Diagnostic { object, ..Diagnostic::new(rule, problem).with_fix(rule.remedy) }
 }
@@ -46,19 +55,19 @@ pub async fn accounts(
     directory: &mut Directory,
     accounts: &[Found],
     services: &[String],
-) -> Result<Vec<Diagnostic>, Error> {
+) -> Result<Diagnostics, Error> {
     let mut principals = Principals::default();
-    principals.look_up(directory, accounts.iter().flat_map(Found::principals)).await;
+    principals.look_up(directory, accounts.iter().flat_map(Found::named)).await?;
     let duplicates = duplicates(directory, accounts).await?;
-    let unread =
-        principals.unread.iter().map(|(domain, error)| not_checked("who may retrieve passwords", domain, error));
-    let unread: Vec<Diagnostic> = unread.collect();
-    let of = |one: &Found| {
-        let mut list = account::lint::account(&one.account(&principals), services);
+    let mut list = Diagnostics::default();
+    for one in accounts {
+        list.extend(account::lint::account(&one.account(&principals), services));
         list.extend(retrieval(one, &principals));
-        list
-    };
-    Ok(accounts.iter().flat_map(of).chain(duplicates).chain(unread).collect())
+    }
+    list.extend(duplicates);
+    let unread = principals.unread.iter();
+    list.extend(unread.map(|(domain, error)| not_checked("who may retrieve passwords", domain, error)));
+    Ok(list)
 }
 
 /// What is wrong with those who may retrieve the password.
@@ -71,7 +80,7 @@ fn retrieval(account: &Found, principals: &Principals) -> Vec<Diagnostic> {
         Retrieval::Everybody => {
             Some((&rules::ACCOUNT_HOSTS_WIDE, "has no list, so everybody may retrieve the password"))
         }
-        Retrieval::Listed(_) => None,
+        Retrieval::Listed { .. } => None,
     };
     if let Some((rule, problem)) = whole {
         return vec![found(rule, account, FIELD, problem)];
@@ -96,12 +105,18 @@ fn retrieval(account: &Found, principals: &Principals) -> Vec<Diagnostic> {
     let mut list: Vec<Diagnostic> = sids.iter().filter_map(problem).collect();
     // Where nobody else is listed, nobody gets it.
     let is_nobody = |found: &Diagnostic| *found.rule != rules::ACCOUNT_HOSTS_WIDE;
-    if !list.is_empty() && list.len() == sids.len() && list.iter().all(is_nobody) {
+    if retrieval.unknown().is_empty() && !list.is_empty() && list.len() == sids.len() && list.iter().all(is_nobody) {
         for found in &mut list {
             found.severity = Severity::Error;
             found.consequence = Some(NO_PASSWORD);
         }
     }
+    list.extend(retrieval.unknown().iter().map(|Unknown { kind, to }| {
+        let who = to.as_ref().map_or("somebody".to_owned(), |sid| Quoted::new(&principals.name(sid)).to_string());
+        let problem = format!("holds an entry for {who} that is not understood (kind {kind})");
+        let why = "it may give the right to retrieve the password, or take it";
+        Diagnostic { consequence: Some(why), ..found(&rules::ACCOUNT_HOSTS_UNKNOWN, account, FIELD, problem) }
+    }));
     list
 }
 
@@ -111,13 +126,11 @@ fn not_checked(what: &str, domain: &str, error: &Error) -> Diagnostic {
 }
 
 /// Service principal names that other accounts have too, in any domain of the forest.
-async fn duplicates(directory: &mut Directory, accounts: &[Found]) -> Result<Vec<Diagnostic>, Error> {
+async fn duplicates(directory: &mut Directory, accounts: &[Found]) -> Result<Diagnostics, Error> {
     const FIELD: &str = "ServicePrincipalNames";
-    let of = |one: &Found| one.account(&Principals::default()).service_principals.unwrap_or_default();
-    let names: Vec<(&Found, String)> =
-        accounts.iter().flat_map(|one| of(one).into_iter().map(move |name| (one, name))).collect();
-    let Owners { owners, unread } = owners(directory, names.iter().map(|(_, name)| name.as_str())).await?;
-    let problem = |(one, name): &(&Found, String)| {
+    let names = || accounts.iter().flat_map(|one| one.services().iter().map(move |name| (one, name.as_str())));
+    let Owners { owners, unread } = owners(directory, names().map(|(_, name)| name)).await?;
+    let problem = |(one, name): (&Found, &str)| {
         let others: Vec<String> = owners
             .get(&name.to_ascii_lowercase())?
             .iter()
@@ -126,20 +139,22 @@ async fn duplicates(directory: &mut Directory, accounts: &[Found]) -> Result<Vec
             .map(|owner| Quoted::new(owner).to_string())
             .collect();
         let problem = format!("{} is a name of {} too", Quoted::new(name), others.join(", "));
-        let fix = format!("setspn -D {name} ACCOUNT, for the one that does not serve it");
+        let fix = shell::cmd(name).map(|name| format!("setspn -D {name} ACCOUNT, for the one that does not serve it"));
         (!others.is_empty()).then(|| Diagnostic {
             consequence: Some(NO_TICKET),
-            ..found(&rules::ACCOUNT_SPN_DUPLICATE, one, FIELD, problem).with_fix(fix)
+            ..fixed(found(&rules::ACCOUNT_SPN_DUPLICATE, one, FIELD, problem), fix)
         })
     };
     let unread = unread.iter().map(|(domain, error)| not_checked("duplicate service principal names", domain, error));
-    Ok(names.iter().filter_map(problem).chain(unread).collect())
+    let mut list = Diagnostics::default();
+    list.extend(names().filter_map(problem).chain(unread));
+    Ok(list)
 }
 
 /// Who has service principal names.
 pub struct Owners {
     /// The distinguished names of the objects that have a name, which is in lower case.
-    pub owners: BTreeMap<String, Vec<String>>,
+    pub owners: BTreeMap<String, Vec<Arc<str>>>,
     /// Why domains could not be asked, by their distinguished names.
     pub unread: BTreeMap<String, Error>,
 }
@@ -147,9 +162,10 @@ pub struct Owners {
 /// Looks for the owners of service principal names in every domain of the forest.
 ///
 /// # Errors
-/// Where it is not known which domains there are.
+/// Where it is not known which domains there are, or the budget of the command is exceeded.
 pub async fn owners<'n>(directory: &mut Directory, names: impl Iterator<Item = &'n str>) -> Result<Owners, Error> {
-    let names: Vec<String> = names.map(str::to_ascii_lowercase).collect::<HashSet<_>>().into_iter().collect();
+    let wanted: HashSet<String> = names.map(str::to_ascii_lowercase).collect();
+    let names: Vec<&String> = wanted.iter().collect();
     let mut found = Owners { owners: BTreeMap::new(), unread: BTreeMap::new() };
     for base in directory.all_bases()? {
         for some in names.chunks(AT_ONCE) {
@@ -158,14 +174,18 @@ pub async fn owners<'n>(directory: &mut Directory, names: impl Iterator<Item = &
             let search = Search { base: &base, scope: Scope::Subtree, filter, attributes: &["servicePrincipalName"] };
             let entries = match directory.search(&search).await {
                 Ok(entries) => entries,
+                Err(error @ Error::Exhausted(..)) => return Err(error),
                 Err(error) => {
                     found.unread.insert(base, error);
                     break;
                 }
             };
             for entry in entries {
-                for name in entry.texts("servicePrincipalName").map(str::to_ascii_lowercase) {
-                    found.owners.entry(name).or_default().push(entry.name.clone());
+                let owner: Arc<str> = entry.name.as_str().into();
+                let own = entry.texts("servicePrincipalName").map(str::to_ascii_lowercase);
+                // An owner may have many others.
+                for name in own.filter(|name| wanted.contains(name)) {
+                    found.owners.entry(name).or_default().push(Arc::clone(&owner));
                 }
             }
         }
@@ -262,7 +282,7 @@ pub async fn password(
     }
     let token = token(directory).await?;
     let mut principals = Principals::default();
-    principals.look_up(directory, account.principals()).await;
+    principals.look_up(directory, account.named()).await?;
     let is_allowed = account.retrieval.as_ref().is_some_and(|retrieval| retrieval.allows(&token));
     if !is_allowed {
         let names: Vec<String> = account
@@ -274,25 +294,30 @@ pub async fn password(
             })
             .take(SHOWN)
             .collect();
-        let problem = match names.as_slice() {
-            [] => format!("is empty, so {user} may not retrieve the password, nor may anybody"),
-            names => format!("{user} is neither listed nor a member: it holds {}", names.join(", ")),
+        let unknown = account.retrieval.as_ref().map_or(0, |retrieval| retrieval.unknown().len());
+        let problem = match (names.as_slice(), unknown) {
+            ([], 0) => format!("is empty, so {user} may not retrieve the password, nor may anybody"),
+            ([], _) => format!("{user} is neither listed nor a member"),
+            (names, _) => format!("{user} is neither listed nor a member: it holds {}", names.join(", ")),
+        };
+        let problem = match unknown {
+            0 => problem,
+            1 => format!("{problem}; an entry is not understood: see `kubectl gmsa account lint`"),
+            some => format!("{problem}; {some} entries are not understood: see `kubectl gmsa account lint`"),
         };
         let group = account.principals().find_map(|sid| match principals.get(sid) {
             Some(Principal::Group { name, .. }) => Some(name),
             _ => None,
         });
         let fix = match group {
-            Some(group) => format!(
-                "Add-ADGroupMember '{}' USER; a computer learns of its groups when it restarts",
-                group.replace('\'', "''")
-            ),
-            None => format!(
-                "Set-ADServiceAccount '{}' -{FIELD} GROUP, a group with the user or the nodes",
-                account.sam().replace('\'', "''")
-            ),
+            Some(group) => shell::powershell(group).map(|group| {
+                format!("Add-ADGroupMember {group} USER; a computer learns of its groups when it restarts")
+            }),
+            None => shell::powershell(account.sam()).map(|account| {
+                format!("Set-ADServiceAccount {account} -{FIELD} GROUP, a group with the user or the nodes")
+            }),
         };
-        return Ok(vec![refused(FIELD, problem).with_fix(fix)]);
+        return Ok(vec![fixed(refused(FIELD, problem), fix)]);
     }
     let mut list = forest(directory, std::slice::from_ref(account), now).await?;
     list.retain(|found| *found.rule == rules::KDS_ROOT_KEY);
@@ -339,7 +364,7 @@ mod tests {
     }
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
-        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
     }
 
     fn key(start: &str) -> String {
@@ -361,6 +386,49 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_no_code_of_the_command_that_removes_it() {
+        let fix = |name: &str| {
+            let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, name);
+            let other = |of: &str, class: &str| {
+                format!(
+                    "dn: CN={of},DC=contoso,DC=com\nobjectClass: {class}\nsAMAccountName: {of}$\nwhenCreated: 1\nservicePrincipalName:: {encoded}\n"
+                )
+            };
+            let mut directory = directory(&(other("a", CLASS) + "\n" + &other("b", "user")));
+            let all = block_on(directory.accounts()).unwrap();
+            let found = block_on(accounts(&mut directory, &all, &[])).unwrap();
+            let found = found.into_iter().find(|found| *found.rule == rules::ACCOUNT_SPN_DUPLICATE).unwrap();
+            found.fix.unwrap()
+        };
+        let of = |argument: &str| format!("setspn -D {argument} ACCOUNT, for the one that does not serve it");
+        assert_eq!(fix("http/a"), of("http/a"));
+        assert_eq!(fix("http/web & calc & rem"), of("\"http/web & calc & rem\""));
+        for refused in ["http/%PATH%", "http/a\" & calc", "http/$(calc)", "http/a\r\ncalc"] {
+            assert_eq!(fix(refused), rules::ACCOUNT_SPN_DUPLICATE.remedy);
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_not_understood_is_a_finding() {
+        // D:(XA;;RP;;;S-1-5-21-1-2-3-1103;(…)): an entry of kind 9.
+        let (mut descriptor, read) = (crate::allowing(&[Sid::parse("S-1-5-21-1-2-3-1103").unwrap()]), 44);
+        descriptor[read] = 9;
+        let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, descriptor);
+        let name = "dn: CN=w\\,eb,DC=contoso,DC=com\nobjectClass: group\nobjectSid:: AQUAAAAAAAUVAAAAAQAAAAIAAAADAAAATwQAAA==\nsAMAccountName: we\"b\n";
+        let account = format!(
+            "dn: CN=kept,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: kept$\nservicePrincipalName: http/kept\n\
+             userAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\nmsDS-GroupMSAMembership:: {encoded}\n\n{name}"
+        );
+        let mut directory = directory(&account);
+        let all = vec![block_on(directory.account(&crate::account::AccountName::parse("kept"))).unwrap().unwrap()];
+        let found = block_on(accounts(&mut directory, &all, &[])).unwrap();
+        assert_eq!(
+            said(found.as_slice()),
+            ["account-hosts-unknown holds an entry for \"we\\\"b\" that is not understood (kind 9)"]
+        );
+    }
+
+    #[test]
     fn a_name_that_two_accounts_have_is_found() {
         let other = "dn: CN=old,DC=contoso,DC=com\nobjectClass: user\nservicePrincipalName: HTTP/WEB\n";
         let mut directory = directory(other);
@@ -370,6 +438,6 @@ mod tests {
             "account-incomplete was printed without PrincipalsAllowedToRetrieveManagedPassword",
             "account-spn-duplicate \"http/web\" is a name of \"CN=old,DC=contoso,DC=com\" too",
         ];
-        assert_eq!(said(&found), wanted);
+        assert_eq!(said(found.as_slice()), wanted);
     }
 }

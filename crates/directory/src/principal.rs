@@ -9,8 +9,6 @@ use crate::{
 
 /// How many are asked for at once.
 const AT_ONCE: usize = 50;
-/// How many members are looked at, about.
-const MAX_MEMBERS: usize = 10_000;
 const ATTRIBUTES: [&str; 4] = ["member", "objectClass", "objectSid", "sAMAccountName"];
 
 /// What is behind a SID.
@@ -54,7 +52,14 @@ impl Principals {
     }
 
     /// Looks up those that are not yet known. Those of a domain that cannot be asked stay unknown.
-    pub async fn look_up(&mut self, directory: &mut Directory, sids: impl IntoIterator<Item = &Sid>) {
+    ///
+    /// # Errors
+    /// Where the budget of the command is exceeded.
+    pub async fn look_up(
+        &mut self,
+        directory: &mut Directory,
+        sids: impl IntoIterator<Item = &Sid>,
+    ) -> Result<(), Error> {
         let mut by_domain: BTreeMap<String, Vec<Sid>> = BTreeMap::new();
         for sid in sids {
             if self.known.contains_key(sid) {
@@ -78,12 +83,17 @@ impl Principals {
             sids.sort();
             sids.dedup();
             for some in sids.chunks(AT_ONCE) {
-                if let Err(error) = self.look_up_in(directory, &base, some).await {
-                    self.unread.insert(base, error);
-                    break;
+                match self.look_up_in(directory, &base, some).await {
+                    Ok(()) => {}
+                    Err(error @ Error::Exhausted(..)) => return Err(error),
+                    Err(error) => {
+                        self.unread.insert(base, error);
+                        break;
+                    }
                 }
             }
         }
+        Ok(())
     }
 
     async fn look_up_in(&mut self, directory: &mut Directory, base: &str, sids: &[Sid]) -> Result<(), Error> {
@@ -119,9 +129,6 @@ async fn of(directory: &mut Directory, base: &str, entry: &Entry) -> Result<Prin
 async fn members(directory: &mut Directory, base: &str, group: &Entry) -> Result<Vec<String>, Error> {
     let (mut names, mut seen, mut groups) = (Vec::new(), HashSet::new(), vec![group.clone()]);
     while let Some(group) = groups.pop() {
-        if seen.len() > MAX_MEMBERS {
-            break;
-        }
         // A primary group is no membership.
         let number = group.sid("objectSid").and_then(|sid| sid.split());
         let mut by: Vec<Filter> =

@@ -118,6 +118,8 @@ rules! {
             "Add the nodes, or the user that the plugin logs on as: `Add-ADGroupMember`. A node learns of its groups when it restarts.";
         ACCOUNT_HOSTS_ORPHANED: "account-hosts-orphaned", Warning, "A principal that may retrieve the password of the account no longer exists.",
             "Set `PrincipalsAllowedToRetrieveManagedPassword` again, to a group that exists.";
+        ACCOUNT_HOSTS_UNKNOWN: "account-hosts-unknown", Warning, "An entry of the list of those who may retrieve the password of the account is not understood.",
+            "Look at it: `(Get-ADServiceAccount NAME -Properties msDS-GroupMSAMembership).'msDS-GroupMSAMembership'.Access`. `Set-ADServiceAccount NAME -PrincipalsAllowedToRetrieveManagedPassword GROUP` writes the list again, without it.";
         ACCOUNT_HOSTS_WIDE: "account-hosts-wide", Warning, "Every user of the domain may retrieve the password of the account.",
             "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as, and nobody else.";
         ACCOUNT_SPN_DUPLICATE: "account-spn-duplicate", Error, "Several accounts have the same service principal name.",

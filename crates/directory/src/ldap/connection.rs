@@ -1,9 +1,10 @@
 //! A connection to a domain controller.
 //!
-//! Invariants: nothing but `StartTLS` is sent without TLS, whose certificate is verified; an operation has a time limit, and an answer one of
-//! its bytes, of the bytes of all messages, and of entries; what is read is wiped before it is given back.
+//! Invariants: nothing but `StartTLS` is sent without TLS, whose certificate is verified; an operation has a time limit, an answer one of
+//! its bytes, of the bytes of all messages, and of entries, and all of them together the budget of the command; what is read is wiped before
+//! it is given back.
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{io, path::Path, sync::Arc};
 
 use rustls::{
     ClientConfig, RootCertStore,
@@ -13,9 +14,9 @@ use rustls::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::TcpStream,
-    time::timeout,
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
+use webpki::EndEntityCert;
 use zeroize::{Zeroize as _, Zeroizing};
 
 use super::{
@@ -23,14 +24,12 @@ use super::{
     message::{self, Answer, Control, Ending, Found},
 };
 use crate::{
-    Entry, Error, Resolver,
+    Budget, Entry, Error, Resolver,
     address::{Controller, Transport},
     error::{bind_refused, refused},
     filter::{Scope, Search},
 };
 
-/// For one operation: a connection, a bind, or a whole search.
-const LIMIT: Duration = Duration::from_secs(30);
 /// The largest message, in bytes: an object with tens of thousands of values.
 const MAX_MESSAGE: usize = 8 << 20;
 /// All messages of one search, in bytes.
@@ -83,6 +82,8 @@ pub struct Connection<S = TlsStream<TcpStream>> {
     stream: S,
     /// The server, for messages.
     address: String,
+    /// Of the command, for all its connections.
+    budget: Arc<Budget>,
     /// Of the last request.
     number: u32,
     /// What was received, and not yet read.
@@ -98,29 +99,36 @@ impl Connection {
         controller: &Controller,
         resolver: Option<&Resolver>,
         tls: &Arc<ClientConfig>,
+        budget: &Arc<Budget>,
     ) -> Result<Self, Error> {
         let address = controller.to_string();
-        within(&address, async {
-            let unreachable = |error| Error::Unreachable(address.clone(), error);
-            let endpoints = controller.endpoints(resolver).await?;
-            let socket = TcpStream::connect(endpoints.as_slice()).await.map_err(unreachable)?;
-            socket.set_nodelay(true).map_err(unreachable)?;
-            let socket = match controller.transport {
-                Transport::Tls => socket,
-                Transport::StartTls => Connection::new(socket, &address).start_tls().await?,
-            };
-            let name = ServerName::try_from(controller.host.clone());
-            let name = name.map_err(|error| Error::Tls(address.clone(), io::Error::other(error)))?;
-            let stream =
-                TlsConnector::from(Arc::clone(tls)).connect(name, socket).await.map_err(|error| {
+        budget
+            .within(&address, async {
+                let unreachable = |error| Error::Unreachable(address.clone(), error);
+                let endpoints = controller.endpoints(resolver).await?;
+                let socket = TcpStream::connect(endpoints.as_slice()).await.map_err(unreachable)?;
+                socket.set_nodelay(true).map_err(unreachable)?;
+                let socket = match controller.transport {
+                    Transport::Tls => socket,
+                    Transport::StartTls => Connection::new(socket, &address, Arc::clone(budget)).start_tls().await?,
+                };
+                let name = ServerName::try_from(controller.host.clone());
+                let name = name.map_err(|error| Error::Tls(address.clone(), io::Error::other(error)))?;
+                let stream = TlsConnector::from(Arc::clone(tls)).connect(name, socket).await.map_err(|error| {
                     match error.get_ref().and_then(|inner| inner.downcast_ref()) {
                         Some(rustls::Error::InvalidCertificate(_)) => Error::Certificate(address.clone(), error),
                         _ => Error::Tls(address.clone(), error),
                     }
                 })?;
-            Ok(Connection::new(stream, &address))
-        })
-        .await
+                Ok(Connection::new(stream, &address, Arc::clone(budget)))
+            })
+            .await
+    }
+
+    /// Whether the certificate has this name, and not only one for its host or a pattern.
+    pub fn is_for(&self, name: &str) -> bool {
+        let certificates = self.stream.get_ref().1.peer_certificates().unwrap_or_default();
+        certificates.first().is_some_and(|certificate| has_name(certificate, name))
     }
 }
 
@@ -138,8 +146,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    pub(crate) fn new(stream: S, address: &str) -> Self {
-        Self { stream, address: address.to_owned(), number: 0, received: Zeroizing::default() }
+    pub(crate) fn new(stream: S, address: &str, budget: Arc<Budget>) -> Self {
+        Self { stream, address: address.to_owned(), budget, number: 0, received: Zeroizing::default() }
     }
 
     pub fn address(&self) -> &str {
@@ -156,20 +164,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if password.is_empty() || user.is_empty() {
             return Err(Error::Credentials(self.address.clone(), user.clone(), "the user or the password is empty"));
         }
-        let address = self.address.clone();
-        within(&address, async {
-            const INVALID_CREDENTIALS: u32 = 49;
-            self.number += 1;
-            let message = message::bind(self.number, user, password);
-            self.write(&message).await?;
-            let Ending { code, message } = self.ending(self.number).await?;
-            match code {
-                SUCCESS => Ok(()),
-                INVALID_CREDENTIALS => Err(Error::Credentials(address.clone(), user.clone(), bind_refused(&message))),
-                code => Err(refused(&address, code, &message)),
-            }
-        })
-        .await
+        let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
+        budget
+            .within(&address, async {
+                const INVALID_CREDENTIALS: u32 = 49;
+                self.number += 1;
+                let message = message::bind(self.number, user, password);
+                self.write(&message).await?;
+                let Ending { code, message } = self.ending(self.number).await?;
+                match code {
+                    SUCCESS => Ok(()),
+                    INVALID_CREDENTIALS => {
+                        Err(Error::Credentials(address.clone(), user.clone(), bind_refused(&message)))
+                    }
+                    code => Err(refused(&address, code, &message)),
+                }
+            })
+            .await
     }
 
     /// All entries that fit. Where more is at other servers, that is left out.
@@ -189,42 +200,41 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     async fn search_with(&mut self, search: &Search<'_>, extended_names: bool) -> Result<Vec<Entry>, Error> {
-        let address = self.address.clone();
-        within(&address, async {
-            let operation = search.encode();
-            let (mut entries, mut size, mut cookie) = (Vec::new(), 0, Vec::new());
-            loop {
-                // One object is no list.
-                let paged = (search.scope == Scope::Subtree).then_some(Control::Page(PAGE, &cookie));
-                let controls: Vec<_> =
-                    paged.into_iter().chain(extended_names.then_some(Control::ExtendedNames)).collect();
-                let number = self.send(&operation, &controls).await?;
-                let before = entries.len();
-                let mut broken = false;
-                let (ending, next) = self
-                    .answers(number, &mut size, |found| match found.entry() {
-                        Some(entry) => entries.push(entry),
-                        None => broken = true,
-                    })
-                    .await?;
-                if broken {
-                    return Err(Error::Malformed(address.clone()));
+        let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
+        budget
+            .within(&address, async {
+                budget.search(&address)?;
+                let operation = search.encode();
+                let (mut entries, mut size, mut cookie) = (Vec::new(), 0, Vec::new());
+                loop {
+                    // One object is no list.
+                    let paged = (search.scope == Scope::Subtree).then_some(Control::Page(PAGE, &cookie));
+                    let controls: Vec<_> =
+                        paged.into_iter().chain(extended_names.then_some(Control::ExtendedNames)).collect();
+                    let number = self.send(&operation, &controls).await?;
+                    let before = entries.len();
+                    let entry = |found: Found<'_>| {
+                        let malformed = || Error::Malformed(address.clone());
+                        budget.bytes(&address, found.cost().ok_or_else(malformed)?)?;
+                        entries.push(found.entry().ok_or_else(malformed)?);
+                        Ok(())
+                    };
+                    let (ending, next) = self.answers(number, &mut size, entry).await?;
+                    if ending.code != SUCCESS {
+                        return Err(refused(&address, ending.code, &ending.message));
+                    }
+                    if entries.len() > MAX_ENTRIES {
+                        return Err(Error::TooMuch(address.clone(), "100,000 entries"));
+                    }
+                    // A page without an entry may have a next one, but not without an end.
+                    size += usize::from(entries.len() == before) << 20;
+                    if next.is_empty() {
+                        return Ok(entries);
+                    }
+                    cookie = next;
                 }
-                if ending.code != SUCCESS {
-                    return Err(refused(&address, ending.code, &ending.message));
-                }
-                if entries.len() > MAX_ENTRIES {
-                    return Err(Error::TooMuch(address.clone(), "100,000 entries"));
-                }
-                // A page without an entry may have a next one, but not without an end.
-                size += usize::from(entries.len() == before) << 20;
-                if next.is_empty() {
-                    return Ok(entries);
-                }
-                cookie = next;
-            }
-        })
-        .await
+            })
+            .await
     }
 
     /// Whether an object has a value of this attribute, of which nothing is kept; `None` where there is no such object.
@@ -232,18 +242,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// # Errors
     /// As [`Self::search`].
     pub async fn holds(&mut self, search: &Search<'_>, attribute: &str) -> Result<Option<bool>, Error> {
-        let address = self.address.clone();
-        within(&address, async {
-            let number = self.send(&search.encode(), &[]).await?;
-            let mut held = None;
-            let (ending, _) = self.answers(number, &mut 0, |found| held = Some(found.holds(attribute))).await?;
-            match (ending.code, held) {
-                (SUCCESS, Some(None)) => Err(Error::Malformed(address.clone())),
-                (SUCCESS, held) => Ok(held.flatten()),
-                (code, _) => Err(refused(&address, code, &ending.message)),
-            }
-        })
-        .await
+        let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
+        budget
+            .within(&address, async {
+                budget.search(&address)?;
+                let number = self.send(&search.encode(), &[]).await?;
+                let mut held = None;
+                let entry = |found: Found<'_>| {
+                    held = Some(found.holds(attribute));
+                    Ok(())
+                };
+                let (ending, _) = self.answers(number, &mut 0, entry).await?;
+                match (ending.code, held) {
+                    (SUCCESS, Some(None)) => Err(Error::Malformed(address.clone())),
+                    (SUCCESS, held) => Ok(held.flatten()),
+                    (code, _) => Err(refused(&address, code, &ending.message)),
+                }
+            })
+            .await
     }
 
     /// Adds an object.
@@ -251,13 +267,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// # Errors
     /// Where the server refuses it.
     pub async fn add(&mut self, entry: &Entry) -> Result<(), Error> {
-        let address = self.address.clone();
-        within(&address, async {
-            let number = self.send(&message::add(entry), &[]).await?;
-            let Ending { code, message } = self.ending(number).await?;
-            if code == SUCCESS { Ok(()) } else { Err(refused(&address, code, &message)) }
-        })
-        .await
+        let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
+        budget
+            .within(&address, async {
+                let number = self.send(&message::add(entry), &[]).await?;
+                let Ending { code, message } = self.ending(number).await?;
+                if code == SUCCESS { Ok(()) } else { Err(refused(&address, code, &message)) }
+            })
+            .await
     }
 
     async fn send(&mut self, operation: &[u8], controls: &[Control<'_>]) -> Result<u32, Error> {
@@ -275,7 +292,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// The end of an operation that finds nothing.
     async fn ending(&mut self, number: u32) -> Result<Ending, Error> {
-        let (ending, _) = self.answers(number, &mut 0, |_| {}).await?;
+        let (ending, _) = self.answers(number, &mut 0, |_| Ok(())).await?;
         Ok(ending)
     }
 
@@ -284,7 +301,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         &mut self,
         number: u32,
         size: &mut usize,
-        mut found: impl FnMut(Found<'_>),
+        mut found: impl FnMut(Found<'_>) -> Result<(), Error>,
     ) -> Result<(Ending, Vec<u8>), Error> {
         loop {
             let length = self.receive().await?;
@@ -292,12 +309,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if *size > MAX_SEARCH {
                 return Err(Error::TooMuch(self.address.clone(), "64 MiB"));
             }
+            self.budget.bytes(&self.address, length)?;
             let ended = match self.received.get(..length).and_then(message::read) {
                 // Of itself it says only that it ends the connection (RFC 4511, 4.4.1).
                 Some((0, _)) => return Err(Error::Ended(self.address.clone())),
                 Some((of, _)) if of != number => return Err(Error::Malformed(self.address.clone())),
                 Some((_, Answer::Entry(entry))) => {
-                    found(entry);
+                    found(entry)?;
                     None
                 }
                 Some((_, Answer::Reference)) => None,
@@ -337,8 +355,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-async fn within<T>(address: &str, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    timeout(LIMIT, operation).await.unwrap_or_else(|_| Err(Error::TimedOut(address.to_owned(), LIMIT)))
+/// Whether a certificate has exactly this name as one of its DNS names.
+fn has_name(certificate: &CertificateDer<'_>, name: &str) -> bool {
+    let certificate = EndEntityCert::try_from(certificate);
+    certificate.is_ok_and(|of| of.valid_dns_names().any(|own| own.eq_ignore_ascii_case(name)))
 }
 
 #[cfg(test)]
@@ -357,7 +377,7 @@ mod tests {
             let _ = server.read_to_end(&mut sent).await;
             sent
         });
-        (Connection::new(client, "ldaps://dc1"), task)
+        (Connection::new(client, "ldaps://dc1", Arc::default()), task)
     }
 
     fn message(number: u32, operation: &[u8]) -> Vec<u8> {
@@ -375,6 +395,9 @@ mod tests {
     }
 
     const DONE: u8 = 5;
+
+    const EXHAUSTED: &str = "one command takes at most 128 MiB of answers, which ldaps://dc1 exceeds: name single accounts, or another domain \
+                             controller with --directory ldaps://HOST";
 
     fn search() -> Search<'static> {
         Search { base: "DC=x", scope: Scope::Subtree, filter: Filter::Present("cn"), attributes: &["cn"] }
@@ -406,9 +429,39 @@ mod tests {
         assert_eq!(searched(huge, false).await, Err("ldaps://dc1 answers with more than 8 MiB at once".to_owned()));
         let large = message(1, &entry("CN=a", &vec![b'x'; 1 << 20]));
         assert_eq!(searched(large, true).await, Err("ldaps://dc1 answers with more than 64 MiB".to_owned()));
-        // Small ones without an end: as many as 64 MiB hold.
+        // Small ones without an end take more memory than bytes.
         let small = message(1, &entry("CN=a", b""));
-        assert_eq!(searched(small, true).await, Err("ldaps://dc1 answers with more than 64 MiB".to_owned()));
+        assert_eq!(searched(small, true).await, Err(EXHAUSTED.to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_more_memory_than_bytes_costs_more() {
+        // Values without a byte of their own.
+        let attribute = sequence(&[octets(b"cn"), set(&octets(b"").repeat(1 << 20))].concat());
+        let large = message(1, &application(4, &[octets(b"CN=a"), sequence(&attribute)].concat()));
+        assert_eq!(searched(large, true).await, Err(EXHAUSTED.to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_is_cut_as_it_is_read() {
+        let sends = [message(1, &entry(&"é".repeat(1 << 20), &vec![b'x'; 1 << 20])), message(1, &ending(DONE, 0, ""))];
+        let found = searched(sends.concat(), false).await.unwrap();
+        assert_eq!((found[0].name.as_str(), found[0].text("cn").unwrap().len()), ("é".repeat(2048).as_str(), 2048));
+    }
+
+    #[test]
+    fn only_the_exact_name_proves_a_controller() {
+        let has = |names: &[&str], name: &str| {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let certificate = rcgen::CertificateParams::new(names).unwrap().self_signed(&key).unwrap();
+            has_name(certificate.der(), name)
+        };
+        assert!(has(&["dc1.contoso.com", "Contoso.com"], "contoso.com"));
+        assert!(!has(&["ws42.contoso.com"], "contoso.com"));
+        assert!(!has(&["*.contoso.com", "*.com"], "emea.contoso.com"));
+        assert!(!has(&["contoso.com.evil.org", "evilcontoso.com"], "contoso.com"));
+        assert!(!has_name(&CertificateDer::from(b"x".to_vec()), "contoso.com"));
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,10 +2,11 @@
 //!
 //! Pure. Invariants: what is read borrows from the message; what is wrong in it is an error, never a panic.
 
+use gmsa_core::quote::cut;
 use zeroize::Zeroizing;
 
 use super::ber::{self, Reader, SEQUENCE, SET, boolean, context, integer, octets, sequence, value};
-use crate::Entry;
+use crate::{Entry, entry::MAX_TEXT};
 
 /// Upgrades to TLS (RFC 4511, 4.14).
 const START_TLS: &str = "1.3.6.1.4.1.1466.20037";
@@ -117,9 +118,26 @@ impl<'m> Found<'m> {
         Some(false)
     }
 
-    /// A copy; `None` where it is broken.
+    /// About what a copy takes in memory besides the bytes of its message; `None` where it is broken.
+    pub fn cost(&self) -> Option<usize> {
+        // A node of the map of attributes, a key with its list, a value.
+        const ENTRY: usize = 512;
+        const ITEM: usize = 64;
+        let mut cost = ENTRY;
+        for found in self.attributes() {
+            let (_, mut values) = found?;
+            cost += ITEM;
+            while !values.is_empty() {
+                values.octets()?;
+                cost += ITEM;
+            }
+        }
+        Some(cost)
+    }
+
+    /// A copy, its name cut; `None` where it is broken.
     pub fn entry(&self) -> Option<Entry> {
-        let mut entry = Entry { name: str::from_utf8(self.name).ok()?.to_owned(), ..Entry::default() };
+        let mut entry = Entry { name: cut(str::from_utf8(self.name).ok()?, MAX_TEXT).to_owned(), ..Entry::default() };
         for found in self.attributes() {
             let (name, mut values) = found?;
             let name = str::from_utf8(name).ok()?.to_ascii_lowercase();

@@ -3,16 +3,21 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::bail;
+use gmsa_core::quote::one_line;
+
+pub fn has_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
 
 /// Asks at the terminal; everything but yes is no.
 ///
 /// # Errors
 /// Where there is no terminal.
 pub fn confirmed(question: &str) -> anyhow::Result<bool> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !has_terminal() {
         bail!("there is no terminal to ask for confirmation: use --yes");
     }
-    write!(io::stderr(), "{question} [y/N] ")?;
+    write!(io::stderr(), "{} [y/N] ", one_line(question))?;
     io::stderr().flush()?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;

@@ -6,7 +6,7 @@
 use std::{
     env,
     fs::File,
-    io::{self, IsTerminal as _, Read as _, Write as _},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -19,7 +19,7 @@ use gmsa_core::{
     quote::Quoted,
 };
 use gmsa_directory::{
-    Access, Address, Credentials, Directory, Entry, Resolver,
+    Access, Address, Confirm, Controller, Credentials, Directory, Entry, Resolver,
     account::{AccountName, Found},
     ldif,
     principal::Principals,
@@ -27,7 +27,10 @@ use gmsa_directory::{
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use super::input;
+use super::{
+    confirm::{confirmed, has_terminal},
+    input,
+};
 
 /// The environment variable that holds the password.
 const VARIABLE: &str = "GMSA_DIRECTORY_PASSWORD";
@@ -101,8 +104,26 @@ impl DirectoryOptions {
             address,
             resolver: self.directory_dns.clone(),
             authority: self.directory_ca.clone(),
+            confirm: self.confirm(&user),
             credentials: Credentials { user, password },
         }))))
+    }
+
+    /// The question before the password goes to a host that only the DNS says to be a controller. Where the password comes from a file, or without
+    /// a terminal, nobody answers it.
+    fn confirm(&self, user: &str) -> Option<Confirm> {
+        let user = user.to_owned();
+        let is_asked = self.directory_password_file.is_none() && has_terminal();
+        is_asked.then(|| {
+            let asked = move |controller: &Controller, domain: &str| {
+                let question = format!(
+                    "The DNS names {controller} as a domain controller of {domain}. Its certificate does not have the name {domain}, and any host of \
+                     the domain can have such a one. Send the password of {user} to {controller}?"
+                );
+                confirmed(&question).unwrap_or(false)
+            };
+            Box::new(asked) as Confirm
+        })
     }
 
     fn password(&self, user: &str) -> anyhow::Result<Zeroizing<String>> {
@@ -119,7 +140,7 @@ impl DirectoryOptions {
             let password = password.into_string().ok().with_context(|| format!("${VARIABLE} is not text"))?;
             return Ok(Zeroizing::new(password));
         }
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if !has_terminal() {
             bail!("there is no terminal to ask for the password: use --directory-password-file FILE, or ${VARIABLE}");
         }
         write!(io::stderr(), "Password of {user}: ")?;

@@ -16,7 +16,8 @@ fn is_plain(c: char) -> bool {
 fn assert_plain(report: &str, lines: usize, about: &str) {
     assert!(report.chars().all(is_plain), "{about}: {report:?}");
     assert_eq!(report.lines().count(), lines, "{about}: {report}");
-    let forged = |line: &str| ["::error::forged", "##[error]"].iter().any(|start| line.trim_start().starts_with(start));
+    // The old form is a command anywhere in a line.
+    let forged = |line: &str| line.trim_start().starts_with("::error::forged") || line.contains("##[");
     assert!(!report.lines().any(forged), "{about}: {report}");
 }
 
@@ -76,6 +77,72 @@ fn nothing_from_a_file_steers_a_terminal_or_forges_a_line() {
     assert_plain(text(&output.stdout), text(&output.stdout).lines().count(), "lint");
     let output = run(folder.path(), &["credspec", "new", "--from-docker", &file], b"");
     assert_plain(text(&output.stderr), 1, "new");
+}
+
+/// Code in every shell, a command of a log at the start and in the middle, YAML, and a link.
+const CODE: &str = "::error::forged ##[add-path]/tmp/x ##vso[task.x]y'\u{2019};calc;\u{2018}\"&calc&%PATH%!$(calc)`calc` [a](http://b) #: {}";
+
+#[test]
+fn nothing_from_a_directory_is_code_or_forges_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let encode = |text: &str| base64::Engine::encode(&base64::prelude::BASE64_STANDARD, text);
+    for (number, name) in [HOSTILE, CODE].into_iter().enumerate() {
+        let (file, bare) = (format!("{number}.ldif"), encode(name));
+        let account = |of: &str, class: &str, more: &str| {
+            format!(
+                "dn:: {}\nobjectClass: {class}\nsAMAccountName:: {bare}\nservicePrincipalName:: {}\nwhenCreated: 1\nuserAccountControl: 2\n{more}\n",
+                encode(&format!("CN={of}{name},DC=contoso,DC=com")),
+                encode(&format!("http/{name}"))
+            )
+        };
+        let hosts = "objectSid:: AQUAAAAAAAUVAAAAAQAAAAIAAAADAAAATwQAAA==\n";
+        let ldif = [
+            format!(
+                "dn: CN=A,CN=Partitions,CN=Configuration,DC=contoso,DC=com\nobjectClass: crossRef\ndnsRoot:: {bare}\nnETBIOSName:: {bare}\n\
+                 nCName: <GUID=8259123b-591e-479d-9189-2a80af4d8de2>;<SID=S-1-5-21-1-2-3>;DC=contoso,DC=com\n\n"
+            ),
+            account("a", "msDS-GroupManagedServiceAccount", ""),
+            account("b", "user", ""),
+            account("c", "group", hosts),
+        ];
+        fs::write(folder.path().join(&file), ldif.concat()).unwrap();
+        let spec = serde_json::json!({
+            "apiVersion": "windows.k8s.io/v1", "kind": "GMSACredentialSpec", "metadata": {"name": "web"},
+            "credspec": {"CmsPlugins": ["ActiveDirectory"],
+                "ActiveDirectoryConfig": {"GroupManagedServiceAccounts": [{"Name": "other", "Scope": name}]},
+                "DomainJoinConfig": {"DnsName": "contoso.com", "DnsTreeName": name, "Guid": name, "MachineAccountName": name,
+                    "NetBiosName": name, "Sid": name}},
+        });
+        fs::write(folder.path().join("spec.yaml"), spec.to_string()).unwrap();
+        for arguments in [
+            &["account", "lint", "-f", &file, "--service", "http/web", "--credspec", "spec.yaml"][..],
+            &["account", "lint", "--directory", &file],
+            &["account", "get", "--directory", &file],
+            &["credspec", "lint", "-f", "spec.yaml", "--directory", &file],
+        ] {
+            let formats: &[&str] =
+                if arguments[1] == "get" { &["table", "json"] } else { &["table", "json", "sarif", "github"] };
+            for format in formats {
+                let output = run(folder.path(), &[arguments, &["-o", format]].concat(), b"");
+                let (report, about) = (text(&output.stdout), format!("{arguments:?} {format}"));
+                assert!(!report.is_empty(), "{about}: {}", text(&output.stderr));
+                assert_plain(report, report.lines().count(), &about);
+                assert_plain(text(&output.stderr), text(&output.stderr).lines().count(), &about);
+                if *format == "sarif" {
+                    let log: serde_json::Value = serde_json::from_str(report).unwrap();
+                    let mut results = log["runs"][0]["results"].as_array().unwrap().iter();
+                    assert!(results.all(|one| !one["message"]["text"].as_str().unwrap().contains("](")), "{report}");
+                }
+                // The name is in a command for PowerShell with its quotes doubled, and in none for cmd.
+                assert!(!report.contains("setspn -D http") && !report.contains("setspn -D \""), "{about}: {report}");
+                let mut commands = report.split("Set-ADServiceAccount '").skip(1);
+                assert!(
+                    commands.all(|of| of.contains("y''\u{2019}\u{2019};calc;\u{2018}\u{2018}")),
+                    "{about}: {report}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

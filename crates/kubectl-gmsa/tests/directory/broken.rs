@@ -115,6 +115,26 @@ fn an_account_that_everybody_may_use_is_found() {
 }
 
 #[test]
+fn an_entry_that_is_not_understood_is_found() {
+    made("Callback", hosts(), " --service http/callback");
+    // Of kind 9, for Authenticated Users.
+    modify(
+        "Callback",
+        "replace: msDS-GroupMSAMembership\nmsDS-GroupMSAMembership:: \
+         AQAEgBQAAAAAAAAAAAAAACQAAAABAgAAAAAABSAAAAAgAgAABAAcAAEAAAAJABQA/wEPAAEBAAAAAAAFCwAAAA==",
+    );
+    assert_eq!(
+        found(&lint("Callback", "")),
+        [
+            "warning[account-hosts-unknown] account Callback",
+            "  PrincipalsAllowedToRetrieveManagedPassword: holds an entry for \"Authenticated Users\" that is not understood (kind 9)",
+        ]
+    );
+    let shown = said(gmsa("account get Callback", ADMIN), 0);
+    assert_eq!(shown.lines().last(), Some("Password for:  Authenticated Users (an entry that is not understood)"));
+}
+
+#[test]
 fn an_account_with_rc4_alone_is_found() {
     made("Rc4", hosts(), " --service http/rc4");
     modify("Rc4", "replace: msDS-SupportedEncryptionTypes\nmsDS-SupportedEncryptionTypes: 4");

@@ -11,5 +11,6 @@ mod accounts;
 mod broken;
 mod connection;
 mod domain;
+mod forged;
 mod printed;
 mod specs;

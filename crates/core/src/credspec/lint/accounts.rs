@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{
-    CANNOT_START, Findings, Severity, yaml,
+    CANNOT_START, Findings, Severity,
     domain::{Join, account_name},
-    quote,
+    quote, yaml,
 };
 use crate::diagnostic::rules::{self, Rule};
 

@@ -1,9 +1,15 @@
 //! `account get`: what the directory holds of accounts.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use clap::{Args, builder::NonEmptyStringValueParser};
-use gmsa_core::{account::encryption_names, quote::one_line};
+use gmsa_core::{
+    account::encryption_names,
+    quote::{MESSAGE, one_line, shorten},
+};
 use serde::Serialize;
 
 use crate::shared::{
@@ -14,7 +20,7 @@ use crate::shared::{
     print,
 };
 use gmsa_directory::{
-    Retrieval,
+    Retrieval, Sid,
     account::Found,
     principal::{Principal, Principals},
 };
@@ -32,14 +38,14 @@ pub struct Options {
 }
 
 #[derive(Debug, Serialize)]
-struct Accounts {
-    accounts: Vec<Shown>,
+struct Accounts<'p> {
+    accounts: Vec<Shown<'p>>,
 }
 
 /// An account, as JSON shows it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
+struct Shown<'p> {
     name: String,
     domain: String,
     distinguished_name: String,
@@ -55,25 +61,28 @@ struct Shown {
     /// In UTC, to the second.
     password_last_set: Option<String>,
     /// `null` where it is not known.
-    may_retrieve: Option<Vec<Retriever>>,
+    may_retrieve: Option<Vec<Retriever<'p>>>,
 }
 
 /// One that may retrieve the password.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Retriever {
+struct Retriever<'p> {
     sid: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     kind: &'static str,
     /// Of a group, those of nested ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
-    members: Option<Vec<String>>,
+    members: Option<&'p [String]>,
 }
+
+/// An entry that may give the right, or take it.
+const NOT_UNDERSTOOD: &str = "notUnderstood";
 
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let source = options.directory.source()?;
-    let accounts = block_on(async {
+    let (found, principals) = block_on(async {
         let Some(source) = source else { anyhow::bail!("missing: --directory URL, DOMAIN or FILE") };
         let mut opened = source.open().await?;
         let mut found = Vec::new();
@@ -84,9 +93,13 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
             found = opened.accounts().await?;
         }
         let mut principals = Principals::default();
-        principals.look_up(&mut opened, found.iter().flat_map(Found::principals)).await;
-        Ok(found.iter().map(|found| Shown::of(found, &principals)).collect::<Vec<_>>())
+        principals.look_up(&mut opened, found.iter().flat_map(Found::named)).await?;
+        Ok((found, principals))
     })?;
+    if options.output == Shape::Json && size(&found, &principals) > MAX_SIZE {
+        anyhow::bail!("those who may retrieve the passwords take more than 64 MiB to print: name single accounts");
+    }
+    let accounts: Vec<Shown<'_>> = found.iter().map(|found| Shown::of(found, &principals)).collect();
     match options.output {
         Shape::Json => print(json::object(Outcome::Clean, Accounts { accounts })?),
         Shape::Table if accounts.is_empty() => print("no group Managed Service Accounts\n"),
@@ -97,8 +110,22 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     }
 }
 
-fn list(accounts: &[Shown]) -> String {
-    let row = |one: &Shown| {
+/// The most bytes that are printed of those who may retrieve passwords: each account prints the members of its groups again.
+const MAX_SIZE: usize = 64 << 20;
+
+/// About how many bytes they take.
+fn size(accounts: &[Found], principals: &Principals) -> usize {
+    const ONE: usize = 64;
+    let of_one = |sid: &Sid| match principals.get(sid) {
+        Some(Principal::Group { members: Some(members), .. }) => members.iter().map(|name| ONE + name.len()).sum(),
+        _ => ONE,
+    };
+    let mut sizes: BTreeMap<&Sid, usize> = BTreeMap::new();
+    accounts.iter().flat_map(Found::named).map(|sid| *sizes.entry(sid).or_insert_with(|| of_one(sid))).sum()
+}
+
+fn list(accounts: &[Shown<'_>]) -> String {
+    let row = |one: &Shown<'_>| {
         let enabled = one.enabled.map_or("-", |enabled| if enabled { "yes" } else { "no" });
         let retrievers = one.retrievers();
         [
@@ -116,7 +143,7 @@ fn list(accounts: &[Shown]) -> String {
 }
 
 /// One account, a line for each property.
-fn properties(one: &Shown) -> String {
+fn properties(one: &Shown<'_>) -> String {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let lines = |texts: Vec<String>| if texts.is_empty() { vec!["none".to_owned()] } else { texts };
     let rows: [(&str, Vec<String>); 10] = [
@@ -149,8 +176,8 @@ fn properties(one: &Shown) -> String {
     out
 }
 
-impl Shown {
-    fn of(found: &Found, principals: &Principals) -> Self {
+impl<'p> Shown<'p> {
+    fn of(found: &Found, principals: &'p Principals) -> Self {
         let account = found.account(principals);
         Self {
             name: account.sam,
@@ -173,33 +200,40 @@ impl Shown {
     }
 }
 
-impl Shown {
+impl Shown<'_> {
     /// Who may retrieve the password, for people.
     fn retrievers(&self) -> Vec<String> {
         match self.may_retrieve.as_deref() {
             None => vec!["not known".to_owned()],
             Some([]) => vec!["nobody".to_owned()],
-            Some(some) => some.iter().map(Retriever::text).collect(),
+            Some(some) => some.iter().map(|one| shorten(&one.text(), MESSAGE).into_owned()).collect(),
         }
     }
 }
 
-impl Retriever {
-    fn all(retrieval: &Retrieval, principals: &Principals) -> Option<Vec<Self>> {
+impl<'p> Retriever<'p> {
+    fn all(retrieval: &Retrieval, principals: &'p Principals) -> Option<Vec<Self>> {
         let everyone = || Self::of("S-1-1-0".to_owned(), Some(&Principal::WellKnown("Everyone")));
         match retrieval {
             Retrieval::Everybody => Some(vec![everyone()]),
-            Retrieval::Listed(_) => {
-                Some(retrieval.principals().map(|sid| Self::of(sid.to_string(), principals.get(sid))).collect())
+            Retrieval::Listed { .. } => {
+                let known = retrieval.principals().map(|sid| Self::of(sid.to_string(), principals.get(sid)));
+                let unknown = retrieval.unknown().iter().map(|entry| Self {
+                    sid: entry.to.as_ref().map(Sid::to_string).unwrap_or_default(),
+                    name: entry.to.as_ref().map(|sid| principals.name(sid)),
+                    kind: NOT_UNDERSTOOD,
+                    members: None,
+                });
+                Some(known.chain(unknown).collect())
             }
             Retrieval::Unreadable => None,
         }
     }
 
-    fn of(sid: String, principal: Option<&Principal>) -> Self {
+    fn of(sid: String, principal: Option<&'p Principal>) -> Self {
         let (kind, name, members) = match principal {
             Some(Principal::Single(name)) => ("user", Some(name.clone()), None),
-            Some(Principal::Group { name, members }) => ("group", Some(name.clone()), members.clone()),
+            Some(Principal::Group { name, members }) => ("group", Some(name.clone()), members.as_deref()),
             Some(Principal::WellKnown(name)) => ("wellKnown", Some((*name).to_owned()), None),
             Some(Principal::Orphan) => ("missing", None, None),
             Some(Principal::Elsewhere) | None => ("unknown", None, None),
@@ -210,10 +244,12 @@ impl Retriever {
     fn text(&self) -> String {
         let name = self.name.as_deref().unwrap_or(&self.sid);
         match (&self.members, self.kind) {
-            (Some(members), _) if members.is_empty() => format!("group {name} (no members)"),
+            (Some([]), _) => format!("group {name} (no members)"),
             (Some(members), _) => format!("group {name} ({})", first_five(members)),
             (None, "group") => format!("group {name}"),
             (None, "missing") => format!("{name} (no longer exists)"),
+            (None, NOT_UNDERSTOOD) if name.is_empty() => "an entry that is not understood".to_owned(),
+            (None, NOT_UNDERSTOOD) => format!("{name} (an entry that is not understood)"),
             (None, _) => name.to_owned(),
         }
     }

@@ -24,7 +24,7 @@ use gmsa_cluster::{
 use gmsa_core::{
     account::{self, Account},
     causes,
-    diagnostic::{Diagnostic, Location, rules},
+    diagnostic::{Diagnostic, Diagnostics, Location, rules},
 };
 use gmsa_directory::{Directory, account::Found, ldif, lint, principal::Principals};
 
@@ -97,7 +97,7 @@ fn located(found: Diagnostic, file: Option<&str>) -> Diagnostic {
 #[derive(Default)]
 struct Read {
     accounts: Vec<(Option<String>, Account)>,
-    findings: Vec<Diagnostic>,
+    findings: Diagnostics,
 }
 
 impl Read {

@@ -9,7 +9,13 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
-use gmsa_core::{account::lint::MAX_NAME, causes, credspec::is_dns_subdomain, diagnostic::Severity, quote::one_line};
+use gmsa_core::{
+    account::lint::MAX_NAME,
+    causes,
+    credspec::is_dns_subdomain,
+    diagnostic::Severity,
+    quote::{Quoted, one_line, shell},
+};
 use gmsa_directory::{
     Directory, Entry, Filter, Scope, Search, Sid,
     account::{AccountName, CLASS, MEMBERSHIP},
@@ -102,7 +108,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         if options.output == Form::Ldif {
             bail!("missing: --directory, which knows the SIDs of the groups");
         }
-        return print(powershell(options));
+        return print(powershell(options)?);
     };
     block_on(async {
         let is_live = source.is_live();
@@ -116,7 +122,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         }
         if !options.apply {
             return print(match options.output {
-                Form::Powershell => powershell(options),
+                Form::Powershell => powershell(options)?,
                 Form::Ldif => ldif::add(&planned.entry),
             });
         }
@@ -173,7 +179,7 @@ impl Planned {
             );
         }
         let mut principals = Principals::default();
-        principals.look_up(directory, &sids).await;
+        principals.look_up(directory, &sids).await?;
         let hosts = sids.iter().map(|sid| match principals.get(sid) {
             Some(Principal::Group { name, members: Some(members) }) => {
                 format!("group {name} ({})", plural(members.len(), "member"))
@@ -233,22 +239,26 @@ fn entry(options: &Options, container: &str, sids: &[Sid]) -> Entry {
     entry
 }
 
-/// The command for PowerShell, in which a quote within quotes is doubled.
-fn powershell(options: &Options) -> String {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    let list = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ");
+/// The command for PowerShell.
+fn powershell(options: &Options) -> anyhow::Result<String> {
+    let quoted = |text: &String| {
+        shell::powershell(text).with_context(|| format!("no command can hold the name {}", Quoted::new(text)))
+    };
+    let list = |texts: &[String]| -> anyhow::Result<String> {
+        Ok(texts.iter().map(quoted).collect::<anyhow::Result<Vec<_>>>()?.join(", "))
+    };
     let mut lines = vec![format!(
         "New-ADServiceAccount -Name {} -DNSHostName {}",
-        quoted(&options.name),
-        quoted(&options.dns_host_name)
+        quoted(&options.name)?,
+        quoted(&options.dns_host_name)?
     )];
     if !options.services.is_empty() {
-        lines.push(format!("  -ServicePrincipalNames {}", list(&options.services)));
+        lines.push(format!("  -ServicePrincipalNames {}", list(&options.services)?));
     }
     if let Some(path) = &options.path {
-        lines.push(format!("  -Path {}", quoted(path)));
+        lines.push(format!("  -Path {}", quoted(path)?));
     }
     lines.push(format!("  -KerberosEncryptionType AES128, AES256 -ManagedPasswordIntervalInDays {}", options.interval));
-    lines.push(format!("  -PrincipalsAllowedToRetrieveManagedPassword {}", list(&options.hosts_group)));
-    lines.join(" `\n") + "\n"
+    lines.push(format!("  -PrincipalsAllowedToRetrieveManagedPassword {}", list(&options.hosts_group)?));
+    Ok(lines.join(" `\n") + "\n")
 }

@@ -39,7 +39,11 @@ async fn found(mut directory: Directory, specs: &[Value]) -> anyhow::Result<Vec<
     accounts.sort_by(|one, other| one.name.cmp(&other.name));
     accounts.dedup_by(|one, other| one.name == other.name);
     let of_accounts = lint::accounts(&mut directory, &accounts, &[]).await?;
-    list.extend(of_accounts.into_iter().filter(|found| !SAID_OF_SPECS.contains(&found.rule)));
+    let of_accounts = of_accounts.into_iter().filter(|found| !SAID_OF_SPECS.contains(&found.rule));
+    list.extend(of_accounts.map(|found| match found.more {
+        0 => found,
+        more => Diagnostic { message: format!("{} (and {more} more like this)", found.message), ..found },
+    }));
     list.extend(lint::forest(&mut directory, &accounts, UtcDateTime::now()).await?);
     Ok(list)
 }
