@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use gmsa_cluster::resolver::live::Read;
 use gmsa_core::{
     admission::SpecFact,
-    credspec::{MAX_CONTENTS_BYTES, SpecName},
+    credspec::SpecName,
 };
 
 /// Bytes that an object takes beside its name and its contents: its place in the map, which may be half empty, and the heads of
@@ -22,7 +22,7 @@ pub(super) type Version = Option<u64>;
 #[derive(Debug)]
 struct Entry {
     version: Version,
-    /// What a decision takes from it; `None` where that must be read, because no pod can carry it or the budget is spent.
+    /// What a decision takes from it; `None` where that must be read, because the budget is spent.
     fact: Option<SpecFact>,
     /// The number of the list that brought it; 0 where none did.
     list: u64,
@@ -30,8 +30,15 @@ struct Entry {
 
 impl Entry {
     fn bytes(&self, name: &SpecName) -> usize {
-        let contents = if let Some(SpecFact::Contents(contents)) = &self.fact { contents.text().len() } else { 0 };
-        OVERHEAD + name.as_str().len() + contents
+        OVERHEAD + name.as_str().len() + self.text_bytes()
+    }
+
+    /// Those of its own text: what is too long for any pod has none.
+    fn text_bytes(&self) -> usize {
+        match &self.fact {
+            Some(SpecFact::Contents(contents)) if !contents.is_too_long() => contents.text().len(),
+            _ => 0,
+        }
     }
 }
 
@@ -83,12 +90,10 @@ impl Store {
 
     fn put(&mut self, name: SpecName, version: Version, fact: Option<SpecFact>, list: u64) {
         self.take(&name);
-        let fits =
-            |fact: &SpecFact| !matches!(fact, SpecFact::Contents(text) if text.text().len() > MAX_CONTENTS_BYTES);
-        let fact = fact.filter(|fact| self.followed && fits(fact));
+        let fact = fact.filter(|_| self.followed);
         let mut entry = Entry { version, fact, list };
         // The rest is for names: a read of what exists is told from those of what is made up.
-        if self.bytes + entry.bytes(&name) > self.budget / 8 * 7 {
+        if entry.text_bytes() > 0 && self.bytes + entry.bytes(&name) > self.budget / 8 * 7 {
             entry.fact = None;
         }
         let bytes = entry.bytes(&name);

@@ -12,12 +12,16 @@
 //! | [`ccg_plugin`] | the Container Credential Guard plugins whose input format is known |
 //! | [`generate`] | a credential spec from facts about the domain |
 
-use std::{borrow::Borrow, fmt, sync::Arc};
+use std::{
+    borrow::Borrow,
+    fmt,
+    sync::{Arc, LazyLock},
+};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::json::{cut, null_is_default};
+use crate::json::null_is_default;
 
 pub mod ccg_plugin;
 pub mod compare;
@@ -128,10 +132,19 @@ impl Contents {
         Self(text::print(credspec).into())
     }
 
-    /// The beginning of a text that no pod can carry: one byte more than [`MAX_CONTENTS_BYTES`] is enough for the API server to
-    /// refuse the pod, and for no pod's text to be equal.
-    pub fn too_long(text: &str) -> Self {
-        Self(cut(text, MAX_CONTENTS_BYTES).into())
+    /// What takes the place of a text that no pod can carry: one byte more than [`MAX_CONTENTS_BYTES`], so that the API server refuses
+    /// the pod, and no pod's text is equal. It is shared: that a credential spec is too long takes no memory.
+    pub fn too_long() -> Arc<Self> {
+        static TEXT: LazyLock<Arc<Contents>> = LazyLock::new(|| {
+            let text = "the contents of the credential spec are longer than the 64 KiB that a pod can carry";
+            Arc::new(Contents(format!("{text:<width$}", width = MAX_CONTENTS_BYTES + 1).into()))
+        });
+        Arc::clone(&TEXT)
+    }
+
+    /// Whether no pod can carry it.
+    pub fn is_too_long(&self) -> bool {
+        self.0.len() > MAX_CONTENTS_BYTES
     }
 
     /// The text that a pod carries in `gmsaCredentialSpec`.

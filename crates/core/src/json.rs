@@ -77,6 +77,42 @@ impl<'de, const MOST: usize> Deserialize<'de> for Text<MOST> {
     }
 }
 
+/// Texts in their order, each of which takes two bytes beside its own: as an item of a list, or as a key, its JSON takes no less.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Texts {
+    joined: String,
+    lengths: Vec<u16>,
+}
+
+impl Texts {
+    /// Adds a text, unless it is longer than any that is kept.
+    pub fn push(&mut self, text: &str) {
+        if let Ok(length) = u16::try_from(text.len()) {
+            self.joined.push_str(text);
+            self.lengths.push(length);
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let mut rest = self.joined.as_str();
+        self.lengths.iter().map(move |length| {
+            let (text, others) = rest.split_at_checked(usize::from(*length)).unwrap_or((rest, ""));
+            rest = others;
+            text
+        })
+    }
+
+    /// Gives back the room for more.
+    pub fn shrink(&mut self) {
+        self.joined.shrink_to_fit();
+        self.lengths.shrink_to_fit();
+    }
+}
+
 /// A JSON object. (A bare struct is also read from an array, its items taken as the fields in their order.)
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Object<T>(pub T);

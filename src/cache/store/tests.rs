@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gmsa_core::credspec::Contents;
+use gmsa_core::credspec::{Contents, MAX_CONTENTS_BYTES};
 use serde_json::json;
 
 use super::*;
@@ -158,15 +158,20 @@ fn only_names_stay_known_where_there_will_be_no_events() {
 
 #[test]
 fn what_is_kept_stays_within_the_budget() {
-    let text = |length| Some(SpecFact::Contents(Arc::new(Contents::too_long(&"x".repeat(length)))));
+    let longest = json!({"k": "x".repeat(MAX_CONTENTS_BYTES - r#"{"k":""}"#.len())});
+    let longest = || Some(SpecFact::Contents(Arc::new(Contents::of(longest.as_object().unwrap()))));
+    let too_long = || Some(SpecFact::Contents(Contents::too_long()));
     let mut store = listed();
     let store_of_one = store.bytes;
     for n in 0..1000 {
-        store.apply(name(&format!("spec-{n:03}")), Some(n), text(MAX_CONTENTS_BYTES));
+        store.apply(name(&format!("spec-{n:03}")), Some(n), longest());
     }
     // Each takes 64 KiB, 8 bytes of a name and the rest; one was there before.
     assert_eq!(store.held() - 1, (BUDGET / 8 * 7 - store_of_one) / (MAX_CONTENTS_BYTES + 8 + OVERHEAD));
     assert!(store.before_read(&name("spec-999")).is_known() && store.get(&name("spec-999")).is_none());
+    // That one is too long takes no more than its name.
+    store.apply(name("too-long"), Some(1), too_long());
+    assert!(store.get(&name("too-long")) == too_long());
     // Not even names without end.
     for n in 0..BUDGET / OVERHEAD {
         store.apply(name(&format!("name-{n}")), Some(1), None);
@@ -174,6 +179,8 @@ fn what_is_kept_stays_within_the_budget() {
     assert!(store.bytes <= BUDGET && BUDGET - store.bytes < 300, "{}", store.bytes);
     list(&mut store, &[]);
     assert_eq!((store.bytes, store.held(), store.specs.len()), (0, 0, 0));
-    store.apply(name("large"), Some(1), text(MAX_CONTENTS_BYTES + 1));
-    assert_eq!((store.held(), store.before_read(&name("large")).is_known()), (0, true));
+    store.apply(name("too-long"), Some(1), too_long());
+    assert_eq!((store.bytes, store.held()), (OVERHEAD + "too-long".len(), 1));
+    store.give_up();
+    assert_eq!((store.bytes, store.held()), (OVERHEAD + "too-long".len(), 0));
 }

@@ -43,12 +43,11 @@ impl Object<'_> {
     /// Where it is an object that cannot be read: its levels are too many, or a number is too large.
     pub fn contents(&self) -> serde_json::Result<Option<Arc<Contents>>> {
         let Some(text) = self.credspec.map(RawValue::get).filter(|text| text.starts_with('{')) else { return Ok(None) };
-        let contents = if text.len() > MAX_PARSED {
-            Contents::too_long(text)
-        } else {
-            Contents::of(&serde_json::from_str::<Map<String, Value>>(text)?)
-        };
-        Ok(Some(Arc::new(contents)))
+        if text.len() > MAX_PARSED {
+            return Ok(Some(Contents::too_long()));
+        }
+        let contents = Contents::of(&serde_json::from_str::<Map<String, Value>>(text)?);
+        Ok(Some(if contents.is_too_long() { Contents::too_long() } else { Arc::new(contents) }))
     }
 }
 

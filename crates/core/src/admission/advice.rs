@@ -86,20 +86,17 @@ pub fn advise_template(pod: &Pod, unsupported: &Unsupported, replicas: Option<u6
         return Vec::new();
     }
     let is_host_process = pod.slots().any(|slot| slot.host_process == Some(true));
-    let matters = |found: &&Occurrence| {
+    let matters = |found: &Occurrence<'_>| {
         let is_of_the_host = is_host_process && found.field.path == "hostNetwork";
         !is_of_the_host && (!found.is_false || (pod.is_windows() && found.field.is_refused))
     };
     let mut advice: Vec<Advice> =
-        unsupported.fields.iter().filter(matters).map(|found| linux_only(found, pod.is_windows())).collect();
-    for (kind, index, owner) in &unsupported.on_nano_server {
-        let mut slots = pod.slots();
-        let pod_user = slots.next().and_then(|slot| slot.run_as_user);
-        let slot = slots.find(|slot| slot.kind == *kind && slot.index == *index);
-        let Some(slot) = slot.filter(|slot| slot.run_as_user.or(pod_user).is_none()) else { continue };
+        unsupported.fields(pod).filter(matters).map(|found| linux_only(found, pod.is_windows())).collect();
+    let pod_user = pod.slots().next().and_then(|slot| slot.run_as_user);
+    for slot in unsupported.on_nano_server(pod).filter(|slot| slot.run_as_user.or(pod_user).is_none()) {
         let sentence =
-            format!("{kind} {{}} runs on Nano Server as ContainerUser: set runAsUserName to NETWORK SERVICE");
-        let found = Advice::new(&rules::NANO_SERVER, slot.pointer(), &sentence, &[owner]);
+            format!("{} {{}} runs on Nano Server as ContainerUser: set runAsUserName to NETWORK SERVICE", slot.kind);
+        let found = Advice::new(&rules::NANO_SERVER, slot.pointer(), &sentence, &[slot.owner]);
         advice.push(found.with_fix(AS_NETWORK_SERVICE));
     }
     if let (Some(hostname), Some(replicas @ 2..)) = (pod.hostname(), replicas) {
@@ -109,10 +106,10 @@ pub fn advise_template(pod: &Pod, unsupported: &Unsupported, replicas: Option<u6
     advice
 }
 
-fn linux_only(found: &Occurrence, is_windows: bool) -> Advice {
-    let (place, names) = match &found.container {
+fn linux_only(found: Occurrence<'_>, is_windows: bool) -> Advice {
+    let (place, names) = match found.container {
         None => ("the pod".to_owned(), Vec::new()),
-        Some((kind, name)) => (format!("{kind} {{}}"), vec![name.as_str()]),
+        Some((kind, name)) => (format!("{kind} {{}}"), vec![name]),
     };
     let field = found.field;
     let refused = is_windows && field.is_refused;
@@ -122,7 +119,7 @@ fn linux_only(found: &Occurrence, is_windows: bool) -> Advice {
         format!("{place} sets {}: {}", field.path, field.explanation)
     };
     let severity = if refused { Severity::Error } else { rules::LINUX_ONLY.severity };
-    let advice = Advice::new(&rules::LINUX_ONLY, found.pointer.clone(), &what, &names);
+    let advice = Advice::new(&rules::LINUX_ONLY, found.pointer, &what, &names);
     Advice { severity, ..advice.with_fix("remove the field") }
 }
 

@@ -1,12 +1,12 @@
 //! A Pod, as far as admission cares.
 //!
 //! [`Pod::slots`] is the only walk over the slots; [`fields`] walks over the same lists for fields that Windows does not have,
-//! and reads no slot. No other code lists the kinds of containers. Invariants: a Pod takes at most as much memory as
-//! [`MAX_SLOTS`] slots and the strings in them. How many credential specs they may name
-//! (`MAX_SPECS_PER_POD`, 24) is checked in `preconditions.rs`.
+//! and reads no slot. No other code lists the kinds of containers. Invariants: a Pod points to at most as many bytes as its JSON
+//! has, and of each kind to at most [`MAX_SLOTS`] containers. How many credential specs they may name (`MAX_SPECS_PER_POD`, 24)
+//! is checked in `preconditions.rs`.
 //!
 //! A new field of a Pod is:
-//! - a field of the struct here that is read where it stands, and if it is a string, in `Pod::bytes_kept`;
+//! - a field of the struct here that is read where it stands; a field of a container must keep the assertion below [`Containers`];
 //! - a method of [`Pod`], or a field of [`Slot`], for what is decided by it;
 //! - its paths in `review/tests.rs`, which sets each field to null and to another type, and in `OBJECTS` of `tests/bounds.rs`;
 //! - if pods without GMSA can set it and must be reviewed, `_cel.tpl` of the chart, which says which pods are sent.
@@ -16,7 +16,7 @@
 //!
 //! A new kind of slot is an entry in each of these:
 //! - [`SlotKind`], with its `Display` in `slot.rs` and its [`SlotKind::field`] in this file;
-//! - `Spec` and `Spec::lists` in this file, which [`Pod::slots`], [`Pod::has_too_many_slots`] and `Pod::bytes_kept` use;
+//! - `Spec` and `Spec::lists` in this file, which [`Pod::slots`] and [`Pod::has_too_many_slots`] use;
 //! - `Spec` and `Spec::containers` in `fields/wire.rs`;
 //! - `added` in `mutate.rs`: on an update, only ephemeral containers are filled in;
 //! - `gmsa-webhook.cel.slots` in the chart's `_cel.tpl`, and `guard.yaml`, which lists what an update may add;
@@ -27,7 +27,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{
     credspec::MAX_CONTENTS_BYTES,
-    json::{Flag, Object, Text, fold, null_is_default},
+    json::{Flag, Object, Text, Texts, fold, null_is_default},
 };
 
 pub mod fields;
@@ -84,16 +84,16 @@ struct Spec {
     affinity: Object<Affinity>,
     security_context: Option<Object<SecurityContext>>,
     #[serde(default, deserialize_with = "containers")]
-    containers: Vec<Object<Container>>,
+    containers: Containers,
     #[serde(default, deserialize_with = "containers")]
-    init_containers: Vec<Object<Container>>,
+    init_containers: Containers,
     #[serde(default, deserialize_with = "containers")]
-    ephemeral_containers: Vec<Object<Container>>,
+    ephemeral_containers: Containers,
 }
 
 impl Spec {
     /// The lists of containers, in the order in which the contract checks their slots.
-    fn lists(&self) -> [(SlotKind, &Vec<Object<Container>>); 3] {
+    fn lists(&self) -> [(SlotKind, &Containers); 3] {
         [
             (SlotKind::Container, &self.containers),
             (SlotKind::InitContainer, &self.init_containers),
@@ -107,7 +107,47 @@ struct Os {
     name: Option<Text>,
 }
 
-#[derive(Debug, Deserialize)]
+/// The containers of one kind, each at the cost of its name; few have options that matter.
+#[derive(Debug, Default)]
+struct Containers {
+    names: Texts,
+    /// By position.
+    options: Vec<WindowsOptions>,
+}
+
+/// The shortest container that has options.
+const SHORTEST: &str = r#"{"securityContext":{"windowsOptions":{"hostProcess":true}}}"#;
+const _: () = assert!(size_of::<u16>() + size_of::<WindowsOptions>() <= SHORTEST.len());
+
+impl Containers {
+    fn add(&mut self, container: Container) {
+        // With the pod itself that is one too many.
+        let Ok(position) = u16::try_from(self.names.len()) else { return };
+        if usize::from(position) >= MAX_SLOTS {
+            return;
+        }
+        self.names.push(&container.name.unwrap_or_default());
+        let options = container.security_context.and_then(|Object(context)| context.windows_options);
+        if let Some(Object(options)) = options.filter(|options| options.matter()) {
+            self.options.push(WindowsOptions { position, ..options });
+        }
+    }
+
+    fn shrink(&mut self) {
+        self.names.shrink();
+        self.options.shrink_to_fit();
+    }
+
+    fn slots(&self, kind: SlotKind) -> impl Iterator<Item = Slot<'_>> {
+        let mut options = self.options.iter().peekable();
+        self.names.iter().enumerate().map(move |(index, owner)| {
+            slot(kind, index, owner, options.next_if(|options| usize::from(options.position) == index))
+        })
+    }
+}
+
+/// A container, while it is read.
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Container {
     name: Option<Text>,
@@ -127,6 +167,19 @@ struct WindowsOptions {
     gmsa_credential_spec: Option<Text<MAX_CONTENTS_BYTES>>,
     run_as_user_name: Option<Text>,
     host_process: Option<Flag>,
+    /// That of the container in its list; 0 in the pod itself.
+    #[serde(skip)]
+    position: u16,
+}
+
+impl WindowsOptions {
+    fn matter(&self) -> bool {
+        let Self { gmsa_credential_spec_name, gmsa_credential_spec, run_as_user_name, host_process, position: _ } = self;
+        gmsa_credential_spec_name.is_some()
+            || gmsa_credential_spec.is_some()
+            || run_as_user_name.is_some()
+            || host_process.is_some()
+    }
 }
 
 impl SlotKind {
@@ -141,13 +194,11 @@ impl SlotKind {
     }
 }
 
-/// Reads a list of containers, of which at most [`MAX_SLOTS`] are kept: with the pod itself that is one too many.
-fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Object<Container>>, D::Error> {
-    fold(input, Vec::new(), |kept: &mut Vec<_>, container| {
-        if kept.len() < MAX_SLOTS {
-            kept.push(container);
-        }
-    })
+/// Reads a list of containers, of which at most [`MAX_SLOTS`] are kept.
+fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Containers, D::Error> {
+    let mut all = fold(input, Containers::default(), |all, Object(container)| all.add(container))?;
+    all.shrink();
+    Ok(all)
 }
 
 impl Pod {
@@ -167,41 +218,16 @@ impl Pod {
 
     /// Whether the pod has more than [`MAX_SLOTS`] slots. [`Pod::slots`] does not give all of them then.
     pub fn has_too_many_slots(&self) -> bool {
-        self.spec.lists().iter().map(|(_, containers)| containers.len()).sum::<usize>() >= MAX_SLOTS
+        self.spec.lists().iter().map(|(_, containers)| containers.names.len()).sum::<usize>() >= MAX_SLOTS
     }
 
     /// Every slot of the pod, in the order in which the contract checks them: the pod, then its containers, its init
     /// containers and its ephemeral containers.
     pub fn slots(&self) -> impl Iterator<Item = Slot<'_>> {
         let spec = &self.spec;
-        let pod = slot(SlotKind::Pod, 0, self.name(), spec.security_context.as_ref());
-        std::iter::once(pod).chain(spec.lists().into_iter().flat_map(|(kind, containers)| walk(kind, containers)))
-    }
-
-    pub(super) fn bytes_kept(&self) -> usize {
-        let Self { metadata, spec } = self;
-        let os = spec.os.as_ref().and_then(|os| os.name.as_ref());
-        let texts = [
-            &metadata.name,
-            &metadata.generate_name,
-            &metadata.annotations.random_hostname,
-            &spec.hostname,
-            &spec.hostname_override,
-            &spec.service_account_name,
-            &spec.runtime_class_name,
-            &spec.node_selector.os,
-            &spec.node_selector.build,
-        ];
-        let texts = texts.into_iter().flatten().chain(os).map(|text| text.len());
-        let lists = spec.lists().map(|(_, containers)| containers.capacity() * size_of::<Object<Container>>());
-        let of_slot = |slot: Slot<'_>| {
-            let texts = [Some(slot.owner), slot.name, slot.run_as_user, slot.contents];
-            texts.into_iter().flatten().map(str::len).sum::<usize>()
-        };
-        size_of::<Self>()
-            + texts.sum::<usize>()
-            + lists.iter().sum::<usize>()
-            + self.slots().map(of_slot).sum::<usize>()
+        let options = spec.security_context.as_ref().and_then(|context| context.windows_options.as_ref());
+        let pod = slot(SlotKind::Pod, 0, self.name(), options.map(|Object(options)| options));
+        std::iter::once(pod).chain(spec.lists().into_iter().flat_map(|(kind, containers)| containers.slots(kind)))
     }
 
     /// The pod's name, or where it has none yet its generateName, or nothing.
@@ -255,20 +281,7 @@ impl Pod {
     }
 }
 
-fn walk(kind: SlotKind, containers: &[Object<Container>]) -> impl Iterator<Item = Slot<'_>> {
-    containers.iter().enumerate().map(move |(index, container)| {
-        let owner = container.name.as_deref().unwrap_or_default();
-        slot(kind, index, owner, container.security_context.as_ref())
-    })
-}
-
-fn slot<'p>(
-    kind: SlotKind,
-    index: usize,
-    owner: &'p str,
-    security_context: Option<&'p Object<SecurityContext>>,
-) -> Slot<'p> {
-    let options = security_context.and_then(|context| context.windows_options.as_ref());
+fn slot<'p>(kind: SlotKind, index: usize, owner: &'p str, options: Option<&'p WindowsOptions>) -> Slot<'p> {
     Slot {
         kind,
         index,

@@ -3,7 +3,7 @@
 //! Invariants: a [`Review`] has a uid, an operation and a kind, and holds only the objects that the webhook that was
 //! called decides about. Unknown fields are skipped without being built, known fields of the wrong type and duplicate known
 //! keys are errors, and no error quotes the body. The time that reading takes grows with the body and no faster, the
-//! memory by [`most_bytes_to_parse`]. The wire format is `k8s.io/api/admission/v1`; `v1beta1` has the same one.
+//! memory by [`most_bytes_to_parse`]; what is kept is never larger than what was read. The wire format is `k8s.io/api/admission/v1`; `v1beta1` has the same one.
 //!
 //! A new version of the AdmissionReview API is:
 //! - a word of [`ApiVersion`], and its name in [`ParseError::Json`]; where its fields differ, also [`Review::parse`] and `answer.rs`;
@@ -20,7 +20,7 @@ use super::{
     workload::{self, Workload},
 };
 use crate::{
-    credspec::manifest::{self, Manifest},
+    credspec::manifest::Manifest,
     json::{Object, Text, explain, string},
 };
 
@@ -33,11 +33,11 @@ pub(super) const POD: &str = "Pod";
 /// The kind that `/validate-credspec` decides on, with its group.
 pub(super) const CREDENTIAL_SPEC: &str = "GMSACredentialSpec.windows.k8s.io";
 
-/// The most memory that parsing a body of `body` bytes takes at any moment, beside the body: half of it is the parser's own
-/// copy of a string with escapes, one part the copies that are kept, and the rest what bounded lists and trees of small
-/// values take whatever the body is. What the parsed review keeps is less: at most the body's bytes and 1 MiB.
+/// The most memory that parsing a body of `body` bytes takes at any moment, beside the body: the parser's own copy of a string
+/// with escapes, or the copies that are kept while their buffers still grow, and the buffers of bounded lists. What the parsed review
+/// points to is less: at most as many bytes as the body has.
 pub const fn most_bytes_to_parse(body: usize) -> usize {
-    body + body / 2 + 4 * 1024 * 1024
+    body + body / 2 + 256 * 1024
 }
 
 word_enum! {
@@ -151,7 +151,7 @@ impl Review {
         }
         let Object(GroupVersionKind { group, kind }) = request.kind;
         let kind = match group {
-            Some(group) if !group.is_empty() => format!("{}.{}", &*kind, &*group),
+            Some(group) if !group.is_empty() => [&kind, ".", &group].concat(),
             _ => kind.into(),
         };
         let mut review = Self {
@@ -168,14 +168,16 @@ impl Review {
             Webhook::Mutate | Webhook::Validate if review.is_pod() => {
                 let read = |json: &RawValue| Pod::from_json(json.get()).map_err(|error| wrong(json.get(), &error));
                 review.object = request.object.map(read).transpose()?;
-                review.old_object = request.old_object.map(read).transpose()?;
+                // What is created replaces nothing.
+                let old = request.old_object.filter(|_| review.operation != Operation::Create);
+                review.old_object = old.map(read).transpose()?;
             }
             // These webhooks give advice, and have none about an object of another shape.
             Webhook::ValidateWorkload if workload::KINDS.contains(&&*review.kind) => {
                 review.workload = object.and_then(|json| Workload::from_json(json).ok());
             }
             Webhook::ValidateCredspec if review.kind == CREDENTIAL_SPEC => {
-                review.credential_spec = object.and_then(manifest::read);
+                review.credential_spec = object.and_then(Manifest::read);
             }
             _ => {}
         }
@@ -190,15 +192,6 @@ impl Review {
         let pod = Pod::from_json(pod).map_err(|error| ParseError::Pod(explain(&error, pod, pod)))?;
         let (kind, namespace) = (POD.to_owned(), namespace.to_owned());
         Ok(Self { kind, namespace, object: Some(pod), ..Self::default() })
-    }
-
-    /// How many bytes the parts of this review take that `/mutate`, `/validate` and `/validate-workload` decide about.
-    pub fn bytes_kept(&self) -> usize {
-        let texts = [&self.uid, &self.kind, &self.sub_resource, &self.namespace];
-        let pods = [self.object.as_ref(), self.old_object.as_ref()];
-        texts.iter().map(|text| text.len()).sum::<usize>()
-            + self.workload.as_ref().map_or(0, Workload::bytes_kept)
-            + pods.into_iter().flatten().map(Pod::bytes_kept).sum::<usize>()
     }
 
     /// Whether the review is of a Pod of the core group.

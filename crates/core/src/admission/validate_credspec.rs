@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{AllowReason, Denial, Review, operation::Operation, review::CREDENTIAL_SPEC, warning::Warnings};
 use crate::{
-    credspec::{KIND, lint, manifest::Manifest},
+    credspec::{KIND, lint, manifest::{Manifest, Tree}},
     diagnostic::{Diagnostic, Severity},
     quote::Quoted,
 };
@@ -24,9 +24,9 @@ pub(super) fn decide(review: &Review, strict: bool, lines: &mut Vec<String>) -> 
         Operation::Connect => return Err(Denial::UnexpectedOperation(review.operation)),
         Operation::Create | Operation::Update => {}
     }
-    let findings = match &review.credential_spec {
-        Some(Manifest::Object(object)) => lint::object(object),
-        Some(Manifest::TooLarge) => lint::too_large(),
+    let findings = match review.credential_spec.as_ref().and_then(Manifest::tree) {
+        Some(Tree::Object(object)) => lint::object(&object),
+        Some(Tree::TooLarge) => lint::too_large(),
         None => lint::object(&Value::Null),
     };
     let (errors, others): (Vec<_>, Vec<_>) =

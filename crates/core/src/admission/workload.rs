@@ -107,9 +107,4 @@ impl Workload {
         let replicas = spec.replicas.and_then(|number| number.get().parse().ok());
         Ok(Self { is_controlled, template, unsupported, replicas })
     }
-
-    /// How many bytes this takes beside itself.
-    pub(super) fn bytes_kept(&self) -> usize {
-        self.template.as_ref().map_or(0, Pod::bytes_kept) + self.unsupported.bytes_kept()
-    }
 }

@@ -1,6 +1,6 @@
 //! A `GMSACredentialSpec` object that a user sends, read for the linter.
 //!
-//! Invariants: what is read is small, even if the object is not.
+//! Invariants: what is kept is no larger than what was read, and what the linter is given is bounded.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::MAX_CONTENTS_BYTES;
-use crate::json::{Text, fold_entries};
+use crate::json::{Text, Texts, fold_entries};
 
 /// The longest `credspec` that is read, in bytes. Printed as contents text it is longer than the API server accepts even if
 /// every character in it is an escape of six.
@@ -20,58 +20,87 @@ pub const MAX_VALUES: usize = 8192;
 /// The most unknown fields of the object that are kept.
 const MAX_FIELDS: usize = 100;
 
-/// What was read.
+/// What is kept of the object: of its metadata only the names, of its unknown fields only the keys. Its `credspec` is kept as a text:
+/// the tree of values that the linter takes is many times as large.
+#[derive(Debug, Default)]
+pub struct Manifest {
+    keys: Texts,
+    api_version: Option<Text>,
+    names: Names,
+    credspec: Option<Credspec>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Names {
+    name: Option<Text>,
+    generate_name: Option<Text>,
+}
+
+#[derive(Debug)]
+enum Credspec {
+    Json(Box<str>),
+    TooLarge,
+}
+
+/// The object, as the linter takes it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Manifest {
-    /// The object: of its metadata only the names, of its unknown fields only the keys.
+pub enum Tree {
+    /// Fields that are not kept are null.
     Object(Value),
     /// The `credspec` is longer than [`MAX_BYTES`] or holds more than [`MAX_VALUES`].
     TooLarge,
 }
 
 impl Manifest {
-    /// The object's name. Not validated; empty where it has none, or was not read.
-    pub fn name(&self) -> &str {
-        let Self::Object(object) = self else { return "" };
-        object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
-    }
-}
-
-/// Reads an object; `None` where the text is not one.
-pub(crate) fn read(json: &str) -> Option<Manifest> {
-    let Fields { known, unknown } = serde_json::from_str(json).ok()?;
-    let mut object: Map<String, Value> = unknown.into_iter().map(|key| (key.into(), Value::Null)).collect();
-    for (key, value) in known {
-        let value = match key {
-            "metadata" => names(value),
-            "credspec" if is_too_large(value.get()) => return Some(Manifest::TooLarge),
-            "credspec" => serde_json::from_str(value.get()).ok()?,
-            "apiVersion" => {
-                serde_json::from_str::<Text>(value.get()).map_or(Value::Null, |text| Value::String(text.into()))
+    /// Reads an object; `None` where the text is not one.
+    pub(crate) fn read(json: &str) -> Option<Self> {
+        let Fields { known, unknown } = serde_json::from_str(json).ok()?;
+        let mut manifest = Self { keys: unknown, ..Self::default() };
+        for (key, value) in known {
+            let value = value.get();
+            manifest.keys.push(key);
+            match key {
+                "metadata" => manifest.names = serde_json::from_str(value).unwrap_or_default(),
+                "credspec" if is_too_large(value) => manifest.credspec = Some(Credspec::TooLarge),
+                "credspec" => manifest.credspec = Some(Credspec::Json(value.into())),
+                "apiVersion" => manifest.api_version = serde_json::from_str(value).ok(),
+                _ => {}
             }
-            _ => Value::Null,
-        };
-        object.insert(key.to_owned(), value);
+        }
+        manifest.keys.shrink();
+        Some(manifest)
     }
-    Some(Manifest::Object(Value::Object(object)))
+
+    /// The object's name. Not validated; empty where it has none.
+    pub fn name(&self) -> &str {
+        self.names.name.as_deref().unwrap_or_default()
+    }
+
+    /// The object with its values; `None` where its `credspec` has too many levels, or a number that is too large.
+    pub(crate) fn tree(&self) -> Option<Tree> {
+        let text = |text: &Text| Value::from(&**text);
+        let mut object = Map::new();
+        for key in self.keys.iter() {
+            let value = match (key, &self.credspec) {
+                ("metadata", _) => {
+                    let names = [("name", &self.names.name), ("generateName", &self.names.generate_name)];
+                    names.into_iter().filter_map(|(key, name)| Some((key, text(name.as_ref()?)))).collect()
+                }
+                ("credspec", Some(Credspec::TooLarge)) => return Some(Tree::TooLarge),
+                ("credspec", Some(Credspec::Json(json))) => serde_json::from_str(json).ok()?,
+                ("apiVersion", _) => self.api_version.as_ref().map_or(Value::Null, text),
+                _ => Value::Null,
+            };
+            object.insert(key.to_owned(), value);
+        }
+        Some(Tree::Object(Value::Object(object)))
+    }
 }
 
 /// Each value of a list or an object follows one of these bytes. Those in strings are counted too: it is a bound.
 fn is_too_large(json: &str) -> bool {
     json.len() > MAX_BYTES || json.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count() >= MAX_VALUES
-}
-
-fn names(metadata: &RawValue) -> Value {
-    #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Names {
-        name: Option<Text>,
-        generate_name: Option<Text>,
-    }
-    let Names { name, generate_name } = serde_json::from_str(metadata.get()).unwrap_or_default();
-    let fields = [("name", name), ("generateName", generate_name)];
-    let given = fields.into_iter().filter_map(|(key, text)| Some((key.to_owned(), Value::String(text?.into()))));
-    Value::Object(given.collect())
 }
 
 const KNOWN: [&str; 4] = ["apiVersion", "credspec", "kind", "metadata"];
@@ -80,7 +109,7 @@ const KNOWN: [&str; 4] = ["apiVersion", "credspec", "kind", "metadata"];
 #[derive(Default)]
 struct Fields<'a> {
     known: BTreeMap<&'static str, &'a RawValue>,
-    unknown: Vec<Text>,
+    unknown: Texts,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
@@ -90,7 +119,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
                 // As in any map of JSON values, the last of equal keys counts.
                 fields.known.insert(known, value);
             } else if fields.unknown.len() < MAX_FIELDS {
-                fields.unknown.push(key);
+                fields.unknown.push(&key);
             }
         })
     }
@@ -102,6 +131,10 @@ mod tests {
 
     use super::*;
 
+    fn read(json: &str) -> Option<Tree> {
+        Manifest::read(json)?.tree()
+    }
+
     #[test]
     fn the_names_and_the_credspec_are_read_and_of_the_rest_the_keys() {
         let object = json!({
@@ -112,9 +145,9 @@ mod tests {
             "apiVersion": "v1", "kind": null, "credspec": {"a": [1]}, "typo": null,
             "metadata": {"name": "n", "generateName": "g"},
         });
-        assert_eq!(read(&object.to_string()), Some(Manifest::Object(read_back)));
+        assert_eq!(read(&object.to_string()), Some(Tree::Object(read_back)));
         let twice = r#"{"credspec":{"a":1},"credspec":{"b":2}}"#;
-        assert_eq!(read(twice), Some(Manifest::Object(json!({"credspec": {"b": 2}}))));
+        assert_eq!(read(twice), Some(Tree::Object(json!({"credspec": {"b": 2}}))));
         for other in ["[]", "1", "\"text\"", "null", "{\"credspec\": }"] {
             assert_eq!(read(other), None, "{other}");
         }
@@ -130,10 +163,10 @@ mod tests {
             (of_bytes(MAX_BYTES), true),
             (of_bytes(MAX_BYTES + 1), false),
         ] {
-            assert_eq!(matches!(read(&json), Some(Manifest::Object(_))), fits, "{}", json.len());
+            assert_eq!(matches!(read(&json), Some(Tree::Object(_))), fits, "{}", json.len());
         }
         let many: Map<String, Value> = (0..1000).map(|n| (n.to_string(), Value::Null)).collect();
-        let Some(Manifest::Object(kept)) = read(&Value::Object(many).to_string()) else { panic!("too large") };
+        let Some(Tree::Object(kept)) = read(&Value::Object(many).to_string()) else { panic!("too large") };
         assert_eq!(kept.as_object().map(Map::len), Some(MAX_FIELDS));
     }
 }

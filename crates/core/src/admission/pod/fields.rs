@@ -1,9 +1,9 @@
 //! What a Pod sets that Windows does not have, field by field, and the images that matter.
 //!
 //! The list is that of the Kubernetes documentation (Windows containers in Kubernetes, API compatibility) and of the API
-//! reference (`PodSpec.os`). Invariants: at most `MAX_FOUND` fields of a pod are kept.
+//! reference (`PodSpec.os`). Invariants: at most `MAX_FOUND` fields of a pod are kept, each in less memory than its JSON takes.
 
-use super::SlotKind;
+use super::{Pod, Slot, SlotKind};
 use crate::json::Object;
 
 mod wire;
@@ -25,13 +25,13 @@ pub struct LinuxField {
 }
 
 /// A place in a pod that sets a field that Windows does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Occurrence {
+#[derive(Debug)]
+pub struct Occurrence<'p> {
     pub field: &'static LinuxField,
     /// The place in the pod, as a JSON Pointer (RFC 6901).
     pub pointer: String,
     /// The container that sets it; `None` for the pod itself.
-    pub container: Option<(SlotKind, String)>,
+    pub container: Option<(SlotKind, &'p str)>,
     /// Whether the value is `false`.
     pub is_false: bool,
 }
@@ -40,9 +40,37 @@ pub struct Occurrence {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unsupported {
     /// The fields that Windows does not have.
-    pub fields: Vec<Occurrence>,
-    /// The containers whose image is built on Nano Server: kind, position and name.
-    pub on_nano_server: Vec<(SlotKind, usize, String)>,
+    fields: Vec<Found>,
+    /// The containers whose image is built on Nano Server.
+    on_nano_server: Vec<Place>,
+}
+
+/// The pod itself, or a container by its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    kind: SlotKind,
+    index: u16,
+}
+
+/// An [`Occurrence`], as it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Found {
+    /// Its position in [`all`].
+    field: u8,
+    is_false: bool,
+    place: Place,
+    /// The position of the volume or of the mount, for fields of those.
+    item: u16,
+}
+
+const _: () = assert!(size_of::<Found>() <= r#""fsGroup":1"#.len());
+
+impl Place {
+    const POD: Self = Self { kind: SlotKind::Pod, index: 0 };
+
+    fn slot(self, pod: &Pod) -> Option<Slot<'_>> {
+        pod.slots().find(|slot| slot.kind == self.kind && slot.index == usize::from(self.index))
+    }
 }
 
 macro_rules! fields {
@@ -80,7 +108,7 @@ pub fn all() -> impl Iterator<Item = &'static LinuxField> {
 pub fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
     let Object(wire::Pod { spec: Object(spec) }) = serde_json::from_str(json)?;
     let mut found = Unsupported::default();
-    let mut add = |set: Option<bool>, field| found.add("/spec", None, set, field);
+    let mut add = |set: Option<bool>, field| found.add(Place::POD, 0, set, field);
     // The API server cannot tell `false` from absent where a field is filtered.
     add(spec.host_ipc.filter(|set| *set), &HOST_IPC);
     add(spec.host_pid.filter(|set| *set), &HOST_PID);
@@ -90,67 +118,72 @@ pub fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
     add(spec.resources, &RESOURCES);
     add(spec.host_network.filter(|set| *set), &HOST_NETWORK);
     add(spec.uses_host_dns().then_some(true), &DNS_POLICY);
-    found.security_context("/spec", None, &spec.security_context);
-    for (index, ()) in &spec.volumes {
-        found.add(&format!("/spec/volumes/{index}"), None, Some(true), &MEMORY_VOLUME);
+    found.security_context(Place::POD, &spec.security_context);
+    for (volume, ()) in &spec.volumes {
+        found.add(Place::POD, *volume, Some(true), &MEMORY_VOLUME);
     }
     for (kind, index, container) in spec.containers() {
-        found.container(kind, index, container);
+        found.container(Place { kind, index }, container);
     }
+    found.fields.shrink_to_fit();
+    found.on_nano_server.shrink_to_fit();
     Ok(found)
 }
 
 impl Unsupported {
-    /// How many bytes this takes beside itself.
-    pub(in crate::admission) fn bytes_kept(&self) -> usize {
-        let of_field = |found: &Occurrence| {
-            size_of::<Occurrence>() + found.pointer.len() + found.container.as_ref().map_or(0, |(_, name)| name.len())
-        };
-        let of_image = |(_, _, name): &(SlotKind, usize, String)| size_of::<(SlotKind, usize, String)>() + name.len();
-        self.fields.iter().map(of_field).sum::<usize>() + self.on_nano_server.iter().map(of_image).sum::<usize>()
+    /// The fields of `pod`, which this was read from, that Windows does not have.
+    pub fn fields<'p>(&'p self, pod: &'p Pod) -> impl Iterator<Item = Occurrence<'p>> {
+        self.fields.iter().filter_map(|found| {
+            let Found { field, is_false, place, item } = *found;
+            let field = all().nth(field.into())?;
+            let (parent, container) = match place.kind.field() {
+                None => ("/spec".to_owned(), None),
+                Some(list) => {
+                    let owner = place.slot(pod).map(|slot| slot.owner)?;
+                    (format!("/spec/{list}/{}", place.index), Some((place.kind, owner)))
+                }
+            };
+            let item = match field.path {
+                path if path == MEMORY_VOLUME.path => format!("/volumes/{item}"),
+                path if path == MOUNT_PROPAGATION.path => format!("/volumeMounts/{item}"),
+                _ => String::new(),
+            };
+            // What follows a colon is a value, or what the names of several fields have in common.
+            let path = field.path.split(':').next().unwrap_or_default().replace('.', "/");
+            Some(Occurrence { field, pointer: format!("{parent}{item}/{path}"), container, is_false })
+        })
+    }
+
+    /// The containers of `pod`, which this was read from, whose image is built on Nano Server.
+    pub fn on_nano_server<'p>(&'p self, pod: &'p Pod) -> impl Iterator<Item = Slot<'p>> {
+        self.on_nano_server.iter().filter_map(|place| place.slot(pod))
     }
 
     /// Adds a field that is set; `Some(false)` is the value `false`.
-    fn add(
-        &mut self,
-        parent: &str,
-        container: Option<(SlotKind, &str)>,
-        set: Option<bool>,
-        field: &'static LinuxField,
-    ) {
+    fn add(&mut self, place: Place, item: u16, set: Option<bool>, field: &LinuxField) {
         if let Some(set) = set
             && self.fields.len() < MAX_FOUND
+            && let Some(field) = all().position(|known| known == field).and_then(|at| u8::try_from(at).ok())
         {
-            // What follows a colon is a value, or what the names of several fields have in common.
-            let path = field.path.split(':').next().unwrap_or_default().replace('.', "/");
-            self.fields.push(Occurrence {
-                field,
-                pointer: format!("{parent}/{path}"),
-                container: container.map(|(kind, name)| (kind, name.to_owned())),
-                is_false: !set,
-            });
+            self.fields.push(Found { field, is_false: !set, place, item });
         }
     }
 
-    fn security_context(&mut self, parent: &str, container: Option<(SlotKind, &str)>, context: &SecurityContext) {
+    fn security_context(&mut self, place: Place, context: &SecurityContext) {
         for (set, field) in context.fields() {
-            self.add(parent, container, set, field);
+            self.add(place, 0, set, field);
         }
     }
 
-    fn container(&mut self, kind: SlotKind, index: usize, container: &Container) {
-        let list = kind.field().unwrap_or_default();
-        let parent = format!("/spec/{list}/{index}");
-        let name = container.name.as_deref().unwrap_or_default();
-        let owner = Some((kind, name));
-        self.security_context(&parent, owner, &container.security_context);
-        self.add(&parent, owner, container.has_huge_pages().then_some(true), &HUGE_PAGES);
-        self.add(&parent, owner, container.volume_devices.then_some(true), &VOLUME_DEVICES);
+    fn container(&mut self, place: Place, container: &Container) {
+        self.security_context(place, &container.security_context);
+        self.add(place, 0, container.has_huge_pages().then_some(true), &HUGE_PAGES);
+        self.add(place, 0, container.volume_devices.then_some(true), &VOLUME_DEVICES);
         for (mount, ()) in &container.volume_mounts {
-            self.add(&format!("{parent}/volumeMounts/{mount}"), owner, Some(true), &MOUNT_PROPAGATION);
+            self.add(place, *mount, Some(true), &MOUNT_PROPAGATION);
         }
-        if container.on_nano_server() && self.on_nano_server.len() < MAX_FOUND {
-            self.on_nano_server.push((kind, index, name.to_owned()));
+        if container.on_nano_server && self.on_nano_server.len() < MAX_FOUND {
+            self.on_nano_server.push(place);
         }
     }
 }

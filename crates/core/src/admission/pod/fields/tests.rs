@@ -5,12 +5,18 @@ use serde_json::{Value, json};
 use super::*;
 
 fn found(spec: &Value) -> Vec<String> {
-    let found = read(&json!({"spec": spec}).to_string()).unwrap();
-    let line = |found: &Occurrence| {
-        let owner = found.container.as_ref().map(|(kind, name)| format!(" of {kind} {name}")).unwrap_or_default();
+    let json = json!({"spec": spec}).to_string();
+    let line = |found: Occurrence<'_>| {
+        let owner = found.container.map(|(kind, name)| format!(" of {kind} {name}")).unwrap_or_default();
         format!("{}{owner}{}", found.pointer, if found.is_false { ", false" } else { "" })
     };
-    found.fields.iter().map(line).collect()
+    read(&json).unwrap().fields(&Pod::from_json(&json).unwrap()).map(line).collect()
+}
+
+fn on_nano_server(spec: &Value) -> Vec<String> {
+    let json = json!({"spec": spec}).to_string();
+    let line = |slot: Slot<'_>| format!("{} {} {}", slot.kind, slot.index, slot.owner);
+    read(&json).unwrap().on_nano_server(&Pod::from_json(&json).unwrap()).map(line).collect()
 }
 
 #[test]
@@ -51,17 +57,18 @@ fn every_field_is_found_where_it_is() {
 }
 
 #[test]
-fn what_is_kept_is_counted_and_bounded() {
+fn what_is_kept_is_bounded() {
     let nano = json!({"name": "bb", "image": "images.invalid/nanoserver:1", "securityContext": {"runAsUser": 0}});
-    let other = json!({"name": "a", "image": "images.invalid/core:1"});
-    let of = |containers: Value| read(&json!({"spec": {"containers": containers}}).to_string()).unwrap();
-    let one = of(json!([other, nano]));
-    assert_eq!(one.on_nano_server, [(SlotKind::Container, 1, "bb".to_owned())]);
-    let field = size_of::<Occurrence>() + "/spec/containers/1/securityContext/runAsUser".len() + "bb".len();
-    assert_eq!(one.bytes_kept(), field + size_of::<(SlotKind, usize, String)>() + "bb".len());
     let many = json!({"spec": {"containers": vec![nano.clone(); 65], "initContainers": [nano]}});
     let many = read(&many.to_string()).unwrap();
     assert_eq!((many.fields.len(), many.on_nano_server.len()), (64, 64));
+    let volume = json!({"emptyDir": {"medium": "Memory"}});
+    let far = |before: usize| {
+        let list: Vec<Value> = std::iter::repeat_n(json!({}), before).chain([volume.clone()]).collect();
+        found(&json!({"volumes": list}))
+    };
+    assert_eq!(far(65_535), ["/spec/volumes/65535/emptyDir/medium"]);
+    assert_eq!(far(65_536), [""; 0]);
 }
 
 #[test]
@@ -99,8 +106,7 @@ fn what_is_not_set_is_not_found() {
 fn images_on_nano_server_are_found() {
     let image = "mcr.microsoft.com/dotnet/aspnet:8.0-nanoserver-ltsc2022";
     let spec = json!({"containers": [{"name": "a", "image": "x"}, {"name": "b", "image": image}]});
-    let found = read(&json!({"spec": spec}).to_string()).unwrap();
-    assert_eq!(found.on_nano_server, [(SlotKind::Container, 1, "b".to_owned())]);
+    assert_eq!(on_nano_server(&spec), ["container 1 b"]);
 }
 
 #[test]

@@ -41,13 +41,13 @@ pub(super) struct Spec {
     pub security_context: Object<SecurityContext>,
     /// Those in memory.
     #[serde(default, deserialize_with = "volumes")]
-    pub volumes: Vec<(usize, ())>,
+    pub volumes: Vec<(u16, ())>,
     #[serde(default, deserialize_with = "containers")]
-    containers: Vec<(usize, Container)>,
+    containers: Vec<(u16, Container)>,
     #[serde(default, deserialize_with = "containers")]
-    init_containers: Vec<(usize, Container)>,
+    init_containers: Vec<(u16, Container)>,
     #[serde(default, deserialize_with = "containers")]
-    ephemeral_containers: Vec<(usize, Container)>,
+    ephemeral_containers: Vec<(u16, Container)>,
 }
 
 impl Spec {
@@ -56,7 +56,7 @@ impl Spec {
     }
 
     /// The containers that set something, each with its position in the list of its kind.
-    pub fn containers(&self) -> impl Iterator<Item = (SlotKind, usize, &Container)> {
+    pub fn containers(&self) -> impl Iterator<Item = (SlotKind, u16, &Container)> {
         [
             (SlotKind::Container, &self.containers),
             (SlotKind::InitContainer, &self.init_containers),
@@ -110,8 +110,8 @@ security_context! {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Container {
-    pub name: Option<Text>,
-    image: Option<Text>,
+    #[serde(default, deserialize_with = "is_on_nano_server", rename = "image")]
+    pub on_nano_server: bool,
     #[serde(default, deserialize_with = "null_is_default")]
     pub security_context: Object<SecurityContext>,
     #[serde(default, deserialize_with = "null_is_default")]
@@ -120,14 +120,10 @@ pub(super) struct Container {
     pub volume_devices: bool,
     /// Those that propagate.
     #[serde(default, deserialize_with = "mounts")]
-    pub volume_mounts: Vec<(usize, ())>,
+    pub volume_mounts: Vec<(u16, ())>,
 }
 
 impl Container {
-    pub fn on_nano_server(&self) -> bool {
-        self.image.as_deref().is_some_and(|image| image.contains("nanoserver"))
-    }
-
     pub fn has_huge_pages(&self) -> bool {
         self.resources.limits.0 || self.resources.requests.0
     }
@@ -137,11 +133,15 @@ impl Container {
             || self.has_huge_pages()
             || self.volume_devices
             || !self.volume_mounts.is_empty()
-            || self.on_nano_server()
+            || self.on_nano_server
     }
 }
 
-fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(usize, Container)>, D::Error> {
+fn is_on_nano_server<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
+    Ok(Option::<Text>::deserialize(input)?.is_some_and(|image| image.contains("nanoserver")))
+}
+
+fn containers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(u16, Container)>, D::Error> {
     indexed(input, |Object(container): Object<Container>| container.matters().then_some(container))
 }
 
@@ -174,7 +174,7 @@ struct EmptyDir {
     medium: Option<Text>,
 }
 
-fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(usize, ())>, D::Error> {
+fn volumes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(u16, ())>, D::Error> {
     indexed(input, |Object(Volume { empty_dir })| {
         let medium = empty_dir.and_then(|Object(dir)| dir.medium);
         (medium.as_deref() == Some("Memory")).then_some(())
@@ -187,7 +187,7 @@ struct Mount {
     mount_propagation: Option<Text>,
 }
 
-fn mounts<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(usize, ())>, D::Error> {
+fn mounts<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<(u16, ())>, D::Error> {
     indexed(input, |Object(Mount { mount_propagation })| {
         mount_propagation.is_some_and(|how| !how.is_empty() && &*how != "None").then_some(())
     })
@@ -198,16 +198,17 @@ fn any_item<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
     fold(input, false, |any, IgnoredAny| *any = true)
 }
 
-/// Reads a list into what `keep` makes of its items, each with its position.
+/// Reads a list into what `keep` makes of its items, each with its position. Of those after the 65,536th nothing is kept.
 fn indexed<'de, D: Deserializer<'de>, T: Deserialize<'de>, K>(
     input: D,
     keep: impl Fn(T) -> Option<K>,
-) -> Result<Vec<(usize, K)>, D::Error> {
-    let (_, kept) = fold(input, (0, Vec::new()), |(index, kept): &mut (usize, Vec<(usize, K)>), item| {
+) -> Result<Vec<(u16, K)>, D::Error> {
+    let (_, kept) = fold(input, (0, Vec::new()), |(index, kept): &mut (usize, Vec<(u16, K)>), item| {
         if let Some(item) = keep(item)
+            && let Ok(index) = u16::try_from(*index)
             && kept.len() < MAX_FOUND
         {
-            kept.push((*index, item));
+            kept.push((index, item));
         }
         *index += 1;
     })?;
