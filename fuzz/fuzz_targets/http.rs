@@ -36,7 +36,7 @@ static SERVER: LazyLock<(Runtime, SocketAddr)> = LazyLock::new(|| {
         metrics: Metrics::new("fuzz").0,
     };
     let limits = Limits::default();
-    let router = routes::router(reviewer, &limits, Arc::new(LogLimit::new("request refused")));
+    let router = routes::router(reviewer, &limits, limits.large_memory(), Arc::new(LogLimit::new("request refused")));
     let address = runtime.block_on(async {
         let listener =
             Listener::bind(([127, 0, 0, 1], 0).into(), None, limits.connections, Duration::from_secs(60)).unwrap();

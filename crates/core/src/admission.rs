@@ -60,8 +60,8 @@ pub const MAX_SPECS_PER_POD: usize = 24;
 pub const MAX_PATCH_BYTES: usize = 2 * 1024 * 1024;
 
 /// The most memory that deciding a parsed review and writing its answer takes at any moment: the patch while it grows, or the
-/// patch, its base64 and the answer.
-pub const MOST_BYTES_TO_ANSWER: usize = 10 * 1024 * 1024;
+/// patch and the answer, which holds it in base64; or the tree of values of a credential spec that is linted or compared.
+pub const MOST_BYTES_TO_ANSWER: usize = 7 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests;

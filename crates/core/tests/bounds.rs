@@ -15,6 +15,7 @@ use gmsa_core::{
     },
     credspec::{Contents, SpecName},
 };
+use proptest::prelude::*;
 
 const MIB: usize = 1024 * 1024;
 
@@ -121,6 +122,7 @@ fn parse(body: &str, webhook: Webhook) -> AllocationInfo {
 fn kept(body: &str, webhook: Webhook) -> usize {
     let mut review = None;
     let info = measure(|| review = Review::parse(body.as_bytes(), webhook).ok());
+    drop(review);
     usize::try_from(info.bytes_current).unwrap()
 }
 
@@ -192,6 +194,69 @@ fn what_is_kept_is_never_larger_than_what_was_read() {
     }
 }
 
+/// Values of any shape, of the keys that a review knows.
+fn value() -> impl Strategy<Value = String> {
+    const KEYS: [&str; 17] = [
+        "spec",
+        "metadata",
+        "template",
+        "name",
+        "containers",
+        "initContainers",
+        "volumes",
+        "securityContext",
+        "windowsOptions",
+        "gmsaCredentialSpecName",
+        "gmsaCredentialSpec",
+        "hostProcess",
+        "runAsUser",
+        "image",
+        "hostIPC",
+        "credspec",
+        "k",
+    ];
+    let leaf = prop::sample::select(vec![
+        "null",
+        "0",
+        "true",
+        "{}",
+        "[]",
+        r#""""#,
+        r#""n""#,
+        r#""\n\u0041""#,
+        r#""nanoserver""#,
+    ]);
+    leaf.prop_map(str::to_owned).prop_recursive(6, 64, 8, |inner| {
+        let entry = (prop::sample::select(KEYS.to_vec()), inner.clone());
+        let object = prop::collection::btree_map(prop::sample::select(KEYS.to_vec()), inner.clone(), 0..6);
+        let written = |(key, value): (&str, String)| format!("{key:?}:{value}");
+        prop_oneof![
+            prop::collection::vec(inner, 0..8).prop_map(|items| format!("[{}]", items.join(","))),
+            object.prop_map(move |object| format!(
+                "{{{}}}",
+                object.into_iter().map(written).collect::<Vec<_>>().join(",")
+            )),
+            entry.prop_map(move |entry| format!("{{{}}}", written(entry))),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_kept_of_any_object_is_never_larger_than_what_was_read(
+        object in value(),
+        containers in prop::collection::vec(value(), 0..8),
+        webhook in prop::sample::select(WEBHOOKS.to_vec()),
+    ) {
+        let (webhook, kind) = webhook;
+        let of_pod = format!(r#"{{"spec":{{"containers":[{}],GMSA}}}}"#, containers.join(","));
+        for object in [object, of_pod] {
+            let body = review(webhook, kind, &object, "");
+            assert_bounded(&parse(&body, webhook), &body, webhook, &body);
+        }
+    }
+}
+
 #[test]
 fn a_request_of_any_shape_is_parsed_in_bounded_memory() {
     let fields = ["apiVersion", "kind", "request"];
@@ -200,13 +265,23 @@ fn a_request_of_any_shape_is_parsed_in_bounded_memory() {
         let filled = fill(filling, 128 * 1024);
         for field in fields {
             let body = format!(r#"{{"{field}":{filled}}}"#);
-            assert_bounded(&parse(&body, Webhook::Validate), &body, Webhook::Validate, &format!("{field}, {}", filling.0));
+            assert_bounded(
+                &parse(&body, Webhook::Validate),
+                &body,
+                Webhook::Validate,
+                &format!("{field}, {}", filling.0),
+            );
         }
         for field in in_request {
             let body = format!(
                 r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{"{field}":{filled}}}}}"#
             );
-            assert_bounded(&parse(&body, Webhook::Validate), &body, Webhook::Validate, &format!("request.{field}, {}", filling.0));
+            assert_bounded(
+                &parse(&body, Webhook::Validate),
+                &body,
+                Webhook::Validate,
+                &format!("request.{field}, {}", filling.0),
+            );
         }
     }
 }
@@ -355,5 +430,23 @@ fn twice_the_body_costs_at_most_twice_as_much() {
         let (once, many) = (cost(1_000), cost(60_000));
         assert!(many.count_total <= 60 * once.count_total, "{webhook:?}: {once:?} {many:?}");
         assert!(many.bytes_total <= 60 * once.bytes_total, "{webhook:?}: {once:?} {many:?}");
+    }
+}
+
+/// What is read from the API server is parsed into a tree of values, and so is what the linter is given.
+#[test]
+fn a_hostile_credential_spec_is_parsed_within_what_an_answer_may_take() {
+    let most = u64::try_from(MOST_BYTES_TO_ANSWER).unwrap();
+    for piece in [r#"{"a":0}"#, "[]", "[0]", "0", r#"{"a":{"a":{"a":{}}}}"#] {
+        let list = vec![piece; 72 * 1024 / (piece.len() + 1) - 1].join(",");
+        let credspec = format!(r#"{{"k":[{list}]}}"#);
+        let read = measure(|| drop(Contents::of(&serde_json::from_str(&credspec).unwrap())));
+        let (webhook, kind) = WEBHOOKS[3];
+        let body = review(webhook, kind, r#"{"credspec":$}"#, &credspec);
+        let review = Review::parse(body.as_bytes(), webhook).unwrap();
+        let linted = measure(|| drop(review.decide(webhook, Settings::default(), &Facts::default())));
+        for (what, info) in [("read", read), ("linted", linted)] {
+            assert!(info.bytes_max <= most, "{what}, {piece}: {} bytes", info.bytes_max);
+        }
     }
 }

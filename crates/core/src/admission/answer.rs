@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
-use serde::Serialize;
+use base64::{display::Base64Display, prelude::BASE64_STANDARD};
+use serde::{Serialize, Serializer};
 
-use super::{Decision, Denial, Review, Verdict};
+use super::{Decision, Denial, Patch, Review, Verdict};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -29,7 +29,16 @@ struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     patch_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    patch: Option<String>,
+    patch: Option<Base64<'a>>,
+}
+
+/// Written piece by piece: a patch of 2 MiB is not held in base64 beside the answer.
+struct Base64<'a>(&'a Patch);
+
+impl Serialize for Base64<'_> {
+    fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        output.collect_str(&Base64Display::new(self.0.as_bytes(), &BASE64_STANDARD))
+    }
 }
 
 /// A `meta/v1.Status`.
@@ -53,12 +62,8 @@ impl From<&Denial> for Status {
 impl Review {
     /// Writes the answer to this review: the body of the HTTP response.
     pub fn answer(&self, decision: &Decision) -> Vec<u8> {
-        let patch = decision
-            .patch
-            .as_ref()
-            .filter(|_| decision.is_allowed())
-            .map(|patch| BASE64_STANDARD.encode(patch.as_bytes()));
-        let mut body = Vec::with_capacity(1024 + patch.as_ref().map_or(0, String::len));
+        let patch = decision.patch.as_ref().filter(|_| decision.is_allowed());
+        let mut body = Vec::with_capacity(1024 + patch.map_or(0, |patch| patch.as_bytes().len()).div_ceil(3) * 4);
         let answer = Answer {
             api_version: self.api_version.as_str(),
             kind: "AdmissionReview",
@@ -72,7 +77,7 @@ impl Review {
                 audit_annotations: decision.audit.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
                 warnings: &decision.warnings,
                 patch_type: patch.is_some().then_some("JSONPatch"),
-                patch,
+                patch: patch.map(Base64),
             },
         };
         // Writing strings and numbers into memory has no error to report. If there were one, the rest would be missing, and the

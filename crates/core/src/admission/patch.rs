@@ -45,6 +45,7 @@ impl PatchWriter {
             return None;
         }
         self.0.push(b']');
+        self.0.shrink_to_fit();
         Some(Patch(self.0))
     }
 }

@@ -174,7 +174,8 @@ struct WindowsOptions {
 
 impl WindowsOptions {
     fn matter(&self) -> bool {
-        let Self { gmsa_credential_spec_name, gmsa_credential_spec, run_as_user_name, host_process, position: _ } = self;
+        let Self { gmsa_credential_spec_name, gmsa_credential_spec, run_as_user_name, host_process, position: _ } =
+            self;
         gmsa_credential_spec_name.is_some()
             || gmsa_credential_spec.is_some()
             || run_as_user_name.is_some()

@@ -7,7 +7,10 @@ use serde_json::Value;
 
 use super::{AllowReason, Denial, Review, operation::Operation, review::CREDENTIAL_SPEC, warning::Warnings};
 use crate::{
-    credspec::{KIND, lint, manifest::{Manifest, Tree}},
+    credspec::{
+        KIND, lint,
+        manifest::{Manifest, Tree},
+    },
     diagnostic::{Diagnostic, Severity},
     quote::Quoted,
 };

@@ -1,5 +1,6 @@
 //! Writing answers.
 
+use base64::Engine as _;
 use serde_json::{Value, json};
 
 use super::*;

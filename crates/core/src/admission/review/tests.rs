@@ -295,7 +295,7 @@ fn the_bounds_are_these() {
     assert_eq!(most_bytes_to_parse(2 << 20), (3 << 20) + (256 << 10));
     // Beside what it points to.
     assert!(size_of::<Review>() <= 2048, "{}", size_of::<Review>());
-    assert_eq!(crate::admission::MOST_BYTES_TO_ANSWER, 10 << 20);
+    assert_eq!(crate::admission::MOST_BYTES_TO_ANSWER, 7 << 20);
     let containers = json!({"spec": {"containers": vec![json!({}); 5000]}});
     let review = parse(create(&containers).to_string().as_bytes()).unwrap();
     assert_eq!(review.object.unwrap().slots().count(), 1 + crate::admission::pod::MAX_SLOTS);
