@@ -7,10 +7,7 @@
 use std::collections::HashMap;
 
 use gmsa_cluster::resolver::live::Read;
-use gmsa_core::{
-    admission::SpecFact,
-    credspec::SpecName,
-};
+use gmsa_core::{admission::SpecFact, credspec::SpecName};
 
 /// Bytes that an object takes beside its name and its contents: its place in the map, which may be half empty, and the heads of
 /// what it points to.

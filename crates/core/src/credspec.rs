@@ -13,6 +13,7 @@
 //! | [`generate`] | a credential spec from facts about the domain |
 
 use std::{
+    any::Any,
     borrow::Borrow,
     fmt,
     sync::{Arc, LazyLock},
@@ -124,12 +125,24 @@ impl CredentialSpec {
 }
 
 /// The contents text of a credential spec.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Contents(Box<str>);
+#[derive(Debug)]
+pub struct Contents {
+    text: Box<str>,
+    /// What is dropped with the text.
+    _permit: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl PartialEq for Contents {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Contents {}
 
 impl Contents {
     pub fn of(credspec: &Map<String, Value>) -> Self {
-        Self(text::print(credspec).into())
+        Self { text: text::print(credspec).into(), _permit: None }
     }
 
     /// What takes the place of a text that no pod can carry: one byte more than [`MAX_CONTENTS_BYTES`], so that the API server refuses
@@ -137,19 +150,26 @@ impl Contents {
     pub fn too_long() -> Arc<Self> {
         static TEXT: LazyLock<Arc<Contents>> = LazyLock::new(|| {
             let text = "the contents of the credential spec are longer than the 64 KiB that a pod can carry";
-            Arc::new(Contents(format!("{text:<width$}", width = MAX_CONTENTS_BYTES + 1).into()))
+            let text = [text, &" ".repeat(MAX_CONTENTS_BYTES + 1 - text.len())].concat().into();
+            Arc::new(Contents { text, _permit: None })
         });
         Arc::clone(&TEXT)
     }
 
     /// Whether no pod can carry it.
     pub fn is_too_long(&self) -> bool {
-        self.0.len() > MAX_CONTENTS_BYTES
+        self.text.len() > MAX_CONTENTS_BYTES
+    }
+
+    /// With a permit for the memory of the text, which is given back when the text is dropped.
+    #[must_use]
+    pub fn with_permit(self, permit: impl Any + Send + Sync) -> Self {
+        Self { _permit: Some(Box::new(permit)), ..self }
     }
 
     /// The text that a pod carries in `gmsaCredentialSpec`.
     pub fn text(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 

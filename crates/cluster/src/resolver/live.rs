@@ -19,8 +19,8 @@ use gmsa_core::{
     credspec::{Contents, GROUP, KIND, MAX_CONTENTS_BYTES, Metadata, PLURAL, SpecName, VERSION},
 };
 
-/// The longest `credspec` that is parsed, in bytes. It is as long as the contents text but for white space and escapes.
-const MAX_PARSED: usize = 2 * MAX_CONTENTS_BYTES;
+/// The longest `credspec` that is parsed, in bytes. The API server prints it as Go does, so it is as long as the contents text.
+const MAX_PARSED: usize = MAX_CONTENTS_BYTES + MAX_CONTENTS_BYTES / 8;
 
 /// A credential spec in an answer of the API server. What is not needed of it is skipped, and its contents are not parsed yet.
 #[derive(Deserialize)]

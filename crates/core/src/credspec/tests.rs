@@ -1,5 +1,7 @@
 //! The contents text against Go's own output, names, and the comparison of contents.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -322,4 +324,16 @@ fn numbers_in_lists_are_compared_by_value_too() {
 fn a_name_is_looked_up_by_its_text() {
     let known = std::collections::HashMap::from([(SpecName::parse("web").unwrap(), 7)]);
     assert_eq!((known.get("web"), known.get("other")), (Some(&7), None));
+}
+
+#[test]
+fn what_is_too_long_is_one_byte_more_than_a_pod_can_carry_and_equal_to_no_text() {
+    let too_long = Contents::too_long();
+    assert_eq!(too_long.text().len(), MAX_CONTENTS_BYTES + 1);
+    assert!(too_long.is_too_long() && Arc::ptr_eq(&too_long, &Contents::too_long()));
+    assert_eq!(compare(too_long.text(), &too_long), Err(Difference::TooLong));
+    assert_eq!(compare("{ }", &too_long), Err(Difference::Value { as_injected: false }));
+    assert_eq!(compare("{}", &too_long), Err(Difference::Value { as_injected: true }));
+    assert_eq!(compare("null", &too_long), Err(Difference::Value { as_injected: false }));
+    assert_eq!(compare("{", &too_long), Err(Difference::NotJson));
 }
