@@ -2,24 +2,25 @@
 //!
 //! Invariants: "not found" is never answered from memory; memory answers only while the watch is healthy, which is known again at
 //! least every 75 s; a question that asks for the live object, or that memory cannot answer, reads the object once, and callers
-//! that ask at the same time share that read. What a read returns enters memory only by the rules of `Store`.
+//! that ask at the same time share that read. What a read returns enters memory only by the rules of `Store`; contents that do not take
+//! a part of the budget for as long as a review holds them, and where none is left the read is a failure.
 
 use std::{convert::Infallible, sync::Arc};
 
 use futures::future::BoxFuture;
 use gmsa_cluster::{
-    apiserver::{ApiServer, CallKind},
+    apiserver::{ApiServer, CallError, CallKind},
     resolver::{
         Freshness, Resolved, Resolver,
         live::{self, Read},
     },
 };
 use gmsa_core::{
-    admission::{Source, SpecFact},
-    credspec::SpecName,
+    admission::{Failure, Source, SpecFact},
+    credspec::{Contents, SpecName},
 };
 use parking_lot::RwLock;
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 
 use crate::{coalesce::Coalescer, metrics::Metrics};
 
@@ -38,6 +39,8 @@ struct Memory {
     api: Arc<ApiServer>,
     store: RwLock<Store>,
     reads: Coalescer<SpecName, SpecFact>,
+    /// The bytes of contents that only reviews hold.
+    unkept: Arc<Semaphore>,
     metrics: Metrics,
 }
 
@@ -53,8 +56,14 @@ impl Cache {
         budget: usize,
         ready: impl Fn() + Send + Sync + 'static,
     ) -> (Self, impl Future<Output = Infallible> + Send + 'static) {
-        let memory =
-            Arc::new(Memory { api, store: RwLock::new(Store::new(budget)), reads: Coalescer::default(), metrics });
+        let unkept = budget / 4;
+        let memory = Arc::new(Memory {
+            api,
+            store: RwLock::new(Store::new(budget - unkept)),
+            reads: Coalescer::default(),
+            unkept: Arc::new(Semaphore::new(unkept)),
+            metrics,
+        });
         let watch = watch::Watch::new(Arc::clone(&memory), Box::new(ready));
         (Self { memory }, watch.run())
     }
@@ -83,7 +92,25 @@ impl Memory {
         if let Ok(read) = &read {
             self.change(|store| store.after_read(name, before, read));
         }
-        Resolved { fact: read.map_or_else(SpecFact::Failed, Read::fact), source: Source::Api }
+        let fact = match read.map(Read::fact) {
+            Ok(SpecFact::Contents(contents)) => self.permitted(contents),
+            Ok(fact) => fact,
+            Err(failure) => SpecFact::Failed(failure),
+        };
+        Resolved { fact, source: Source::Api }
+    }
+
+    /// The contents with a permit for their text, unless it is kept here.
+    fn permitted(&self, contents: Arc<Contents>) -> SpecFact {
+        let contents = match Arc::try_unwrap(contents) {
+            Ok(contents) => contents,
+            Err(shared) => return SpecFact::Contents(shared),
+        };
+        let bytes = u32::try_from(contents.text().len()).unwrap_or(u32::MAX);
+        match Arc::clone(&self.unkept).try_acquire_many_owned(bytes) {
+            Ok(permit) => SpecFact::Contents(Arc::new(contents.with_permit(permit))),
+            Err(_) => SpecFact::Failed(Failure::from(CallError::NoMemory)),
+        }
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Store) -> T) -> T {

@@ -3,7 +3,9 @@
 //! Invariants: each bound is a constant, a setting, or follows from the memory limit of the process ([`Limits`]); none
 //! grows with what a client sends.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::Semaphore;
 
 const MIB: usize = 1024 * 1024;
 
@@ -20,26 +22,34 @@ pub struct Limits {
     pub connections: usize,
     /// Reviews in flight. Over it, a review waits for [`PERMIT_TIMEOUT`], then it is answered with 503.
     pub reviews: usize,
-    /// The bytes that large reviews may take together: bodies, what parsing them costs, and answers. Over it, a review is
-    /// answered with 503.
+    /// The bytes that large reviews may take together: bodies, what parsing them costs, and answers; and large answers of the API
+    /// server. Over it, a review is answered with 503, and a look-up fails.
     pub large_reviews: usize,
-    /// The bytes of credential specs in memory. Those over it are read from the API server.
+    /// The bytes of credential specs in memory, a quarter of it for contents that only reviews hold. Those over it are read from the API
+    /// server.
     pub credential_specs: usize,
 }
 
 impl Limits {
-    /// The bounds of a process that may use this many bytes, each of which follows from the worst case of what it bounds:
+    /// The bounds of a process that may use this many bytes, each of which follows from the worst case of what it bounds. All that takes
+    /// memory is in this table, with its worst case, and a test adds them up:
     ///
-    /// - A third is for connections, with no request or in the middle of one: `PER_CONNECTION`.
-    /// - About an eighth is for their reviews: each connection has at most one body of at most [`SMALL`] bytes, or what was
-    ///   parsed of it, or the answer to it.
-    /// - A fifth is for larger bodies and answers, counted byte by byte as they come. It is enough for one of
-    ///   [`MAX_BODY`], with what parsing it costs, in a process of 120 MiB.
-    /// - A fifth is for credential specs in memory.
-    /// - The rest, a seventh, is for the program and what the allocator holds, and for the answers that are being made: 10 MiB at
-    ///   most ([`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER)) for each of the
-    ///   [`threads`](crate::server::threads::threads) that serve or decide. With less than 128 MiB, or with many such
-    ///   answers, it borrows from the parts that are not full.
+    /// | what | worst case | of 128 MiB |
+    /// |---|---|---|
+    /// | connections | a third: `PER_CONNECTION` each | 42.7 |
+    /// | small reviews | [`SMALL`] each: one body, what was parsed of it, which is no larger, or its answer | 7.0 |
+    /// | large bodies and answers, and large answers of the API server | a sixth, counted byte by byte as they come: enough for one of [`MAX_BODY`], with what parsing it costs, in a process of 120 MiB | 21.3 |
+    /// | credential specs: those in memory, and the contents that only reviews hold | a thirteenth | 9.8 |
+    /// | look-ups that wait | `WAITING_CALL` each; a review makes two at a time | 3.5 |
+    /// | small answers of the API server | [`answer::SMALL`](gmsa_cluster::apiserver::answer::SMALL) for each call in flight | 2.0 |
+    /// | threads that read or decide | [`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER) each: three for two [cores](crate::server::threads::threads), here 2 | 21.0 |
+    /// | HTTP/2 buffers of the two connections to the API server | [`HTTP2_WINDOW`](gmsa_cluster::apiserver::HTTP2_WINDOW) each | 2.0 |
+    /// | a page of the list, or a line of the watch | [`MAX_PAGE`] | 4.0 |
+    /// | remembered approvals | `APPROVAL` each, [`MAX_REMEMBERED`](crate::approvals::MAX_REMEMBERED) of them | 3.0 |
+    /// | log lines, spans and metrics that wait | `TELEMETRY` | 3.0 |
+    /// | the program, and what the allocator holds | `PROGRAM` | 5.0 |
+    ///
+    /// With less than 128 MiB, or on more cores, each part borrows from those that are not full.
     ///
     /// An eighth of the connections is never busy with a review, so that a new one finds one that makes room for it.
     #[must_use]
@@ -49,9 +59,17 @@ impl Limits {
         Self {
             connections,
             reviews: connections - connections / 8,
-            large_reviews: bytes / 5,
-            credential_specs: bytes / 5,
+            large_reviews: bytes / 6,
+            credential_specs: bytes / 13,
         }
+    }
+}
+
+impl Limits {
+    /// The memory of what is large, of which a permit is a byte.
+    #[must_use]
+    pub fn large_memory(&self) -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(self.large_reviews))
     }
 }
 
@@ -73,7 +91,10 @@ pub const MAX_BODY: usize = 8 * 1024 * 1024;
 
 /// The longest body that takes no permit and is parsed and decided on the threads that serve connections, and the longest
 /// answer that takes no permit, in bytes. A pod's review has 3 to 30 KiB.
-pub const SMALL: usize = 64 * 1024;
+pub const SMALL: usize = 32 * 1024;
+
+/// The longest page of a list of credential specs, and the longest line of a watch, in bytes. etcd refuses objects far below it.
+pub const MAX_PAGE: usize = 4 * MIB;
 
 /// The largest request head, in bytes, and the most that is read of a body at once: the least that hyper takes.
 pub const MAX_HEAD: usize = 8 * 1024;
@@ -112,18 +133,59 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
 
 #[cfg(test)]
 mod tests {
+    use gmsa_cluster::apiserver::{CallKind, HTTP2_WINDOW, answer};
+    use gmsa_core::admission::MOST_BYTES_TO_ANSWER;
+
     use super::*;
+    use crate::approvals::MAX_REMEMBERED;
+
+    /// A call to the API server that waits for its permit: its request, its future and those that wait for its answer.
+    const WAITING_CALL: usize = 8 * 1024;
+    /// The longest namespace, service account and name, and their places.
+    const APPROVAL: usize = 63 + 253 + 253 + 192;
+    const TELEMETRY: usize = 3 * MIB;
+    const PROGRAM: usize = 5 * MIB;
+
+    /// The most that each kind of memory can take: the table of [`Limits::of_memory`].
+    fn worst_cases(limits: &Limits, cores: usize) -> [(&'static str, usize); 12] {
+        let calls = [CallKind::AccessReview, CallKind::KnownSpec, CallKind::UnknownSpec].map(CallKind::limit);
+        [
+            ("connections", limits.connections * PER_CONNECTION),
+            ("small reviews", limits.reviews * SMALL),
+            ("large bodies and answers", limits.large_reviews),
+            ("credential specs", limits.credential_specs),
+            ("look-ups that wait", 2 * limits.reviews * WAITING_CALL),
+            ("small answers of the API server", calls.iter().sum::<usize>() * answer::SMALL),
+            ("threads that read or decide", (cores + cores.div_ceil(2)) * MOST_BYTES_TO_ANSWER),
+            ("HTTP/2 buffers", 2 * HTTP2_WINDOW as usize),
+            ("a page of the list", MAX_PAGE),
+            ("approvals", MAX_REMEMBERED * APPROVAL),
+            ("telemetry", TELEMETRY),
+            ("the program", PROGRAM),
+        ]
+    }
+
+    #[test]
+    fn the_worst_cases_of_all_kinds_of_memory_fit_together() {
+        for (mib, cores, percent) in [(64, 2, 130), (128, 2, 100), (128, 4, 115), (256, 4, 100), (1024, 4, 100)] {
+            let limits = Limits::of_memory(mib * MIB);
+            let kinds = worst_cases(&limits, cores);
+            let sum = kinds.iter().map(|(_, bytes)| bytes).sum::<usize>();
+            assert!(sum <= mib * MIB / 100 * percent, "{mib} MiB, {cores} cores: {} KiB of {kinds:?}", sum >> 10);
+        }
+    }
 
     #[test]
     fn every_bound_follows_from_the_memory_limit() {
         let limits = |mib: usize| Limits::of_memory(mib * MIB);
         let expected =
-            Limits { connections: 257, reviews: 225, large_reviews: 128 * MIB / 5, credential_specs: 128 * MIB / 5 };
+            Limits { connections: 257, reviews: 225, large_reviews: 128 * MIB / 6, credential_specs: 128 * MIB / 13 };
         assert_eq!(limits(128), expected);
         assert_eq!(Limits::default(), expected);
         assert_eq!(limits(256).connections, 514);
         assert_eq!(limits(16), limits(64));
         assert_eq!(limits(1 << 20), limits(1024));
-        assert!(limits(120).large_reviews >= 3 * MAX_BODY);
+        // The largest body, with what parsing it costs.
+        assert!(limits(120).large_reviews >= MAX_BODY / 2 * 5);
     }
 }

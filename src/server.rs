@@ -7,6 +7,7 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use rustls::ServerConfig;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -38,7 +39,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Binds the webhook's port. `clients` and `ending` are those of [`Serving`].
+    /// Binds the webhook's port. `clients` and `ending` are those of [`Serving`], `large_memory` is that of `limits`, which others may share.
     ///
     /// # Errors
     /// Where the address cannot be bound.
@@ -48,6 +49,7 @@ impl Bound {
         clients: Option<Arc<ClientAuth>>,
         ending: CancellationToken,
         limits: Limits,
+        large_memory: Arc<Semaphore>,
         reviewer: Reviewer,
     ) -> io::Result<Self> {
         let log_limits = ["TLS handshake failed", "request refused"].map(|message| Arc::new(LogLimit::new(message)));
@@ -60,7 +62,7 @@ impl Bound {
             ..Serving::new(limits.connections, MOMENT, IDLE_TIMEOUT)
         };
         let listener = Listener::bind(address, serving)?;
-        Ok(Self { listener, router: routes::router(reviewer, &limits, requests), log_limits })
+        Ok(Self { listener, router: routes::router(reviewer, &limits, large_memory, requests), log_limits })
     }
 
     /// The address that is bound.

@@ -202,6 +202,27 @@ pub fn all() -> Vec<Attack> {
             ..Attack::new("a start with 50,000 credential specs of 1 KB", |target| specs::started(target, 1).boxed())
         },
         Attack {
+            prepare: specs::by_authors,
+            ..Attack::new(
+                "by authors: 20 Deployments that name 24 of 48 credential specs of 1.55 MB, and 20 of 420 of 60 KB",
+                |target| specs::named_by(target, 20, 0).boxed(),
+            )
+        },
+        Attack {
+            prepare: specs::by_authors,
+            ..Attack::flood(
+                "by clients: 220 connections, on each a Deployment with 1,998 empty containers and a slow look-up",
+                |target| specs::named_by(target, 0, 220).boxed(),
+            )
+        },
+        Attack {
+            prepare: specs::by_authors,
+            ..Attack::flood(
+                "by authors and clients: both, with 25 Deployments of each kind and 200 connections",
+                |target| specs::named_by(target, 25, 200).boxed(),
+            )
+        },
+        Attack {
             prepare: specs::endless_answers,
             ..Attack::new("lists, then watches without an end, by a broken proxy", |target| {
                 specs::endless_lines(target).boxed()

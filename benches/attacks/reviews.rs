@@ -119,6 +119,16 @@ pub fn many_names() -> Bytes {
     bytes(&review("apps", "Deployment", &deployment))
 }
 
+/// A Deployment that names these credential specs, with this many empty containers of each kind beside them.
+pub fn deployment(names: &[String], empty: usize) -> Bytes {
+    let mut containers: Vec<Value> = names.iter().map(|name| json!({"securityContext": naming(name)})).collect();
+    let fill = vec![json!({}); empty];
+    containers.extend_from_slice(&fill);
+    let spec = json!({"serviceAccountName": account(0), "containers": containers, "initContainers": fill});
+    let deployment = json!({"metadata": {"name": "of-an-author"}, "spec": {"template": {"spec": spec}}});
+    bytes(&review("apps", "Deployment", &deployment))
+}
+
 fn naming(name: &str) -> Value {
     json!({"windowsOptions": {"gmsaCredentialSpecName": name}})
 }

@@ -11,11 +11,11 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use futures::TryStreamExt as _;
 use gmsa_cluster::{
-    apiserver::{CallError, jittered},
+    apiserver::{CallError, answer, jittered},
     resolver::live::{Object, collection},
 };
 use gmsa_core::{admission::SpecFact, credspec::SpecName};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use kube::{
     client::Body,
     core::{
@@ -35,12 +35,10 @@ use super::{
     Memory,
     store::{Store, Version},
 };
-use crate::metrics::WatchState;
+use crate::{limits::MAX_PAGE, metrics::WatchState};
 
 /// Objects per page of a list, unless they are large.
 const PAGE: u32 = 250;
-/// The longest page, and the longest line of a watch, in bytes. etcd refuses objects far below it.
-const MAX_BYTES: usize = 4 << 20;
 /// How long a list may take.
 const LIST_LIMIT: Duration = Duration::from_secs(60);
 /// The time between two lists; replicas differ by up to half of the jitter.
@@ -176,7 +174,7 @@ impl Watch {
         if head.status.is_success() {
             return Ok(body);
         }
-        let body = Limited::new(body, MAX_BYTES).collect().await.map_err(|_| CallError::Cut)?.to_bytes();
+        let body = answer::read(body, MAX_PAGE, None).await?;
         let status = serde_json::from_slice(&body).ok().map(Box::new);
         Err(CallError::Refused { code: head.status, status, retry_after: None }.into())
     }
@@ -194,23 +192,24 @@ impl Watch {
             }
             params.limit = Some(limit);
             let body = self.send(Request::new(collection()).list(&params)).await?;
-            let body = match Limited::new(body, MAX_BYTES).collect().await {
-                Ok(body) => body.to_bytes(),
-                Err(error) if !error.is::<LengthLimitError>() => return Err(CallError::Cut.into()),
-                Err(_) if limit == 1 => {
+            let body = match answer::read(body, MAX_PAGE, None).await {
+                Ok(body) => body,
+                Err(CallError::TooLarge(_)) if limit == 1 => {
                     return Err(WatchError::Failed("an object in the list is too large".to_owned()));
                 }
-                Err(_) => {
+                Err(CallError::TooLarge(_)) => {
                     limit = (limit / 4).max(1);
                     continue;
                 }
+                Err(error) => return Err(error.into()),
             };
             let page: Page = serde_json::from_slice(&body)
                 .map_err(|_| WatchError::Failed("the answer is not a list of credential specs".to_owned()))?;
-            let specs: Vec<_> = page.items.iter().flatten().filter_map(kept).collect();
-            let is_empty = specs.is_empty();
-            self.memory
-                .change(|store| specs.into_iter().for_each(|(name, version, fact)| store.listed(name, version, fact)));
+            let mut is_empty = true;
+            for (name, version, fact) in page.items.iter().flatten().filter_map(kept) {
+                is_empty = false;
+                self.memory.change(|store| store.listed(name, version, fact));
+            }
             params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
             if params.continue_token.is_none() {
                 let version = page.metadata.resource_version.filter(|version| !version.is_empty());
@@ -221,7 +220,7 @@ impl Watch {
             if is_empty {
                 return Err(WatchError::Failed("a page of the list is empty and not the last".to_owned()));
             }
-            if body.len() < MAX_BYTES / 4 {
+            if body.len() < MAX_PAGE / 4 {
                 limit = PAGE.min(limit * 2);
             }
         }
@@ -233,13 +232,13 @@ impl Watch {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = (&mut lines).take(MAX_BYTES as u64).read_until(b'\n', &mut line).await;
+            let read = (&mut lines).take(MAX_PAGE as u64).read_until(b'\n', &mut line).await;
             match read.map_err(|_| CallError::Cut)? {
                 0 => return Ok(()),
-                MAX_BYTES => return Err(WatchError::Failed("an event is too large".to_owned())),
+                MAX_PAGE => return Err(WatchError::Failed("an event is too large".to_owned())),
                 _ => self.take(&line)?,
             }
-            line.shrink_to(MAX_BYTES / 64);
+            line.shrink_to(MAX_PAGE / 64);
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Invariants: what is counted is what is held, from the bytes as they arrive; an announced length costs nothing. A body or
 //! an answer of at most [`SMALL`] bytes takes no permit: the limit of connections bounds them. Beyond it, permits are
-//! taken of one semaphore and never waited for: where there is none left, the review is refused. No body makes room for
-//! another one.
+//! taken of one semaphore, which large answers of the API server share, and never waited for: where there is none left, the review
+//! is refused. No body makes room for another one.
 
 use std::sync::Arc;
 
@@ -14,9 +14,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::refusal::Refusal;
 use crate::limits::{MAX_BODY, SMALL};
 
-/// What each byte of a large body takes: the byte itself, and the most that parsing it takes
-/// ([`most_bytes_to_parse`](gmsa_core::admission::review::most_bytes_to_parse): twice the largest body).
-const PERMITS_PER_BYTE: usize = 3;
+/// What the bytes of a large body take: themselves, and one and a half times as much where they are parsed
+/// ([`most_bytes_to_parse`](gmsa_core::admission::review::most_bytes_to_parse)).
+fn with_parsing(bytes: usize) -> usize {
+    bytes / 2 * 5
+}
 
 /// The memory that large reviews may take together. A permit is a byte.
 #[derive(Clone)]
@@ -35,8 +37,8 @@ impl AsRef<[u8]> for Held {
 }
 
 impl LargeMemory {
-    pub(super) fn new(bytes: usize) -> Self {
-        Self(Arc::new(Semaphore::new(bytes)))
+    pub(super) fn new(permits: Arc<Semaphore>) -> Self {
+        Self(permits)
     }
 
     fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
@@ -60,9 +62,9 @@ impl LargeMemory {
                 return Err(Refusal::TooLarge);
             }
             if let Some(permits) = &mut held.permits {
-                permits.merge(self.take(PERMITS_PER_BYTE * bytes.len())?);
+                permits.merge(self.take(with_parsing(bytes.len()))?);
             } else if length > SMALL {
-                held.permits = Some(self.take(PERMITS_PER_BYTE * length)?);
+                held.permits = Some(self.take(with_parsing(length))?);
                 // One buffer for all of a large body: its pages are not held before bytes are in them. One that grows would be
                 // copied, and both held meanwhile.
                 held.bytes.reserve_exact(announced.unwrap_or(MAX_BODY) - held.bytes.len());
@@ -84,10 +86,10 @@ impl Held {
         self.permits.is_some()
     }
 
-    /// Drops the bytes of a body. What was parsed of it, of `kept` bytes, has permits until what is returned is dropped.
-    pub(super) fn parsed(self, kept: usize) -> Option<OwnedSemaphorePermit> {
+    /// Drops the bytes of a body. What was parsed of it, which is no larger, has permits until what is returned is dropped.
+    pub(super) fn parsed(self) -> Option<OwnedSemaphorePermit> {
         let mut permits = self.permits?;
-        let excess = permits.num_permits().saturating_sub(kept);
+        let excess = permits.num_permits().saturating_sub(self.bytes.len());
         drop(permits.split(excess));
         Some(permits)
     }

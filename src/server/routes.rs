@@ -42,12 +42,13 @@ struct Shared {
     log_limit: Arc<LogLimit>,
 }
 
-/// The routes of the TLS port.
-pub fn router(reviewer: Reviewer, limits: &Limits, log_limit: Arc<LogLimit>) -> Router {
+/// The routes of the TLS port. A permit of `large_memory` is a byte.
+pub fn router(reviewer: Reviewer, limits: &Limits, large_memory: Arc<Semaphore>, log_limit: Arc<LogLimit>) -> Router {
     let shared = Shared {
-        large_memory: LargeMemory::new(limits.large_reviews),
+        large_memory: LargeMemory::new(large_memory),
         reviews: Semaphore::new(limits.reviews),
-        blocking: Thread::Blocking(Arc::new(Semaphore::new(threads()))),
+        // The other half of the cores is for small reviews.
+        blocking: Thread::Blocking(Arc::new(Semaphore::new(threads().div_ceil(2)))),
         reviewer,
         log_limit,
     };
@@ -110,9 +111,7 @@ impl Shared {
         let thread = if body.is_large() { &self.blocking } else { &Thread::Serving };
         let parse = move || Ok::<_, ParseError>((Review::parse(body.as_ref(), webhook)?, body));
         let (review, body) = thread.run(deadline, parse).await.ok_or(Refusal::Busy)??;
-        // A credential spec is decided about without a look-up: it keeps what its body took.
-        let kept = if review.credential_spec.is_some() { usize::MAX } else { review.bytes_kept() };
-        let kept = body.parsed(kept);
+        let kept = body.parsed();
         let review = Arc::new(review);
         let decided = self.reviewer.decide(webhook, &review, thread, started, deadline).await;
         let (_, answer) = decided.ok_or(Refusal::Busy)?;

@@ -8,12 +8,11 @@ use tokio::{sync::Semaphore, task::spawn_blocking, time::Instant};
 
 use super::deadline::before;
 
-/// The most threads that serve connections, and the most large reviews that are read or decided at once. Each takes memory
+/// The most threads that serve connections; half as many large reviews are read or decided at once. Each takes memory
 /// of its own, and the memory limit of the process does not grow with the cores of its node.
 const MAX_THREADS: usize = 4;
 
-/// How many threads serve connections, and how many large reviews are read or decided at once: one for each core that the
-/// process may use, at most 4.
+/// How many threads serve connections: one for each core that the process may use, at most 4.
 #[must_use]
 pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)

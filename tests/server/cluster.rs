@@ -34,6 +34,10 @@ const SOON: Duration = Duration::from_secs(10);
 /// What the credential specs in memory may take, in bytes.
 const BUDGET: usize = 24 << 20;
 
+/// The cause where an answer of the API server is too large for what is held already.
+const NO_MEMORY: &str =
+    "this replica holds as many large objects as it may at once, and the API server's answer is one: try again";
+
 fn connect(api: &SimulatedApi) -> Arc<ApiServer> {
     Arc::new(ApiServer::new(api.config()).unwrap())
 }

@@ -89,7 +89,9 @@ impl Setup {
         };
         let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
         let local = "127.0.0.1:0".parse().unwrap();
-        let bound = Bound::bind(local, tls, self.clients, ending.clone(), self.limits, reviewer).unwrap();
+        let bound =
+            Bound::bind(local, tls, self.clients, ending.clone(), self.limits, self.limits.large_memory(), reviewer)
+                .unwrap();
         let address = bound.address();
         let task = tokio::spawn(bound.serve(closing.clone(), self.drain));
         Server { address, ca, ending, closing, task }

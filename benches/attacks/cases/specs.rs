@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use futures::stream::{self, StreamExt as _};
+use futures::{
+    future::join_all,
+    stream::{self, StreamExt as _},
+};
 use serde_json::{Value, json};
 
-use super::{Figure, Target};
+use super::{Figure, Target, bodies::Words};
 use crate::{
     reviews,
     support::{Fault, SimulatedApi, Verb, credential_spec, eventually},
@@ -32,6 +35,40 @@ pub fn large(api: &SimulatedApi, number: usize) {
 /// Objects whose contents a pod can carry.
 pub fn valid(api: &SimulatedApi, number: usize, bytes: usize) {
     apply(api, number, |n| json!({"is": n, "text": "x".repeat(bytes)}));
+}
+
+/// What authors of credential specs and of pods make together: objects as large as etcd takes them, and more than memory keeps of
+/// those that a pod can carry.
+pub fn by_authors(api: &SimulatedApi) {
+    for n in 0..48 {
+        api.apply(credential_spec(&format!("large-{n}"), json!({"is": n, "text": "x".repeat(1_550_000)})));
+    }
+    for n in 0..420 {
+        api.apply(credential_spec(&format!("longest-{n}"), json!({"is": n, "text": "x".repeat(60_000)})));
+    }
+    api.fault(Verb::Get, SLOW, usize::MAX, Fault::Delay(Duration::from_secs(5)));
+}
+
+/// Reads of these take long.
+const SLOW: &str = "gmsacredentialspecs/slow-";
+
+/// Posts so many Deployments that name 24 of the large credential specs, and so many that name 24 of the longest; and on so many
+/// connections one of a few kilobytes whose look-up takes long and whose containers are as many and as small as can be.
+pub async fn named_by(target: &Target<'_>, deployments: usize, connections: usize) -> Vec<Figure> {
+    const NAMES: usize = 24;
+    let named = |kind: &str, number: usize, of: usize| {
+        let names: Vec<String> = (0..NAMES).map(|n| format!("{kind}-{}", (number * NAMES + n) % of)).collect();
+        reviews::deployment(&names, 0)
+    };
+    let slow = (0..connections).map(|n| reviews::deployment(&[format!("slow-{n}")], 999));
+    let large = (0..deployments).flat_map(|n| [named("large", n, 48), named("longest", n, 420)]);
+    let mut words = Words::default();
+    for _ in 0..3 {
+        let posts = slow.clone().chain(large.clone()).map(|body| target.client.post("/validate-workload", body));
+        join_all(posts).await.into_iter().for_each(|answer| words.add(answer.word()));
+    }
+    forget(target);
+    vec![words.figure()]
 }
 
 /// Entries that take a hundred times as much when they are parsed.

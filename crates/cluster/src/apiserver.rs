@@ -3,21 +3,26 @@
 //!
 //! Invariants: a call ends by its deadline, whatever the API server does; no more calls are in flight or wait than
 //! their [`CallKind`] allows, and waiting counts against the deadline; a call that was sent ends with its answer or at its deadline,
-//! also where nobody waits for it any more; a call is retried once, and only after a transient failure; messages contain what the
-//! API server says in a `Status`, cut to a bound, and never another body.
+//! also where nobody waits for it any more; a call is retried once, and only after a transient failure; a large answer is held within
+//! a budget of bytes, where there is one; messages contain what the API server says in a `Status`, cut to a bound, and never another
+//! body.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, header::RETRY_AFTER};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep, timeout_at},
+};
 
+pub mod answer;
 mod client;
 mod error;
 mod limits;
 pub mod proxy;
 
+pub use client::HTTP2_WINDOW;
 use client::Http;
 pub use error::{CallError, ConnectError, Limit};
 use limits::Limits;
@@ -33,6 +38,7 @@ pub struct ApiServer {
     known_specs: Limits,
     unknown_specs: Limits,
     background: Limits,
+    budget: Option<Arc<Semaphore>>,
 }
 
 impl ApiServer {
@@ -64,7 +70,14 @@ impl ApiServer {
             known_specs: Limits::new(CallKind::KnownSpec),
             unknown_specs: Limits::new(CallKind::UnknownSpec),
             background: Limits::new(CallKind::Background),
+            budget: None,
         })
+    }
+
+    /// With a budget for large answers, of which a permit is a byte. An answer beyond it is a failure.
+    #[must_use]
+    pub fn with_budget(self, bytes: Arc<Semaphore>) -> Self {
+        Self { budget: Some(bytes), ..self }
     }
 
     /// A client that speaks HTTP/1.1 alone, whose connections can become web sockets. Must be called within a tokio runtime.
@@ -106,7 +119,7 @@ impl ApiServer {
         let asked = Instant::now();
         let attempt = |request| async {
             let permit = self.limits(kind).permit(account, deadline).await?;
-            let sent = send(self.calls.clone(), kind, request);
+            let sent = send(self.calls.clone(), kind, self.budget.clone(), request);
             // A task of its own: dropping a request resets its stream, but the API server works on it for a while. Clients that
             // come and go would have it work on more than the limit.
             let call = tokio::spawn(async move {
@@ -137,13 +150,15 @@ impl ApiServer {
     }
 }
 
-async fn send(client: kube::Client, kind: CallKind, request: Request<Vec<u8>>) -> Result<Response<Bytes>, CallError> {
+async fn send(
+    client: kube::Client,
+    kind: CallKind,
+    budget: Option<Arc<Semaphore>>,
+    request: Request<Vec<u8>>,
+) -> Result<Response<Bytes>, CallError> {
     let answer = client.send(request.map(Into::into)).await.map_err(CallError::Unreachable)?;
     let (head, body) = answer.into_parts();
-    let body = Limited::new(body, kind.largest_answer()).collect().await.map_err(|error| {
-        if error.is::<LengthLimitError>() { CallError::TooLarge(kind.largest_answer()) } else { CallError::Cut }
-    })?;
-    let body = body.to_bytes();
+    let body = answer::read(body, kind.largest_answer(), budget.as_ref()).await?;
     if head.status.is_success() {
         return Ok(Response::from_parts(head, body));
     }
@@ -216,6 +231,7 @@ mod tests {
         assert_eq!(pause(&refused(StatusCode::NOT_FOUND)), None);
         assert!(pause(&CallError::Cut).is_some_and(|pause| pause <= PAUSE));
         assert_eq!(pause(&CallError::TooLarge(1)), None);
+        assert_eq!(pause(&CallError::NoMemory), None);
         assert_eq!(pause(&CallError::TimedOut(PAUSE)), None);
     }
 }

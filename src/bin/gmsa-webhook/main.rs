@@ -116,6 +116,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let mut tasks = Tasks::new();
     let (metrics, registry) = Metrics::new(env!("CARGO_PKG_VERSION"));
 
+    let large_memory = config.limits.large_memory();
     let answers = readiness.expect("credential specs cannot be looked up yet");
     let trusted = readiness.expect("no certificate to serve with yet, or none that the webhook configurations trust");
     let (api, (resolver, authorizer)) = if let Some(folder) = &config.standalone {
@@ -123,7 +124,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         (None, sources::offline(folder)?)
     } else {
         let api = ApiServer::from_environment().await.context("no cluster to serve (--standalone DIR needs none)")?;
-        let api = Arc::new(api);
+        // What is large, whether a client or the API server sends it, has the same memory.
+        let api = Arc::new(api.with_budget(Arc::clone(&large_memory)));
         let sources = sources::cluster(Arc::clone(&api), config, &metrics, answers, &mut tasks);
         (Some(api), sources)
     };
@@ -153,7 +155,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         );
     }
     raise_limit_of_open_files();
-    let webhook = Bound::bind(config.listen, tls, clients, ending.clone(), config.limits, reviewer)
+    let webhook = Bound::bind(config.listen, tls, clients, ending.clone(), config.limits, large_memory, reviewer)
         .with_context(|| format!("cannot listen on {}", config.listen))?;
     let probes = Listener::bind(config.admin_listen, admin::serving())
         .with_context(|| format!("cannot listen on {} (--admin-listen)", config.admin_listen))?;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _};
 use gmsa_core::{
     admission::{Source, SpecFact},
-    credspec::MAX_CONTENTS_BYTES,
+    credspec::{Contents, MAX_CONTENTS_BYTES},
 };
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{
-    Duration, SOON, SPECS,
+    BUDGET, Duration, NO_MEMORY, SOON, SPECS, failed,
     setup::{Setup, describe, is},
     spec_name, timed_out, within,
 };
@@ -44,7 +44,7 @@ async fn many_pages_are_one_list() {
 }
 
 #[tokio::test]
-async fn pages_shrink_where_objects_are_large_and_large_contents_are_not_kept() {
+async fn pages_shrink_where_objects_are_large() {
     let api = SimulatedApi::start().await;
     for n in 0..5 {
         api.apply(credential_spec(&format!("huge-{n}"), json!({"is": "x".repeat(1 << 20)})));
@@ -52,32 +52,53 @@ async fn pages_shrink_where_objects_are_large_and_large_contents_are_not_kept() 
     api.apply(credential_spec("web", json!({"is": "first"})));
     let setup = Setup::start(api);
     setup.becomes("synced").await;
-    setup.knows(1).await;
+    setup.knows(6).await;
     let limit = |page: &Recorded| page.path.split("limit=").nth(1).unwrap().split('&').next().unwrap().to_owned();
     let limits: Vec<String> = setup.api.requests(Verb::List, SPECS).iter().map(limit).collect();
     assert_eq!(limits, ["250", "62", "15", "3", "3"]);
     assert_eq!(setup.look_up("web").await, is("first", Source::Cache));
-    let Resolved { fact: SpecFact::Contents(contents), source } = setup.ask("huge-4", Freshness::Any).await else {
-        panic!("no contents")
-    };
-    assert_eq!(source, Source::Api);
-    // The beginning is enough: the API server refuses every pod that carries it.
-    assert_eq!(contents.text(), format!("{{\"is\":\"{}", "x".repeat(MAX_CONTENTS_BYTES + 1 - 7)));
 }
 
 #[tokio::test]
-async fn contents_that_no_pod_can_carry_are_read_each_time() {
+async fn contents_that_no_pod_can_carry_are_known_to_be_too_long_and_not_read() {
     let setup = Setup::synced(&["web"]).await;
     let fits = "x".repeat(MAX_CONTENTS_BYTES - r#"{"is":""}"#.len());
     setup.api.apply(credential_spec("web", json!({"is": fits})));
     setup.says("web", &fits).await;
-    let large = format!("{fits}x");
-    setup.api.apply(credential_spec("web", json!({"is": large})));
-    setup.knows(0).await;
-    for times in 1..=2 {
-        assert_eq!(setup.look_up("web").await, is(&large, Source::Api));
-        assert_eq!(setup.reads(), times);
+    for more in [1, 1 << 20] {
+        setup.api.apply(credential_spec("web", json!({"is": fits.clone() + &"x".repeat(more)})));
+        let too_long = SpecFact::Contents(Contents::too_long());
+        while (setup.ask("web", Freshness::Any).await.fact) != too_long {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(setup.reads(), 0);
+        // Before a denial.
+        let read = setup.ask("web", Freshness::Live).await;
+        assert_eq!((read.fact, read.source, setup.reads()), (too_long, Source::Api, 1));
+        setup.api.forget_requests();
     }
+}
+
+#[tokio::test]
+async fn contents_that_only_reviews_hold_take_a_quarter_of_the_budget() {
+    let api = SimulatedApi::start().await;
+    api.fault(Verb::List, SPECS, usize::MAX, Fault::forbidden());
+    let text = "x".repeat(60 << 10);
+    for n in 0..200 {
+        api.apply(credential_spec(&format!("spec-{n}"), json!({"is": text})));
+    }
+    let setup = Setup::start(api);
+    setup.becomes("live").await;
+    let mut held = Vec::new();
+    for n in 0..200 {
+        held.push(setup.ask(&format!("spec-{n}"), Freshness::Any).await.fact);
+    }
+    let is_found = |fact: &&SpecFact| matches!(fact, SpecFact::Contents(_));
+    let found = held.iter().filter(is_found).count();
+    assert_eq!(found, BUDGET / 4 / (text.len() + r#"{"is":""}"#.len()));
+    assert_eq!(held[199], SpecFact::Failed(failed(NO_MEMORY)));
+    held.clear();
+    assert_eq!(setup.look_up("spec-199").await, is(&text, Source::Api));
 }
 
 #[tokio::test]

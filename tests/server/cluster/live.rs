@@ -1,10 +1,19 @@
 //! Live reads: what the API server says of a credential spec, and the ways in which it may say nothing.
 
-use gmsa_cluster::resolver::{Freshness, Resolved, Resolver as _};
-use gmsa_core::admission::{Source, SpecFact};
-use serde_json::json;
+use std::sync::Arc;
 
-use super::{Duration, SOON, SPECS, connect, failed, spec_name, timed_out, within};
+use gmsa_cluster::{
+    apiserver::ApiServer,
+    resolver::{Freshness, Resolved, Resolver as _},
+};
+use gmsa_core::{
+    admission::{Source, SpecFact},
+    credspec::Contents,
+};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use super::{Duration, NO_MEMORY, SOON, SPECS, connect, failed, spec_name, timed_out, within};
 use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec};
 
 const NO_DEFINITION: &str = "the API server does not know GMSACredentialSpec: its CustomResourceDefinition \
@@ -40,6 +49,37 @@ async fn a_credential_spec_is_read_by_one_get_of_its_name() {
     let requests = api.requests(Verb::Get, "");
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].path, "/apis/windows.k8s.io/v1/gmsacredentialspecs/web.example");
+}
+
+/// A permit is a byte: of an answer over 32 KiB each takes one, from the budget that others share, and gives it back.
+#[tokio::test]
+async fn a_large_answer_takes_its_bytes_of_the_budget() {
+    let api = SimulatedApi::start().await;
+    api.apply(credential_spec("small", json!({"is": "x".repeat(30 << 10)})));
+    api.apply(credential_spec("large", json!({"is": "x".repeat(1 << 20)})));
+    let budget = Arc::new(Semaphore::new(3 << 19));
+    let client = ApiServer::new(api.config()).unwrap().with_budget(Arc::clone(&budget));
+    let read = async |name: &str| client.resolve(&spec_name(name), Freshness::Any, within(SOON)).await.fact;
+    for _ in 0..3 {
+        assert_eq!(read("large").await, SpecFact::Contents(Contents::too_long()));
+    }
+    assert_eq!(budget.available_permits(), 3 << 19);
+    let taken = Arc::clone(&budget).acquire_many_owned(1 << 20).await.unwrap();
+    assert_eq!(read("large").await, SpecFact::Failed(failed(NO_MEMORY)));
+    assert_eq!(budget.available_permits(), 1 << 19);
+    let all = Arc::clone(&budget).acquire_many_owned(1 << 19).await.unwrap();
+    assert!(matches!(read("small").await, SpecFact::Contents(_)));
+    drop((taken, all));
+    assert_eq!(read("large").await, SpecFact::Contents(Contents::too_long()));
+    // Nothing is tried again.
+    assert_eq!(api.count(Verb::Get, SPECS), 6);
+}
+
+#[tokio::test]
+async fn an_answer_over_the_limit_is_not_read() {
+    let api = SimulatedApi::start().await;
+    api.apply(credential_spec("web", json!({"is": "x".repeat(2 << 20)})));
+    assert_eq!(read(&api, "web", SOON).await, SpecFact::Failed(failed("the API server's answer is larger than 2 MiB")));
 }
 
 #[tokio::test]

@@ -195,8 +195,8 @@ async fn large_reviews_that_wait_for_the_api_server_take_no_turn_from_others() {
     let server = Arc::new(Setup { resolver: gated.clone(), ..examples() }.start());
     let large = [one_pod(), vec![b' '; 300 << 10]].concat();
     let mut waiting = JoinSet::new();
-    // More than are read at once; and more than fit into the memory for large reviews while their bodies are there.
-    for _ in 0..80 {
+    // More than are read at once; and more than fit into the memory for large reviews while they are parsed.
+    for _ in 0..60 {
         let (server, large) = (Arc::clone(&server), large.clone());
         waiting.spawn(async move { server.post("/mutate", large).await.status });
         gated.entered.acquire().await.unwrap().forget();
@@ -207,7 +207,7 @@ async fn large_reviews_that_wait_for_the_api_server_take_no_turn_from_others() {
         let answer = server.post("/mutate?timeout=2s", body).await.json();
         assert_eq!(answer["response"]["status"]["message"], message);
     }
-    gated.gate.add_permits(80);
+    gated.gate.add_permits(60);
     while let Some(status) = waiting.join_next().await {
         assert_eq!(status.unwrap(), StatusCode::OK);
     }

@@ -42,6 +42,9 @@ const PROBES: u32 = 3;
 /// How long a TCP connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What an HTTP/2 connection may hold of answers that are not read yet, in bytes.
+pub const HTTP2_WINDOW: u32 = 1 << 20;
+
 /// The versions of HTTP that a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Http {
@@ -145,6 +148,8 @@ where
             .http2_keep_alive_interval(PING_AFTER)
             .http2_keep_alive_timeout(PING_TIMEOUT)
             .http2_keep_alive_while_idle(true)
+            .http2_initial_stream_window_size(HTTP2_WINDOW)
+            .http2_initial_connection_window_size(HTTP2_WINDOW)
             // An answer that comes after its call has timed out counts as an error of the API server: after 1,024 of them, by
             // default, the connection is closed, and every call on it fails.
             .http2_max_local_error_reset_streams(None)

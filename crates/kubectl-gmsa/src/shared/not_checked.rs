@@ -44,9 +44,12 @@ impl Remedy {
     pub fn of(error: &CallError) -> Self {
         match error {
             CallError::Refused { code, .. } => Self::of_code(code.as_u16(), is_about_namespace(error)),
-            CallError::NoPermit(..) | CallError::QueueFull(_) | CallError::TimedOut(_) => Self::later(
-                "Try again. If that does not help, the API server is overloaded, or a network in between drops packets.",
-            ),
+            // The plugin has no budget for answers: the last is for the server.
+            CallError::NoPermit(..) | CallError::QueueFull(_) | CallError::TimedOut(_) | CallError::NoMemory => {
+                Self::later(
+                    "Try again. If that does not help, the API server is overloaded, or a network in between drops packets.",
+                )
+            }
             CallError::Unreachable(_) | CallError::Cut => Self::later(
                 "Try again. If that does not help, check the network to the API server: `kubectl get --raw /readyz`.",
             ),
