@@ -6,7 +6,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
-mod log;
+pub(crate) mod log;
 mod log_limit;
 mod log_once;
 pub mod otlp;
@@ -72,13 +72,24 @@ pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) -> WorkerGu
 /// A string from outside, fit for a log line: the log escapes it.
 #[must_use]
 pub fn cut(text: &str) -> &str {
-    quote::cut(text, quote::NAME)
+    cut_to(text, quote::NAME)
 }
 
 /// A message with several strings from outside, fit for a log line.
 #[must_use]
 pub fn cut_message(text: &str) -> &str {
-    quote::cut(text, quote::MESSAGE)
+    cut_to(text, quote::MESSAGE)
+}
+
+/// The start of the text that takes at most `most` bytes in a line: either form of the log may escape a character.
+fn cut_to(text: &str, most: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find_map(|(at, c)| {
+        // JSON has six bytes for a control character, `char::escape_debug` up to ten for what else it escapes.
+        taken += if c.is_ascii_control() { 6 } else { c.escape_debug().map(char::len_utf8).sum() };
+        (taken > most).then_some(at)
+    });
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
 #[cfg(test)]
@@ -94,5 +105,12 @@ mod tests {
         assert_eq!(level("debug"), Ok("gmsa_webhook=debug,info".to_owned()));
         assert_eq!(level("loud"), Err("expected error, warn, info, debug or trace".to_owned()));
         assert_eq!(level("info,gmsa_webhook::tls=debug"), Ok("gmsa_webhook::tls=debug,info".to_owned()));
+    }
+
+    #[test]
+    fn a_text_is_cut_by_the_bytes_that_it_takes_in_a_line() {
+        assert_eq!((cut(&"x".repeat(253)).len(), cut(&"x".repeat(254)).len()), (253, 253));
+        assert_eq!((cut(&"é".repeat(300)).len(), cut(&"\"".repeat(300)).len()), (252, 126));
+        assert_eq!((cut(&"\u{0}".repeat(300)).len(), cut(&"\u{10ffff}".repeat(300)).len()), (42, 25 * 4));
     }
 }

@@ -13,6 +13,7 @@ use gmsa_core::{
         Decision, Enforcement, Facts, Known, Needs, Review, Settings, Source, Subject, Verdict, Webhook, pod::Pod,
     },
     credspec::SpecName,
+    quote::{MESSAGE, shorten},
 };
 use tokio::time::Instant;
 use tracing::{Instrument as _, Level, Span};
@@ -153,7 +154,7 @@ fn record_on_span(review: &Review, decision: &Decision) {
         Verdict::Allowed | Verdict::WouldDeny(_) => 200,
         Verdict::Denied(denial) => denial.code(),
     };
-    span.record("uid", &*review.uid).record("namespace", cut(&review.namespace)).record("code", i64::from(code));
+    span.record("uid", cut(&review.uid)).record("namespace", cut(&review.namespace)).record("code", i64::from(code));
     span.record("outcome", outcome(decision).as_str()).record("reason", decision.reason);
     if code >= 500 {
         otlp::fail(&span, decision.reason);
@@ -165,10 +166,13 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
     let path = webhook.as_str();
     let pod = cut(review.object.as_ref().or(review.old_object.as_ref()).map_or("", |pod| pod.name()));
     let (uid, namespace, operation, reason) =
-        (&*review.uid, cut(&review.namespace), review.operation.as_str(), decision.reason);
+        (cut(&review.uid), cut(&review.namespace), review.operation.as_str(), decision.reason);
     let specs = match &review.credential_spec {
         Some(spec) => cut(spec.name()).to_owned(),
-        None => decision.specs.iter().map(SpecName::as_str).collect::<Vec<_>>().join(","),
+        // Four names of the greatest length fit.
+        None => {
+            shorten(&decision.specs.iter().map(SpecName::as_str).collect::<Vec<_>>().join(","), MESSAGE).into_owned()
+        }
     };
     match &decision.verdict {
         Verdict::Denied(denial) | Verdict::WouldDeny(denial) => {
@@ -190,3 +194,6 @@ fn log(webhook: Webhook, review: &Review, decision: &Decision, duration: Duratio
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! The log: tracing-subscriber's formatters over tracing-appender's thread.
 //!
-//! Invariants: code that logs never waits for the reader of the log; at most [`LINES`] lines wait to be written, further
-//! ones are dropped and counted; an event is one line, whatever its values hold, because control characters are escaped; when
-//! the guard is dropped, the lines that wait are written, or given up after a second if nothing reads them.
+//! Invariants: code that logs never waits for the reader of the log; at most [`LINES`] lines of at most [`LONGEST`] bytes wait to be
+//! written, further ones are dropped and counted; an event is one line, whatever its values hold, because control characters are
+//! escaped; when the guard is dropped, the lines that wait are written, or given up after a second if nothing reads them.
 
 use std::{
     fmt::{self, Write as _},
@@ -13,8 +13,9 @@ use std::{
     time::Duration,
 };
 
+use serde_json::json;
 use tracing::{Subscriber, field::Field, level_filters::LevelFilter, subscriber};
-use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     Layer,
     field::MakeExt as _,
@@ -27,10 +28,13 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::Format;
+use super::{Format, cut_to};
 
-/// The most lines that wait to be written: about 1 MiB, since texts from outside are cut.
-const LINES: usize = 4096;
+/// The most lines that wait to be written: with [`LONGEST`], at most 4 MiB.
+const LINES: usize = 1024;
+
+/// The longest line, in bytes. The strings from outside that make up the line of a review are each cut so that it has fewer.
+pub(crate) const LONGEST: usize = 4096;
 
 /// How long lines are collected after a write. Many lines are one write, which matters when every pod is a line.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -54,7 +58,44 @@ where
     let (lines, guard) =
         NonBlockingBuilder::default().lossy(true).buffered_lines_limit(LINES).thread_name("log").finish(out);
     dropped.get_or_init(|| lines.error_counter());
-    (formatter(format, lines), guard)
+    (formatter(format, Lines { format, waiting: lines }), guard)
+}
+
+/// The lines that wait for the thread, none of which is longer than [`LONGEST`].
+#[derive(Clone)]
+struct Lines {
+    format: Format,
+    waiting: NonBlocking,
+}
+
+impl MakeWriter<'_> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl Write for Lines {
+    /// Takes a whole line, as tracing-subscriber writes it.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if line.len() <= LONGEST {
+            return self.waiting.write(line);
+        }
+        let text = String::from_utf8_lossy(line);
+        // Room for the other words of such a line.
+        let head = cut_to(&text, LONGEST - 64);
+        let cut = match self.format {
+            Format::Text => format!("{head}…\n"),
+            Format::Json => format!("{}\n", json!({"message": "a longer line was cut", "line": head})),
+        };
+        self.waiting.write_all(cut.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.waiting.flush()
+    }
 }
 
 fn formatter<S, W>(format: Format, out: W) -> Box<dyn Layer<S> + Send + Sync>
@@ -145,4 +186,4 @@ impl fmt::Write for Escaped<'_, '_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

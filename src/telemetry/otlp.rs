@@ -5,6 +5,7 @@
 //! contents.
 
 use std::{
+    collections::HashMap,
     fmt,
     future::Future,
     pin::Pin,
@@ -26,7 +27,7 @@ use opentelemetry::{
     propagation::TextMapPropagator as _,
     trace::{Status, TracerProvider as _},
 };
-use opentelemetry_http::{HeaderExtractor, HttpClient, HttpError};
+use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::{
     Resource,
@@ -42,6 +43,8 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 /// The target of every span that is exported; no log line has it.
 pub const TARGET: &str = "gmsa_webhook::trace";
+/// The header that names the caller's span.
+const TRACEPARENT: &str = "traceparent";
 /// How long an export may take.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the last export may take, when the process ends.
@@ -155,11 +158,16 @@ pub fn fail(span: &Span, description: &'static str) {
     span.set_status(Status::error(description));
 }
 
-/// Lets a span continue the trace that the headers name, if they do.
+/// Lets a span continue the trace that `traceparent` names, if it does. `tracestate` is left: a span keeps it, and a client may send
+/// as much as a head holds.
 pub fn continue_trace(span: &Span, headers: &HeaderMap) {
-    if !span.is_disabled() {
+    if span.is_disabled() {
+        return;
+    }
+    if let Some(parent) = headers.get(TRACEPARENT).and_then(|parent| parent.to_str().ok()) {
+        let parent = HashMap::from([(TRACEPARENT.to_owned(), parent.to_owned())]);
         // It fails only where no layer exports spans, and then there is nothing to continue.
-        let _ = span.set_parent(TraceContextPropagator::new().extract(&HeaderExtractor(headers)));
+        let _ = span.set_parent(TraceContextPropagator::new().extract(&parent));
     }
 }
 

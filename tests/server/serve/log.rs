@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{Serving, curl};
 
 /// More reviews than lines fit into the pipe and wait in the server, in requests that come together.
-const REVIEWS: usize = 4_900;
+const REVIEWS: usize = 1_900;
 const TOGETHER: usize = 50;
 
 #[test]

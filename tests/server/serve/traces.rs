@@ -94,7 +94,8 @@ fn a_review_is_a_span_of_the_callers_trace() {
     let (endpoint, collected) = collector();
     let mut serving = serve(&endpoint, &[]);
     let trace = "0123456789abcdef0123456789abcdef";
-    let line = format!("{} -H 'traceparent: 00-{trace}-0011223344556677-01'", serving.curl());
+    let line =
+        format!("{} -H 'traceparent: 00-{trace}-0011223344556677-01' -H 'tracestate: vendor=opaque'", serving.curl());
     allowed(&line);
     allowed(&line.replace("mutate", "validate"));
     end(serving);
@@ -119,6 +120,7 @@ fn a_review_is_a_span_of_the_callers_trace() {
         assert!(holds(&body, part), "{}", String::from_utf8_lossy(part));
     }
     assert!(!holds(&body, b"DomainJoinConfig"), "contents are not exported");
+    assert!(!holds(&body, b"opaque"), "spans that wait keep nothing that a client can make long");
 }
 
 #[test]
