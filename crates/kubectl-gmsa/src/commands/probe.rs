@@ -2,7 +2,9 @@
 //! the steps of `verify` run.
 //!
 //! Invariants: every pod is named before it is created and deleted at the end, also after an error and Ctrl-C; where that fails, the
-//! command that deletes it is printed, and it ends by itself (`activeDeadlineSeconds`).
+//! command that deletes it is printed, and it ends by itself (`activeDeadlineSeconds`). A pod in the namespace of the service account can do
+//! nothing that its users could not do with a pod of that account: they may run commands in it (`pods/exec`), delete it, and create another
+//! one of its name.
 
 use std::{
     cell::RefCell,
@@ -27,7 +29,7 @@ use crate::shared::{
 };
 use gmsa_core::{
     admission::Subject,
-    credspec::{SpecName, is_dns_subdomain},
+    credspec::{SpecName, is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, rules},
     quote::one_line,
 };
@@ -38,6 +40,7 @@ mod pod;
 mod start;
 
 use node::Place;
+use pod::PodName;
 
 /// How many nodes are probed at the same time.
 const AT_ONCE: usize = 4;
@@ -66,9 +69,13 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = patience)]
     timeout: Duration,
     /// Write the logs of each node into this folder: CCG, Hyper-V-Compute and kubelet. A hostProcess pod reads them, which may do on
-    /// the node what an administrator may, so it asks before
+    /// the node what an administrator may, so it asks before, and makes it in another namespace than that of the service account
     #[arg(long, value_name = "DIR", conflicts_with = "runtime_class")]
     logs: Option<PathBuf>,
+    /// The namespace of the pods that read the logs, whose users may do on the nodes what an administrator may [default: that of the
+    /// webhook]
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace_name, requires = "logs")]
+    logs_namespace: Option<String>,
     /// Do not ask before the logs are read
     #[arg(long, requires = "logs")]
     yes: bool,
@@ -81,6 +88,10 @@ pub struct Options {
 
 fn dns_name(text: &str) -> Result<String, String> {
     if is_dns_subdomain(text) { Ok(text.to_owned()) } else { Err("expected a lower-case DNS name".to_owned()) }
+}
+
+fn namespace_name(text: &str) -> Result<String, String> {
+    if is_dns_label(text) { Ok(text.to_owned()) } else { Err("expected the name of a namespace".to_owned()) }
 }
 
 /// A time-out with an end: the pods must have one.
@@ -96,15 +107,23 @@ fn patience(text: &str) -> Result<Duration, String> {
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     if let Some(folder) = &options.logs {
         logs::prepare(folder)?;
-        if !options.yes && !confirmed(logs::QUESTION)? {
-            bail!("nothing was done");
-        }
+    }
+    let logs_namespace = match &options.logs {
+        Some(_) => Some(block_on(async { logs::namespace(&connection.cluster().await?, options).await })?),
+        None => None,
+    };
+    if let Some(namespace) = &logs_namespace
+        && !options.yes
+        && !confirmed(&logs::question(namespace))?
+    {
+        bail!("nothing was done");
     }
     let (checks, left) = block_on(async {
         let cluster = connection.cluster().await?;
         let probe = Probe {
             options,
             namespace: options.serviceaccount.namespace.to_string(),
+            logs_namespace,
             client: connection.http1_client().await?,
             cluster,
             pods: RefCell::default(),
@@ -121,8 +140,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             left = probe.delete_all() => left,
             _ = tokio::signal::ctrl_c() => probe.pods.take().into_keys().collect(),
         };
-        for name in &left {
-            let namespace = &probe.namespace;
+        for PodName { namespace, name } in &left {
             writeln!(io::stderr(), "left behind: kubectl delete pod {name} --namespace {namespace}")?;
         }
         Ok((checks?, left))
@@ -137,9 +155,12 @@ struct Probe<'o> {
     cluster: Cluster,
     /// For `exec`.
     client: kube::Client,
+    /// That of the service account.
     namespace: String,
+    /// That of the pods that read logs, where they are asked for.
+    logs_namespace: Option<String>,
     /// The pods that may exist, and whether the API server said that they do.
-    pods: RefCell<BTreeMap<String, bool>>,
+    pods: RefCell<BTreeMap<PodName, bool>>,
     /// Why something that would say more of a failure could not be read.
     unread: RefCell<BTreeMap<&'static str, anyhow::Error>>,
 }
@@ -161,11 +182,11 @@ impl Probe<'_> {
             Some(fault) => Check::found(node::NODE, fault.clone()),
             None => self.identity(place).await.unwrap_or_else(|error| not_checked(pod::POD, &error)),
         }];
-        if let (Some(folder), Some(node)) = (&self.options.logs, &place.node) {
+        if let (Some(folder), Some(namespace), Some(node)) = (&self.options.logs, &self.logs_namespace, &place.node) {
             checks.push(if place.fault.is_some() {
                 logs::unread("no pod can run there".to_owned(), "Mend what the line before it says.")
             } else {
-                let written = logs::write(self, place, node, folder).await;
+                let written = logs::write(self, place, node, namespace, folder).await;
                 written.unwrap_or_else(|error| not_checked(logs::LOGS, &error))
             });
         }
@@ -184,8 +205,8 @@ impl Probe<'_> {
     }
 
     /// Deletes a pod that may exist.
-    async fn delete(&self, name: &str) -> anyhow::Result<()> {
-        match self.cluster.delete(&format!("/api/v1/namespaces/{}/pods/{name}", self.namespace)).await {
+    async fn delete(&self, name: &PodName) -> anyhow::Result<()> {
+        match self.cluster.delete(&name.path()).await {
             Ok(()) => {}
             // One whose creation was not answered can still come to be.
             Err(error) if is_missing(&error) && self.pods.borrow().get(name) == Some(&false) => return Ok(()),
@@ -197,11 +218,11 @@ impl Probe<'_> {
     }
 
     /// Deletes the pods that are left, and returns those for which that fails.
-    async fn delete_all(&self) -> Vec<String> {
-        let names: Vec<String> = self.pods.borrow().keys().cloned().collect();
+    async fn delete_all(&self) -> Vec<PodName> {
+        let names: Vec<PodName> = self.pods.borrow().keys().cloned().collect();
         for name in &names {
             if let Err(error) = self.delete(name).await {
-                let line = format!("error: cannot delete pod {name}: {error:#}");
+                let line = format!("error: cannot delete pod {}: {error:#}", name.name);
                 // Where nothing can be written, nobody reads the command either.
                 let _ = writeln!(io::stderr(), "{}", one_line(&line));
             }

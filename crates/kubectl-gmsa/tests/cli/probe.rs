@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{healthy, kind, run},
+    cluster::{configurations, healthy, kind, run},
     portable,
     support::{
         Fault, SimulatedApi, Verb,
@@ -76,9 +76,8 @@ async fn kubelets(api: &SimulatedApi, fates: &[(&'static str, Fate)]) {
     });
     let mut seen = BTreeSet::new();
     loop {
-        for created in api.requests(Verb::Create, "/namespaces/shop/pods") {
-            let Some(name) = created.body["metadata"]["name"].as_str().map(str::to_owned) else { continue };
-            let Some(mut pod) = api.object("pods", "shop", &name).filter(|_| seen.insert(name.clone())) else {
+        for (namespace, name) in created(api) {
+            let Some(mut pod) = api.object("pods", &namespace, &name).filter(|_| seen.insert(name.clone())) else {
                 continue;
             };
             let node = pod.pointer(ON_NODE).and_then(Value::as_str).unwrap_or("win1").to_owned();
@@ -93,7 +92,7 @@ async fn kubelets(api: &SimulatedApi, fates: &[(&'static str, Fate)]) {
             api.apply(pod);
             if let Some((reason, message)) = event {
                 api.apply(json!({
-                    "apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("{name}.1"), "namespace": "shop"},
+                    "apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("{name}.1"), "namespace": namespace},
                     "involvedObject": {"uid": uid}, "type": "Warning", "reason": reason, "message": message,
                 }));
             }
@@ -127,11 +126,21 @@ fn happens(
     }
 }
 
+/// The namespaces and names of the pods that were created.
+fn created(api: &SimulatedApi) -> Vec<(String, String)> {
+    let name = |namespace: &str, request: Value| {
+        Some((namespace.to_owned(), request["metadata"]["name"].as_str()?.to_owned()))
+    };
+    let of = |namespace: &'static str| {
+        let requests = api.requests(Verb::Create, &format!("/namespaces/{namespace}/pods"));
+        requests.into_iter().filter_map(move |request| name(namespace, request.body))
+    };
+    ["shop", "gmsa", "nodes"].into_iter().flat_map(of).collect()
+}
+
 /// The pods of the probe that are there.
 fn left(api: &SimulatedApi) -> usize {
-    let created = api.requests(Verb::Create, "/namespaces/shop/pods");
-    let names = created.iter().filter_map(|request| request.body["metadata"]["name"].as_str());
-    names.filter(|name| api.object("pods", "shop", name).is_some()).count()
+    created(api).iter().filter(|(namespace, name)| api.object("pods", namespace, name).is_some()).count()
 }
 
 const RPC: &str = "Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: hcs::CreateComputeSystem 5bd1: winapi error #3489792023: unknown";
@@ -323,6 +332,91 @@ async fn an_interrupt_removes_the_pods() {
     assert_eq!((left(&api), api.count(Verb::Delete, "/namespaces/shop/pods/gmsa-probe-")), (0, 1));
 }
 
+/// The hostProcess pods that were created in a namespace.
+fn host_process_pods(api: &SimulatedApi, namespace: &str) -> Vec<Value> {
+    let pods = api.requests(Verb::Create, &format!("/namespaces/{namespace}/pods")).into_iter().map(|pod| pod.body);
+    pods.filter(|pod| pod.to_string().contains("\"hostProcess\":true")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logs_are_read_where_administrators_chose() {
+    let fates = [("win1", Fate::Runs(transcript("network-service")))];
+    let api = cluster(&fates).await;
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let logs = ["--yes", "--logs", logs.to_str().unwrap()];
+    let choose = "choose a namespace for administrators alone, with --logs-namespace";
+    let of_tenant = format!(
+        "error: the logs are not read in shop, whose users could do on the nodes what an administrator may: {choose}\n"
+    );
+    let refused = async |more: &[&str], error: &str| {
+        let output = probe(&api, &fates, &[&logs[..], more].concat()).await;
+        assert_eq!((text(&output.stderr), output.status.code()), (error, Some(2)));
+        assert_eq!(created(&api), []);
+    };
+    refused(&["--logs-namespace", "shop"], &of_tenant).await;
+    let invalid = "error: invalid value 'a/b' for '--logs-namespace <NAMESPACE>': expected the name of a namespace\n\nFor more information, try '--help'.\n";
+    refused(&["--logs-namespace", "a/b"], invalid).await;
+    let place = |namespace: &'static str| {
+        configurations(&api, |webhook| webhook["clientConfig"]["service"]["namespace"] = json!(namespace))
+    };
+    place("shop");
+    refused(&[], &of_tenant).await;
+    place("../secrets");
+    let none = format!(
+        "error: no GMSA webhook is installed in this cluster, in whose namespace the logs could be read: {choose}\n"
+    );
+    refused(&[], &none).await;
+    configurations(&api, |webhook| webhook["clientConfig"] = json!({"url": "https://webhook"}));
+    refused(&[], &none).await;
+    api.fault(Verb::List, "webhookconfigurations", usize::MAX, refusal("no"));
+    let unread =
+        format!("error: cannot read the namespace of the webhook: {choose}: the API server answered 403: no\n");
+    refused(&[], &unread).await;
+
+    let denied = "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\": hostProcess";
+    api.fault(Verb::Create, "/namespaces/nodes/pods", 1, refusal(denied));
+    let output = probe(&api, &fates, &[&logs[..], &["--logs-namespace", "nodes"]].concat()).await;
+    let expected = format!(
+        "pass  identity  win1: a container gets the identity of webapp1\nfail  logs      win1: {denied} [pod-refused]\n                \
+         -> Choose a namespace for administrators alone that allows the Pod Security level `privileged`, with --logs-namespace.\n"
+    );
+    assert_eq!((text(&output.stdout), output.status.code()), (&*expected, Some(1)));
+    // One that cannot be deleted is named with its own namespace.
+    api.fault(Verb::Delete, "/namespaces/nodes/pods/", usize::MAX, refusal("no"));
+    let output = probe(&api, &fates, &[&logs[..], &["--logs-namespace", "nodes"]].concat()).await;
+    let name = created(&api).into_iter().rfind(|(namespace, _)| namespace == "nodes").unwrap().1;
+    let expected = format!(
+        "error: cannot delete pod {name}: the API server answered 403: no\nleft behind: kubectl delete pod {name} --namespace nodes\n"
+    );
+    assert_eq!((text(&output.stderr), output.status.code()), (&*expected, Some(2)));
+    assert_eq!((host_process_pods(&api, "shop").len(), host_process_pods(&api, "gmsa").len()), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_that_somebody_replaces_is_not_asked() {
+    let fates = [("win1", Fate::Waits)];
+    let api = cluster(&fates).await;
+    let replaced = async {
+        api.wait_for(Verb::Get, "/namespaces/shop/pods/gmsa-probe-", 1).await;
+        let (_, name) = created(&api).pop().unwrap();
+        let mut pod = api.object("pods", "shop", &name).unwrap();
+        // Within a second, in which it is not read.
+        api.delete("pods", "shop", &name);
+        pod["status"] = json!({"phase": "Running", "containerStatuses": [
+            {"name": "probe", "image": "x", "imageID": "", "ready": true, "restartCount": 0, "state": {"running": {}}}
+        ]});
+        api.apply(pod);
+        name
+    };
+    let (output, name) = tokio::join!(probe(&api, &fates, &[]), replaced);
+    let expected =
+        format!("skip  pod  win1: could not be checked: pod shop/{name} was replaced by somebody else [not-checked]\n");
+    assert!(text(&output.stdout).starts_with(&expected), "{}", text(&output.stdout));
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(api.count(Verb::Create, "/exec"), 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn logs_of_a_node_are_written_once() {
     let printed = |text: &str| (text.as_bytes().to_vec(), Ending::Exit(0));
@@ -350,8 +444,10 @@ async fn logs_of_a_node_are_written_once() {
     assert_eq!((text(&output.stdout), text(&output.stderr), output.status.code()), (&*expected, "", Some(0)));
     let written = |file: &str| fs::read_to_string(of_node.join(file)).unwrap();
     assert_eq!((written("ccg.txt"), written("kubelet.txt")), ("Event[0]\n".to_owned(), "I1123 kubelet\n".to_owned()));
-    let pods = api.requests(Verb::Create, "/namespaces/shop/pods");
-    let spec = &pods.last().unwrap().body["spec"];
+    // Who may run commands in the pods of the application gets no pod of the node's administrator.
+    assert!(host_process_pods(&api, "shop").is_empty());
+    let pods = host_process_pods(&api, "gmsa");
+    let spec = &pods[0]["spec"];
     let options = json!({"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"});
     assert_eq!((&spec["securityContext"]["windowsOptions"], &spec["hostNetwork"]), (&options, &json!(true)));
     assert_eq!(left(&api), 0);

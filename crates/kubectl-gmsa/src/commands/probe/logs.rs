@@ -1,6 +1,6 @@
 //! The logs of a node, which a hostProcess pod reads.
 //!
-//! Invariants: nothing is written over; a file is for its owner alone, because a log can hold what a plugin fetched; of each log a bounded
+//! Invariants: the pod is never in the namespace of the service account, whose users could run commands in it as SYSTEM of the node; nothing is written over; a file is for its owner alone, because a log can hold what a plugin fetched; of each log a bounded
 //! part is read; the name of a node becomes part of a path only where it is a DNS name.
 
 use std::{fs, path::Path, time::Duration};
@@ -9,17 +9,17 @@ use anyhow::{Context as _, bail};
 use json_patch::merge;
 use serde_json::json;
 
-use super::{Probe, node::Place, pod::name, start};
-use crate::shared::{new_file, verification::Execution};
+use super::{Options, Probe, node::Place, pod::PodName, start};
+use crate::shared::{connection::Cluster, new_file, verification::Execution, webhook::service_of_webhook};
 use gmsa_core::{
-    credspec::is_dns_subdomain,
+    credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, rules},
 };
 
 pub(super) const LOGS: &str = "logs";
 
-pub(super) const QUESTION: &str =
-    "Make a hostProcess pod on each node, which may do there what an administrator may, to read its logs?";
+/// What to do where the pod is refused.
+pub(super) const FIX_REFUSED: &str = "Choose a namespace for administrators alone that allows the Pod Security level `privileged`, with --logs-namespace.";
 
 /// How long one log may take, and the most of it in bytes.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -55,14 +55,47 @@ pub(super) fn prepare(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))
 }
 
+/// The namespace of the pods: the one that was asked for, or that of the webhook.
+pub(super) async fn namespace(cluster: &Cluster, options: &Options) -> anyhow::Result<String> {
+    const CHOOSE: &str = "choose a namespace for administrators alone, with --logs-namespace";
+    let namespace = if let Some(asked) = &options.logs_namespace {
+        asked.clone()
+    } else {
+        let service = service_of_webhook(cluster).await;
+        let service = service.with_context(|| format!("cannot read the namespace of the webhook: {CHOOSE}"))?;
+        let known = service.map(|service| service.namespace).filter(|name| is_dns_label(name));
+        known.with_context(|| {
+            format!("no GMSA webhook is installed in this cluster, in whose namespace the logs could be read: {CHOOSE}")
+        })?
+    };
+    if namespace == *options.serviceaccount.namespace {
+        bail!(
+            "the logs are not read in {namespace}, whose users could do on the nodes what an administrator may: {CHOOSE}"
+        );
+    }
+    Ok(namespace)
+}
+
+pub(super) fn question(namespace: &str) -> String {
+    format!(
+        "Make a hostProcess pod in namespace {namespace} on each node, which may do there what an administrator may, to read its logs?"
+    )
+}
+
 /// Writes the logs of a node, and says which.
-pub(super) async fn write(probe: &Probe<'_>, place: &Place, node: &str, folder: &Path) -> anyhow::Result<Check> {
+pub(super) async fn write(
+    probe: &Probe<'_>,
+    place: &Place,
+    node: &str,
+    namespace: &str,
+    folder: &Path,
+) -> anyhow::Result<Check> {
     if !is_dns_subdomain(node) {
         bail!("{node:?} is not the name of a node");
     }
     let folder = folder.join(node);
     fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    let pod_name = name("gmsa-logs");
+    let pod_name = PodName::new(namespace, "gmsa-logs");
     let mut manifest = probe.on(&pod_name, place);
     let options = json!({"hostProcess": true, "runAsUserName": "NT AUTHORITY\\SYSTEM"});
     merge(&mut manifest, &json!({"spec": {"hostNetwork": true, "securityContext": {"windowsOptions": options}}}));
@@ -72,7 +105,7 @@ pub(super) async fn write(probe: &Probe<'_>, place: &Place, node: &str, folder: 
     };
     let written = match start::until_running(probe, &pod_name, pod).await {
         Ok(Ok(_)) => read(probe, &pod_name, &folder).await,
-        Ok(Err(found)) => Ok(probe.without_pod(found, &pod_name)),
+        Ok(Err(found)) => Ok(Probe::without_pod(found, &pod_name)),
         Err(error) => Err(error),
     };
     // What cannot be deleted now is tried again at the end, which says so.
@@ -80,7 +113,7 @@ pub(super) async fn write(probe: &Probe<'_>, place: &Place, node: &str, folder: 
     written
 }
 
-async fn read(probe: &Probe<'_>, pod: &str, folder: &Path) -> anyhow::Result<Check> {
+async fn read(probe: &Probe<'_>, pod: &PodName, folder: &Path) -> anyhow::Result<Check> {
     let executor = probe.executor(pod, LIMIT, MAX_LOG);
     let mut files = Vec::new();
     for (file, command) in COMMANDS {

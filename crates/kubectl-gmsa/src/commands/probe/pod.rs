@@ -10,7 +10,7 @@ use gmsa_cluster::apiserver::CallError;
 use json_patch::merge;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{Probe, first_cause, node::Place, start};
+use super::{Probe, first_cause, logs, node::Place, start};
 use crate::shared::{
     pods::ClusterPod,
     start::{refusal, remedy},
@@ -34,9 +34,27 @@ const COMMAND: Duration = Duration::from_secs(15);
 /// How much longer than it may take to start, and than all commands take, a pod that nobody deletes lives.
 const MARGIN: Duration = Duration::from_secs(300);
 
-/// A name that no other pod has.
-pub(super) fn name(of: &str) -> String {
-    format!("{of}-{:016x}", RandomState::new().build_hasher().finish())
+/// A pod of the probe.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PodName {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl PodName {
+    /// One that no other pod has.
+    pub fn new(namespace: &str, of: &str) -> Self {
+        let name = format!("{of}-{:016x}", RandomState::new().build_hasher().finish());
+        Self { namespace: namespace.to_owned(), name }
+    }
+
+    fn collection(&self) -> String {
+        format!("/api/v1/namespaces/{}/pods", self.namespace)
+    }
+
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.collection(), self.name)
+    }
 }
 
 /// Whether an answer says that no pod was created, and why: a webhook can refuse with any code.
@@ -49,14 +67,14 @@ fn is_refusal(code: u16, message: &str) -> bool {
 impl Probe<'_> {
     /// Whether a pod on this node gets its identity.
     pub(super) async fn identity(&self, place: &Place) -> anyhow::Result<Check> {
-        let name = name("gmsa-probe");
+        let name = PodName::new(&self.namespace, "gmsa-probe");
         let pod = match self.create(&name, &self.manifest(&name, place)).await? {
             Ok(pod) => pod,
             Err(refused) => return Ok(Check::found("admission", refused)),
         };
         let check = match start::until_running(self, &name, pod).await {
             Ok(Ok(pod)) => Ok(self.verified(&name, &pod).await),
-            Ok(Err(found)) => Ok(self.without_pod(found, &name)),
+            Ok(Err(found)) => Ok(Self::without_pod(found, &name)),
             Err(error) => Err(error),
         };
         // What cannot be deleted now is tried again at the end, which says so.
@@ -65,35 +83,41 @@ impl Probe<'_> {
     }
 
     /// Creates a pod, which may be refused.
-    pub(super) async fn create(&self, name: &str, manifest: &Value) -> anyhow::Result<Result<ClusterPod, Diagnostic>> {
+    pub(super) async fn create(
+        &self,
+        name: &PodName,
+        manifest: &Value,
+    ) -> anyhow::Result<Result<ClusterPod, Diagnostic>> {
         // It may be created although no answer comes.
-        self.pods.borrow_mut().insert(name.to_owned(), false);
-        let path = format!("/api/v1/namespaces/{}/pods", self.namespace);
-        let created = match self.cluster.post::<Box<RawValue>>(&path, manifest).await {
+        self.pods.borrow_mut().insert(name.clone(), false);
+        let created = match self.cluster.post::<Box<RawValue>>(&name.collection(), manifest).await {
             Ok(json) => json,
             Err(error) => match error.downcast_ref::<CallError>() {
                 // The call was repeated, and the first one was not lost.
-                Some(call) if call.code() == Some(409) => self.cluster.get(&format!("{path}/{name}")).await?,
+                Some(call) if call.code() == Some(409) => self.cluster.get(&name.path()).await?,
                 Some(CallError::Refused { code, status: Some(status), .. })
                     if is_refusal(code.as_u16(), &status.message) =>
                 {
                     self.pods.borrow_mut().remove(name);
-                    return Ok(Err(self.refused(&status.message)));
+                    return Ok(Err(self.refused(&name.namespace, &status.message)));
                 }
                 _ => return Err(error),
             },
         };
-        self.pods.borrow_mut().insert(name.to_owned(), true);
+        self.pods.borrow_mut().insert(name.clone(), true);
         Ok(Ok(ClusterPod::read(&created)?))
     }
 
-    /// What the message of a refusal means.
-    fn refused(&self, message: &str) -> Diagnostic {
+    /// What the message of a refusal in this namespace means.
+    fn refused(&self, namespace: &str, message: &str) -> Diagnostic {
         if message.contains("cannot create resource") {
-            let fix = format!("Use a user who may create pods in {}.", self.namespace);
+            let fix = format!("Use a user who may create pods in {namespace}.");
             return Diagnostic::new(&rules::NOT_CHECKED, message).with_fix(fix);
         }
         let rule: &Rule = refusal::rule(message);
+        if namespace != self.namespace {
+            return Diagnostic::new(rule, refusal::said(message)).with_fix(logs::FIX_REFUSED);
+        }
         let (spec, namespace, account) =
             (self.options.credspec.as_str(), &self.namespace, &*self.options.serviceaccount.service_account);
         let fix = match rule {
@@ -106,22 +130,26 @@ impl Probe<'_> {
     }
 
     /// A remedy that names the pod, which is deleted, leads to its events instead.
-    pub(super) fn without_pod(&self, check: Check, name: &str) -> Check {
+    pub(super) fn without_pod(check: Check, pod: &PodName) -> Check {
         let Check { about, result } = check;
+        let PodName { namespace, name } = pod;
         let fix = || {
-            let namespace = &self.namespace;
             format!(
                 "`kubectl get events --namespace {namespace} --field-selector involvedObject.name={name}` shows what happened to the pod, which is deleted."
             )
         };
         let result = result.map_err(|found| {
-            if found.fix.as_ref().is_some_and(|fix| fix.contains(name)) { found.with_fix(fix()) } else { found }
+            if found.fix.as_ref().is_some_and(|fix| fix.contains(name.as_str())) {
+                found.with_fix(fix())
+            } else {
+                found
+            }
         });
         Check { about, result }
     }
 
     /// Runs the steps of `verify` in the container.
-    async fn verified(&self, name: &str, pod: &ClusterPod) -> Check {
+    async fn verified(&self, name: &PodName, pod: &ClusterPod) -> Check {
         let mut containers = pod.admission.slots().filter(|slot| slot.kind == SlotKind::Container);
         let Some(container) = containers.find(|slot| slot.owner == CONTAINER) else {
             return Check::found(POD, Diagnostic::new(&rules::NOT_STARTED, "the pod has no container of the probe"));
@@ -132,13 +160,13 @@ impl Probe<'_> {
         first_cause(checks, || Check::pass(IDENTITY, format!("a container gets the identity of {account}")))
     }
 
-    pub(super) fn executor(&self, pod: &str, limit: Duration, max_output: u64) -> Executor {
-        let (client, namespace) = (self.client.clone(), self.namespace.clone());
-        Executor { client, namespace, pod: pod.to_owned(), container: CONTAINER.to_owned(), limit, max_output }
+    pub(super) fn executor(&self, pod: &PodName, limit: Duration, max_output: u64) -> Executor {
+        let (client, PodName { namespace, name }) = (self.client.clone(), pod.clone());
+        Executor { client, namespace, pod: name, container: CONTAINER.to_owned(), limit, max_output }
     }
 
     /// What holds for every pod on a node: that it is there, and that it ends.
-    pub(super) fn on(&self, name: &str, place: &Place) -> Value {
+    pub(super) fn on(&self, name: &PodName, place: &Place) -> Value {
         let tolerations: Vec<Value> = place
             .taints
             .iter()
@@ -150,7 +178,7 @@ impl Probe<'_> {
         let mut pod = json!({
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "gmsa-probe", "app.kubernetes.io/managed-by": "kubectl-gmsa"}},
+            "metadata": {"name": name.name, "labels": {"app.kubernetes.io/name": "gmsa-probe", "app.kubernetes.io/managed-by": "kubectl-gmsa"}},
             "spec": {
                 "os": {"name": "windows"},
                 "nodeSelector": {"kubernetes.io/os": "windows"},
@@ -180,7 +208,7 @@ impl Probe<'_> {
         pod
     }
 
-    fn manifest(&self, name: &str, place: &Place) -> Value {
+    fn manifest(&self, name: &PodName, place: &Place) -> Value {
         let mut pod = self.on(name, place);
         // Of a Windows pod, the Pod Security level `restricted` asks for `runAsNonRoot`; NETWORK SERVICE acts as the account.
         let options = json!({

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     Probe,
-    pod::{CONTAINER, POD},
+    pod::{CONTAINER, POD, PodName},
 };
 use crate::shared::{
     pods::ClusterPod,
@@ -26,18 +26,18 @@ const SEEN: u32 = 3;
 /// The pod once its container runs, or the first cause why not. `pod` is the pod as it was created.
 pub(super) async fn until_running(
     probe: &Probe<'_>,
-    name: &str,
+    name: &PodName,
     mut pod: ClusterPod,
 ) -> anyhow::Result<Result<ClusterPod, Check>> {
-    let (namespace, limit) = (&probe.namespace, probe.options.timeout);
-    let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
+    let (PodName { namespace, name: pod_name }, limit) = (name, probe.options.timeout);
+    let uid = pod.object.metadata.uid.clone();
     let end = Instant::now() + limit;
     let (mut last, mut seen): (Option<&'static Rule>, u32) = (None, 0);
     loop {
         if runs(&pod) {
             return Ok(Ok(pod));
         }
-        let cause = cause(probe, &pod).await;
+        let cause = cause(probe, namespace, &pod).await;
         let rule = cause.as_ref().and_then(|check| Some(check.result.as_ref().err()?.rule));
         seen = if rule.is_some() && rule == last { seen + 1 } else { 1 };
         last = rule;
@@ -51,12 +51,15 @@ pub(super) async fn until_running(
             let text = format!("its container does not run after {} s", limit.as_secs());
             return Ok(Err(Check::found(POD, Diagnostic::new(&rules::NOT_STARTED, text))));
         }
-        progress::doing(&format!("waiting until pod {namespace}/{name} runs: {}", pod.phase()));
+        progress::doing(&format!("waiting until pod {namespace}/{pod_name} runs: {}", pod.phase()));
         sleep(INTERVAL).await;
-        let Some(json) = probe.cluster.find::<Box<RawValue>>(&path).await? else {
-            anyhow::bail!("pod {namespace}/{name} was deleted by somebody else");
+        let Some(json) = probe.cluster.find::<Box<RawValue>>(&name.path()).await? else {
+            anyhow::bail!("pod {namespace}/{pod_name} was deleted by somebody else");
         };
         pod = ClusterPod::read(&json)?;
+        if pod.object.metadata.uid != uid {
+            anyhow::bail!("pod {namespace}/{pod_name} was replaced by somebody else");
+        }
     }
 }
 
@@ -66,8 +69,7 @@ fn runs(pod: &ClusterPod) -> bool {
 }
 
 /// What keeps it from running now.
-async fn cause(probe: &Probe<'_>, pod: &ClusterPod) -> Option<Check> {
-    let namespace = &probe.namespace;
+async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<Check> {
     // Without the right to read them, the status of the pod says what it can.
     let events = probe.read("events", Events::read(&probe.cluster, Some(namespace)).await).unwrap_or_default();
     let mut nodes = Nodes::of(probe.read("Windows nodes", probe.cluster.list(Nodes::WINDOWS).await));
