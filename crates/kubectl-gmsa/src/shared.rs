@@ -13,6 +13,7 @@ pub mod installer;
 pub mod new_file;
 pub mod not_checked;
 pub mod output;
+pub mod owners;
 pub mod pods;
 pub mod progress;
 pub mod rbac;

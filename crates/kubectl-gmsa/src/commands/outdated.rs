@@ -1,7 +1,7 @@
 //! `outdated`: the workloads whose pods carry contents that their credential spec no longer has, and how they get the new ones.
 //!
 //! Invariants: nothing is changed without `--restart` and a confirmation, or `--yes`; a restart changes one annotation of the pod
-//! template, as `kubectl rollout restart` does; only Deployments, StatefulSets and DaemonSets that own their pods by [`owner`]'s rules are
+//! template, as `kubectl rollout restart` does; only Deployments, StatefulSets and DaemonSets that own their pods by the rules of [`owners`](crate::shared::owners) are
 //! restarted, each once for the same pods, and pods of anything else are reported.
 
 use std::collections::BTreeMap;
@@ -15,6 +15,7 @@ use crate::shared::{
     confirm::confirmed,
     connection::{Cluster, Connection, DryRun, block_on},
     output::{Filter, Format, Report, first_five, plural},
+    owners::{NotOwned, Owners},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name, unparsable},
     print,
 };
@@ -27,7 +28,7 @@ use gmsa_core::{
 mod owner;
 mod restart;
 
-use owner::{NotOwned, Owner, Owners, Workload};
+use owner::{Owner, Workload};
 use restart::{restart_all, target};
 
 #[derive(Debug, Args)]
@@ -121,7 +122,7 @@ async fn outdated(cluster: &Cluster, namespace: Option<&String>) -> anyhow::Resu
         let state = ContentsState::of(&pod.admission, &contents);
         found.report.documents += usize::from(state != ContentsState::NoGmsa);
         match state {
-            ContentsState::Outdated => match owners.of(&pod).await {
+            ContentsState::Outdated => match Owner::of(&pod, &mut owners).await {
                 Ok(Owner { workload, is_restarted }) => {
                     let none = || Pods { names: Vec::new(), are_restarted: true };
                     let pods = found.workloads.entry(workload).or_insert_with(none);

@@ -358,7 +358,7 @@ async fn logs_are_read_where_administrators_chose() {
     let invalid = "error: invalid value 'a/b' for '--logs-namespace <NAMESPACE>': expected the name of a namespace\n\nFor more information, try '--help'.\n";
     refused(&["--logs-namespace", "a/b"], invalid).await;
     let place = |namespace: &'static str| {
-        configurations(&api, |webhook| webhook["clientConfig"]["service"]["namespace"] = json!(namespace))
+        configurations(&api, |webhook| webhook["clientConfig"]["service"]["namespace"] = json!(namespace));
     };
     place("shop");
     refused(&[], &of_tenant).await;

@@ -165,16 +165,91 @@ async fn a_command_that_could_not_be_run_is_no_fault_of_the_image_or_the_network
     }
 }
 
+/// A workload whose pods have the label `app: web`, and the reference to it by what it controls.
+fn workload(api: &SimulatedApi, of: &str, name: &str, owner: Option<Value>) -> Value {
+    let api_version = if of == "Job" { "batch/v1" } else { "apps/v1" };
+    api.apply(json!({
+        "apiVersion": api_version, "kind": of,
+        "metadata": {"name": name, "namespace": "shop", "ownerReferences": owner.into_iter().collect::<Vec<_>>()},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+    }));
+    let stored = api.object(&format!("{}s", of.to_lowercase()), "shop", name).unwrap();
+    json!({"apiVersion": api_version, "kind": of, "name": name, "uid": stored["metadata"]["uid"], "controller": true})
+}
+
+/// The Deployment `web`, and the reference to its `ReplicaSet`.
+fn deployment(api: &SimulatedApi) -> Value {
+    api.define(kind("apps/v1", "Deployment", "deployments", true));
+    api.define(kind("apps/v1", "ReplicaSet", "replicasets", true));
+    let deployment = workload(api, "Deployment", "web", None);
+    workload(api, "ReplicaSet", "web-1", Some(deployment))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_of_a_stranger_is_not_asked() {
+    let api = cluster().await;
+    answer_by(&api, good());
+    let replica_set = deployment(&api);
+    let other = workload(&api, "ReplicaSet", "other", None);
+    api.define(kind("batch/v1", "Job", "jobs", true));
+    let job = workload(&api, "Job", "web", None);
+    let stranger = |owner: Option<&Value>| {
+        let mut pod = running();
+        pod["metadata"]["labels"] = json!({"app": "web"});
+        pod["metadata"]["ownerReferences"] = json!(owner.into_iter().collect::<Vec<_>>());
+        pod["status"]["phase"] = json!("Running");
+        api.apply(pod);
+    };
+    let made_up = |field: &str, value: &str| {
+        let mut owner = replica_set.clone();
+        owner[field] = json!(value);
+        owner
+    };
+    let gone = made_up("name", "gone");
+    let uid = made_up("uid", "made-up");
+    for (named, owner, why) in [
+        ("deploy/web", None, "is not controlled by it"),
+        ("deploy/web", Some(&other), "is not controlled by it"),
+        ("deploy/web", Some(&job), "is not controlled by it"),
+        ("job/web", Some(&replica_set), "is not controlled by it"),
+        ("deploy/web", Some(&gone), "names ReplicaSet gone as its owner, which does not exist"),
+        ("deploy/web", Some(&uid), "names as its owner a ReplicaSet web-1 with another uid than the one that exists"),
+    ] {
+        stranger(owner);
+        let error = format!("error: {named} in namespace shop has no pod; pod web has its labels, and {why}\n");
+        assert_eq!(verified(&api, &["-n", "shop", named]).await, (error, Some(2)));
+    }
+    stranger(Some(&replica_set));
+    api.fault(Verb::Get, "/replicasets/web-1", 1, Fault::forbidden());
+    let error = "error: deploy/web in namespace shop has no pod; pod web has its labels, and names ReplicaSet web-1 as its owner, which cannot be \
+        read: the API server answered 403: not allowed here: run this as a user who may get replicasets in shop\n";
+    assert_eq!(verified(&api, &["-n", "shop", "deploy/web"]).await, (error.to_owned(), Some(2)));
+    assert_eq!(api.count(Verb::Get, "/exec?"), 0);
+    // Beside it, a pod of its own is found, in whatever order they come.
+    stranger(None);
+    let mut own = running();
+    own["metadata"]["name"] = json!("web-own");
+    own["metadata"]["labels"] = json!({"app": "web"});
+    own["metadata"]["ownerReferences"] = json!([job]);
+    api.apply(own);
+    assert_eq!(verified(&api, &["-n", "shop", "job/web"]).await.1, Some(0));
+    let asked = api.requests(Verb::Get, "/exec?");
+    assert!(!asked.is_empty() && asked.iter().all(|request| request.path.contains("/pods/web-own/exec?")), "{asked:?}");
+    api.delete("pods", "shop", "web");
+    api.delete("pods", "shop", "web-own");
+    let error = "error: deploy/web in namespace shop has no pod\n";
+    assert_eq!(verified(&api, &["-n", "shop", "deploy/web"]).await, (error.to_owned(), Some(2)));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_is_found_by_its_workload_and_each_container_is_verified() {
     let api = cluster().await;
     answer_by(&api, good());
-    api.define(kind("apps/v1", "Deployment", "deployments", true));
     api.define(kind("apps/v1", "StatefulSet", "statefulsets", true));
-    api.apply(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}}}));
+    let replica_set = deployment(&api);
     let mut pod = running();
     pod["metadata"]["labels"] = json!({"app": "web"});
+    pod["metadata"]["ownerReferences"] = json!([replica_set]);
     pod["status"]["phase"] = json!("Running");
     pod["spec"]["initContainers"] =
         json!([{"name": "setup", "image": "x"}, {"name": "proxy", "image": "x", "restartPolicy": "Always"}]);
@@ -183,7 +258,7 @@ async fn a_pod_is_found_by_its_workload_and_each_container_is_verified() {
     ]);
     api.apply(pod);
     let (healthy, _) = verified(&api, &["shop/web"]).await;
-    for named in ["deploy/web", "Deployment/web", "pod/web", "web"] {
+    for named in ["deploy/web", "Deployment/web", "rs/web-1", "pod/web", "web"] {
         assert_eq!(verified(&api, &["-n", "shop", named]).await, (healthy.clone(), Some(0)), "{named}");
     }
     let (said, code) = verified(&api, &["shop/web", "--all-containers"]).await;

@@ -1,22 +1,12 @@
-//! What controls a pod, and whether it does.
+//! The workload that is restarted to replace a pod.
 //!
-//! Invariant: no `ownerReferences` are believed. A user who may create pods may write them, and the names in them: a name is checked
-//! before it becomes part of a URL, and an owner counts only where it exists with the same `uid`, selects the pod, and uses GMSA itself.
+//! Invariant: it owns the pod by the rules of [`owners`](crate::shared::owners), and its own template uses GMSA.
 
-use std::collections::{BTreeMap, HashMap};
+use kube::api::ObjectMeta;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
-use kube::{
-    api::ObjectMeta,
-    core::{Selector, SelectorExt as _},
-};
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use crate::shared::{connection::Cluster, pods::ClusterPod};
-use gmsa_core::{
-    admission::pod::Pod,
-    credspec::{is_dns_label, is_dns_subdomain},
+use crate::shared::{
+    owners::{NotOwned, Owners, REPLICA_SETS},
+    pods::ClusterPod,
 };
 
 /// The annotation of a pod template, and so of its pods, by which `kubectl rollout restart` makes a new revision.
@@ -41,163 +31,30 @@ pub(super) struct Owner {
     pub is_restarted: bool,
 }
 
-/// Why the owner that a pod names cannot be taken for its owner.
-pub(super) struct NotOwned {
-    pub why: String,
-    /// What to do where it is not known whether the owner is one.
-    pub fix: Option<String>,
-}
-
-impl From<String> for NotOwned {
-    fn from(why: String) -> Self {
-        Self { why, fix: None }
-    }
-}
-
-/// A workload as the API server describes it.
-#[derive(Clone, Deserialize)]
-struct Controller {
-    metadata: ObjectMeta,
-    #[serde(default)]
-    spec: ControllerSpec,
-}
-
-#[derive(Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ControllerSpec {
-    selector: Option<LabelSelector>,
-    #[serde(default)]
-    template: Template,
-    #[serde(default)]
-    update_strategy: Value,
-}
-
-#[derive(Clone, Default, Deserialize)]
-struct Template {
-    #[serde(default)]
-    metadata: ObjectMeta,
-    #[serde(default)]
-    spec: Value,
-}
-
-/// Finds owners, and reads each once.
-pub(super) struct Owners<'c> {
-    cluster: &'c Cluster,
-    /// By path: `None` where there is none, or why it could not be read.
-    read: HashMap<String, Result<Option<Controller>, String>>,
-}
-
-impl<'c> Owners<'c> {
-    pub(super) fn new(cluster: &'c Cluster) -> Self {
-        Self { cluster, read: HashMap::new() }
-    }
-
-    /// The owner of a pod: the Deployment rather than its `ReplicaSet`.
+impl Owner {
+    /// That of a pod: the Deployment rather than its `ReplicaSet`.
     ///
     /// # Errors
     /// Where the owner that the pod names is not its owner, or cannot be read.
-    pub(super) async fn of(&mut self, pod: &ClusterPod) -> Result<Owner, NotOwned> {
-        let (namespace, name) = pod.place();
-        let (kind, of_itself) = ("Pod".to_owned(), |kind: String, name: &str, resource| Workload {
-            namespace: namespace.to_owned(),
-            kind,
-            name: name.to_owned(),
-            resource,
-            on_delete: false,
-        });
-        let Some(owner) = controller(&pod.object.metadata) else {
-            return Ok(Owner { workload: of_itself(kind, name, None), is_restarted: false });
-        };
-        let Some(resource) = resource(owner) else {
-            return Ok(Owner { workload: of_itself(owner.kind.clone(), &owner.name, None), is_restarted: false });
-        };
-        let mut found = self.verified(namespace, owner, resource, pod).await?;
-        let (mut owner, mut resource) = (owner.clone(), resource);
-        if resource == REPLICA_SETS
-            && let Some(parent) = controller(&found.metadata).cloned()
-        {
-            let Some(of_parent) = self::resource(&parent) else {
-                return Ok(Owner { workload: of_itself(parent.kind, &parent.name, None), is_restarted: false });
-            };
-            found = self.verified(namespace, &parent, of_parent, pod).await?;
-            (owner, resource) = (parent, of_parent);
-        }
-        let restartable = (resource != REPLICA_SETS).then_some(resource);
-        let mut workload = of_itself(owner.kind, &owner.name, restartable);
-        workload.on_delete = found.spec.update_strategy.get("type").is_some_and(|strategy| strategy == "OnDelete");
-        let is_restarted = restarted_at(&found.spec.template.metadata) != restarted_at(&pod.object.metadata);
-        Ok(Owner { workload, is_restarted })
-    }
-
-    async fn verified(
-        &mut self,
-        namespace: &str,
-        owner: &OwnerReference,
-        resource: &str,
-        pod: &ClusterPod,
-    ) -> Result<Controller, NotOwned> {
-        let OwnerReference { kind, name, uid, .. } = owner;
-        if !is_dns_label(namespace) || !is_dns_subdomain(name) {
-            return Err(format!("names as its owner a {kind} with an invalid name").into());
-        }
-        let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
-        if !self.read.contains_key(&path) {
-            let found = self.cluster.find(&path).await.map_err(|error| format!("{error:#}"));
-            self.read.insert(path.clone(), found);
-        }
-        let found = match self.read.get(&path) {
-            Some(Ok(Some(found))) => found,
-            Some(Err(error)) => {
-                return Err(NotOwned {
-                    why: format!("names {kind} {name} as its owner, which cannot be read: {error}"),
-                    fix: Some(format!("run this as a user who may get {resource} in {namespace}")),
-                });
-            }
-            Some(Ok(None)) | None => {
-                return Err(format!("names {kind} {name} as its owner, which does not exist").into());
-            }
-        };
-        let labels: BTreeMap<_, _> = pod.object.metadata.labels.clone().unwrap_or_default();
-        if found.metadata.uid.as_ref() != Some(uid) {
-            return Err(format!("names as its owner a {kind} {name} with another uid than the one that exists").into());
-        }
-        if !found.spec.selects(&labels) {
-            return Err(format!("names {kind} {name} as its owner, which does not select it").into());
-        }
-        if !found.spec.uses_gmsa() {
+    pub async fn of(pod: &ClusterPod, owners: &mut Owners<'_>) -> Result<Self, NotOwned> {
+        let owners = owners.of(pod).await?;
+        let other = owners.iter().find(|owner| owner.read.as_ref().is_some_and(|read| !read.spec.uses_gmsa()));
+        if let Some(owner) = other {
+            let (kind, name) = (&owner.reference.kind, &owner.reference.name);
             return Err(format!("names {kind} {name} as its owner, whose pod template does not use GMSA").into());
         }
-        Ok(found.clone())
-    }
-}
-
-const REPLICA_SETS: &str = "replicasets";
-
-impl ControllerSpec {
-    fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
-        let selector = self.selector.clone().and_then(|selector| Selector::try_from(selector).ok());
-        // An empty selector, which `apps/v1` does not allow, selects everything.
-        selector.is_some_and(|selector| !selector.selects_all() && selector.matches(labels))
-    }
-
-    fn uses_gmsa(&self) -> bool {
-        let pod = json!({"metadata": {}, "spec": self.template.spec});
-        Pod::from_json(&pod.to_string()).is_ok_and(|pod| pod.uses_gmsa())
-    }
-}
-
-fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
-    metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
-}
-
-/// The plural name of a kind whose objects are read.
-fn resource(owner: &OwnerReference) -> Option<&'static str> {
-    match (owner.api_version.as_str(), owner.kind.as_str()) {
-        ("apps/v1", "ReplicaSet") => Some(REPLICA_SETS),
-        ("apps/v1", "Deployment") => Some("deployments"),
-        ("apps/v1", "StatefulSet") => Some("statefulsets"),
-        ("apps/v1", "DaemonSet") => Some("daemonsets"),
-        _ => None,
+        let (namespace, name) = pod.place();
+        let last = owners.into_iter().next_back();
+        let (kind, name, read) = match last {
+            Some(owner) => (owner.reference.kind, owner.reference.name, owner.read),
+            None => ("Pod".to_owned(), name.to_owned(), None),
+        };
+        let mut workload = Workload { namespace: namespace.to_owned(), kind, name, resource: None, on_delete: false };
+        let Some(read) = read else { return Ok(Self { workload, is_restarted: false }) };
+        workload.resource = (read.resource != REPLICA_SETS).then_some(read.resource);
+        workload.on_delete = read.spec.update_strategy.get("type").is_some_and(|strategy| strategy == "OnDelete");
+        let is_restarted = restarted_at(&read.spec.template.metadata) != restarted_at(&pod.object.metadata);
+        Ok(Self { workload, is_restarted })
     }
 }
 

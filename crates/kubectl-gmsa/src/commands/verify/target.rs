@@ -1,11 +1,18 @@
 //! The pod that is meant: named itself, or one of a workload.
+//!
+//! Invariant: a pod of a workload is owned by it, by the rules of [`owners`](crate::shared::owners): labels alone make none.
 
 use anyhow::{Context as _, bail};
-use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::LabelSelector};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Request, Selector, params::ListParams};
 use serde_json::{Value, value::RawValue};
 
-use crate::shared::{connection::Cluster, pods::ClusterPod, workloads::Kind};
+use crate::shared::{
+    connection::Cluster,
+    owners::{NotOwned, Owners},
+    pods::ClusterPod,
+    workloads::Kind,
+};
 use gmsa_core::credspec::is_dns_subdomain;
 
 pub(super) struct Target {
@@ -51,8 +58,19 @@ async fn of_workload(cluster: &Cluster, named: &str, path: &str, name: &str) -> 
         .context("a pod cannot be parsed")?;
     // The one that can answer.
     pods.sort_by_key(|pod| (pod.object.metadata.deletion_timestamp.is_some(), pod.phase() != "Running"));
-    let pod = pods.into_iter().next().with_context(|| format!("{named} in namespace {namespace} has no pod"))?;
-    let v1::Pod { metadata, .. } = &pod.object;
-    let name = metadata.name.clone().context("a pod has no name")?;
-    Ok(Target { namespace: namespace.clone(), name, pod })
+    let uid = workload.pointer("/metadata/uid").and_then(Value::as_str).context("the workload has no uid")?;
+    let (mut owners, mut stranger) = (Owners::new(cluster), None);
+    for pod in pods {
+        let name = pod.place().1.to_owned();
+        // The API server has compared the labels. Any pod may have them.
+        let why = match owners.of(&pod).await {
+            Ok(owners) if owners.iter().any(|owner| owner.reference.uid == uid) => {
+                return Ok(Target { namespace: namespace.clone(), name, pod });
+            }
+            Ok(_) => "is not controlled by it".to_owned(),
+            Err(NotOwned { why, fix }) => format!("{why}{}", fix.map(|fix| format!(": {fix}")).unwrap_or_default()),
+        };
+        stranger.get_or_insert_with(|| format!("; pod {name} has its labels, and {why}"));
+    }
+    bail!("{named} in namespace {namespace} has no pod{}", stranger.unwrap_or_default())
 }
