@@ -21,6 +21,8 @@ TOLERATE_MASTER=false
 TIMEOUT=180
 STATIC_POLICIES=''
 ADMINS=''
+ADMIN_USERS=''
+ADMIN_GROUPS=''
 
 usage() {
   cat <<USAGE
@@ -40,7 +42,7 @@ usage: $PROGRAM --file FILE [option...]
   --static-policies FILE
                        also write the policies for the disk of the control plane, which protect the webhook from users
                        of the API (Kubernetes 1.37; docs/static-policies.md), to FILE; it is overwritten
-  --admins NAMES       users and groups, separated by commas, that may still change what those policies protect
+  --admins NAMES       user:NAME and group:NAME, separated by commas: who may still change what those policies protect
   --dry-run[=client]   write FILE, say what would be applied, change nothing
   --dry-run=server     the same, but the API server checks every object; -dry-run=server is understood too
   --help               print this
@@ -119,6 +121,31 @@ check_file() {
   [[ -w $2 || (! -e $2 && -w $(dirname "$2")) ]] || give_up "$1 $2 cannot be written"
 }
 
+# Makes lists of $ADMINS, as JSON has them: users are not groups, because a user may be able to choose the name of a group.
+read_admins() {
+  local admin name one='(user|group):[A-Za-z0-9 :._@/+=-]+'
+  local -a admins
+  [[ $ADMINS =~ ^$one(,$one)*$ ]] || give_up "--admins $ADMINS is not a list of user:NAME and group:NAME, separated by commas"
+  IFS=, read -ra admins <<<"$ADMINS"
+  for admin in "${admins[@]}"; do
+    name=${admin#*:}
+    case $name in
+      system:anonymous | system:authenticated | system:serviceaccounts | system:unauthenticated | \
+        "system:serviceaccounts:$NAMESPACE" | "system:serviceaccount:$NAMESPACE:$NAME")
+        give_up "--admins has $name, which is what the policies protect against"
+        ;;
+    esac
+    case $admin in
+      user:kubeadm:cluster-admins | user:system:masters | user:system:serviceaccounts:*)
+        give_up "--admins has $admin, which is a group: group:$name"
+        ;;
+      group:system:serviceaccount:*) give_up "--admins has $admin, which is a user: user:$name" ;;
+      user:*) ADMIN_USERS+=${ADMIN_USERS:+,}\"$name\" ;;
+      group:*) ADMIN_GROUPS+=${ADMIN_GROUPS:+,}\"$name\" ;;
+    esac
+  done
+}
+
 check_options() {
   local label='^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'
   [[ -n $FILE ]] || give_up '--file is missing: where shall the manifests be written to?'
@@ -126,15 +153,9 @@ check_options() {
   [[ -z $STATIC_POLICIES ]] || check_file --static-policies "$STATIC_POLICIES"
   [[ $STATIC_POLICIES != "$FILE" ]] || give_up '--static-policies and --file name the same file'
   [[ -z $STATIC_POLICIES || -n $ADMINS ]] \
-    || give_up '--static-policies needs --admins: the users and groups that may upgrade the webhook, such as kubeadm:cluster-admins'
+    || give_up '--static-policies needs --admins: the users and groups that may upgrade the webhook, such as group:kubeadm:cluster-admins'
   [[ -z $ADMINS || -n $STATIC_POLICIES ]] || give_up '--admins is for the policies of --static-policies FILE'
-  [[ -z $ADMINS || (! $ADMINS =~ (^|,)(,|$) && $ADMINS =~ ^[A-Za-z0-9\ ,:._@/+=-]+$) ]] \
-    || give_up "--admins $ADMINS is not a list of users and groups, separated by commas"
-  local name
-  for name in system:anonymous system:authenticated system:serviceaccounts system:unauthenticated \
-    "system:serviceaccounts:$NAMESPACE" "system:serviceaccount:$NAMESPACE:$NAME"; do
-    [[ ,$ADMINS, != *",$name,"* ]] || give_up "--admins has $name, which is what the policies protect against"
-  done
+  [[ -z $ADMINS ]] || read_admins
   [[ -z $CERTS_DIR || -d $CERTS_DIR || ! -e $CERTS_DIR ]] || give_up "--certs-dir $CERTS_DIR is not a folder"
   [[ $NAME =~ $label && ${#NAME} -le 50 ]] || give_up "--name $NAME is not a lower-case DNS label of at most 50 characters"
   [[ $NAMESPACE =~ $label && ${#NAMESPACE} -le 63 ]] || give_up "--namespace $NAMESPACE is not a lower-case DNS label"
@@ -216,8 +237,7 @@ spec: {resourceAttributes: {group: "%s", resource: %s, namespace: "%s", verb: %s
 # namespace (the Namespace alone) or namespaced (those in one).
 # shellcheck disable=SC2016 # ${...} are the template's own placeholders
 render() {
-  local wanted=$1 namespace=$2 template=${3:-gmsa-webhook.yml.tpl} line document='' when='' scope=cluster tolerations='' admins
-  admins="\"${ADMINS//,/\",\"}\""
+  local wanted=$1 namespace=$2 template=${3:-gmsa-webhook.yml.tpl} line document='' when='' scope=cluster tolerations=''
   if $TOLERATE_MASTER; then
     tolerations='tolerations:
         - key: node-role.kubernetes.io/control-plane
@@ -254,7 +274,8 @@ render() {
     line=${line//'${NAME}'/"$NAME"}
     line=${line//'${NAMESPACE}'/"$NAMESPACE"}
     line=${line//'${IMAGE}'/"$IMAGE"}
-    line=${line//'${ADMINS}'/"$admins"}
+    line=${line//'${ADMIN_USERS}'/"$ADMIN_USERS"}
+    line=${line//'${ADMIN_GROUPS}'/"$ADMIN_GROUPS"}
     document+=$line$'\n'
   done <"$SOURCE/$template"
   flush

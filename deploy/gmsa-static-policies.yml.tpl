@@ -339,7 +339,7 @@ spec:
     - name: not-by-an-administrator
       expression: |-
         (object == null ? oldObject : object).metadata.name == "${NAME}-static-policies"
-          || !([request.userInfo.username] + request.userInfo.?groups.orValue([])).exists(name, name in [${ADMINS}])
+          || !(request.userInfo.username in [${ADMIN_USERS}] || request.userInfo.?groups.orValue([]).exists(group, group in [${ADMIN_GROUPS}]))
   variables:
     - name: name
       expression: |-
@@ -398,7 +398,7 @@ spec:
   validations:
     - expression: |-
         request.operation == 'UPDATE' && request.userInfo.username == "system:serviceaccount:${NAMESPACE}:${NAME}"
-          || ([request.userInfo.username] + request.userInfo.?groups.orValue([])).exists(name, name in [${ADMINS}])
+          || (request.userInfo.username in [${ADMIN_USERS}] || request.userInfo.?groups.orValue([]).exists(group, group in [${ADMIN_GROUPS}]))
       messageExpression: |-
         'user "' + request.userInfo.username + '" may not write the Secret ${NAME}-tls'
           + ': only the administrators that the static policies of the control plane name may'

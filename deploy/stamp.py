@@ -112,10 +112,10 @@ def rendered(target, *options):
 def static_policies(target, folder):
     """The policies of that release for the disk of a control plane, whose administrators are those that kubeadm makes."""
     admins = "kubeadm:cluster-admins"
-    policies = rendered(target, "--show-only", "templates/static-policies.yaml", "--set", f"staticPolicies.enabled=true,staticPolicies.admins={{{admins}}}")
+    policies = rendered(target, "--show-only", "templates/static-policies.yaml", "--set", f"staticPolicies.enabled=true,staticPolicies.admins.groups={{{admins}}}")
     head = (
         f"# Policies for the disk of each API server (docs/static-policies.md); no API server takes them as objects. They let the group {admins}\n"
-        "# alone change the webhook: replace it everywhere with your users and groups.\n"
+        "# alone change the webhook: replace it everywhere with your groups, and name users in the empty list before each list of groups.\n"
     )
     (folder / "gmsa-static-policies.yaml").write_text(head + policies, encoding="utf-8")
 

@@ -37,17 +37,24 @@ fn the_manifest_template_is_what_the_chart_renders() {
 fn the_template_of_static_policies_is_what_the_chart_renders() {
     let rendered = |mode| {
         let shown = ["--show-only", "templates/static-policies.yaml"];
-        let values = ["--set", "staticPolicies.enabled=true,staticPolicies.admins={admins-placeholder}"];
+        let values = [
+            "--set",
+            "staticPolicies.enabled=true,staticPolicies.admins.users={users-placeholder},staticPolicies.admins.groups={groups-placeholder}",
+        ];
         documents(mode, &[shown, values].concat())
             .into_iter()
             .map(|document| {
                 assert!(!document.contains("tolerations"), "{document}");
-                document.replace("\"admins-placeholder\"", "${ADMINS}")
+                document
+                    .replace("\"users-placeholder\"", "${ADMIN_USERS}")
+                    .replace("\"groups-placeholder\"", "${ADMIN_GROUPS}")
             })
             .collect::<Vec<_>>()
     };
     let template = template(STATIC_HEAD, &rendered("self-managed"), &rendered("secret"));
-    assert!(template.contains("in [${ADMINS}]"), "a placeholder was lost");
+    for list in ["request.userInfo.username in [${ADMIN_USERS}]", "group in [${ADMIN_GROUPS}]"] {
+        assert!(template.contains(list), "a placeholder was lost: {list}");
+    }
     assert_file("deploy/gmsa-static-policies.yml.tpl", &template);
 }
 

@@ -323,7 +323,7 @@ fn trials_and_static_policies_that_would_not_hold_are_refused() {
             "webhooks.enforcement=Warn admits what the guard denies: set guard.validationActions={Warn,Audit} too, or guard.enabled=false",
         ),
         (
-            &["--set", "webhooks.enforcement=Warn,staticPolicies.enabled=true,staticPolicies.admins={a}"],
+            &["--set", "webhooks.enforcement=Warn,staticPolicies.enabled=true,staticPolicies.admins.users={a}"],
             "webhooks.enforcement=Warn admits what the guard denies: set guard.validationActions={Warn,Audit} too, or staticPolicies.enabled=false",
         ),
         (
@@ -333,22 +333,38 @@ fn trials_and_static_policies_that_would_not_hold_are_refused() {
         (&["--set", "webhooks.warnNamespaces={a,B}"], r#"webhooks.warnNamespaces "B" is not a namespace's name"#),
         (
             &["--set", "staticPolicies.enabled=true"],
-            "staticPolicies.admins is empty, so nobody could upgrade or uninstall this release: name the users and groups that may, such as kubeadm:cluster-admins",
+            "staticPolicies.admins is empty, so nobody could upgrade or uninstall this release: name the users and groups that may, such as staticPolicies.admins.groups={kubeadm:cluster-admins}",
         ),
         (
             &[
                 "--set",
-                "staticPolicies.enabled=true,staticPolicies.admins={a,system:serviceaccount:windows:gmsa}",
+                "staticPolicies.enabled=true,staticPolicies.admins.users={a,system:serviceaccount:windows:gmsa}",
                 "-n",
                 "windows",
             ],
             r#"staticPolicies.admins has "system:serviceaccount:windows:gmsa", which is what the policies protect against: name the users and groups that upgrade this release"#,
         ),
         (
-            &["--set", "staticPolicies.enabled=true,staticPolicies.admins={system:authenticated}"],
+            &["--set", "staticPolicies.enabled=true,staticPolicies.admins.groups={system:authenticated}"],
             r#"staticPolicies.admins has "system:authenticated", which is what the policies protect against: name the users and groups that upgrade this release"#,
         ),
+        (
+            &["--set", "staticPolicies.enabled=true,staticPolicies.admins.users={kubeadm:cluster-admins}"],
+            r#"staticPolicies.admins.users has "kubeadm:cluster-admins", which is a group: name it in staticPolicies.admins.groups"#,
+        ),
+        (
+            &["--set", "staticPolicies.enabled=true,staticPolicies.admins.users={system:serviceaccounts:argocd}"],
+            r#"staticPolicies.admins.users has "system:serviceaccounts:argocd", which is a group: name it in staticPolicies.admins.groups"#,
+        ),
+        (
+            &["--set", "staticPolicies.enabled=true,staticPolicies.admins.groups={a,system:serviceaccount:argocd:b}"],
+            r#"staticPolicies.admins.groups has "system:serviceaccount:argocd:b", which is a user: name it in staticPolicies.admins.users"#,
+        ),
     ]);
+    // Helm warns of it before.
+    let list = complaint(&["--set", "staticPolicies.admins={kubeadm:cluster-admins}"]);
+    let said = "staticPolicies.admins is a list, in which a user with the name of a group counts as the group: name users in staticPolicies.admins.users, and groups in staticPolicies.admins.groups";
+    assert_eq!(list.split_once("): ").unwrap().1, said);
 }
 
 #[test]

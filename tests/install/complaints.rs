@@ -36,27 +36,47 @@ fn what_is_missing_is_said_in_one_line() {
         (&["--file", "m", "--timeout", "soon"], "--timeout soon is not a number of seconds"),
         (
             &["--file", "m", "--static-policies", "s"],
-            "--static-policies needs --admins: the users and groups that may upgrade the webhook, such as kubeadm:cluster-admins",
+            "--static-policies needs --admins: the users and groups that may upgrade the webhook, such as group:kubeadm:cluster-admins",
         ),
-        (&["--file", "m", "--admins", "a"], "--admins is for the policies of --static-policies FILE"),
+        (&["--file", "m", "--admins", "user:a"], "--admins is for the policies of --static-policies FILE"),
         (
-            &["--file", "m", "--static-policies", "m", "--admins", "a"],
+            &["--file", "m", "--static-policies", "m", "--admins", "user:a"],
             "--static-policies and --file name the same file",
         ),
         (
-            &["--file", "m", "--static-policies", "no/s", "--admins", "a"],
+            &["--file", "m", "--static-policies", "no/s", "--admins", "user:a"],
             "--static-policies no/s: its folder does not exist",
         ),
         (
-            &["--file", "m", "--static-policies", "s", "--admins", "a,,b"],
-            "--admins a,,b is not a list of users and groups, separated by commas",
+            &["--file", "m", "--static-policies", "s", "--admins", "user:a,,group:b"],
+            "--admins user:a,,group:b is not a list of user:NAME and group:NAME, separated by commas",
         ),
         (
-            &["--file", "m", "--static-policies", "s", "--admins", "a\"b"],
-            "--admins a\"b is not a list of users and groups, separated by commas",
+            &["--file", "m", "--static-policies", "s", "--admins", "kubeadm:cluster-admins"],
+            "--admins kubeadm:cluster-admins is not a list of user:NAME and group:NAME, separated by commas",
         ),
         (
-            &["--file", "m", "--static-policies", "s", "--admins", "a,system:authenticated"],
+            &["--file", "m", "--static-policies", "s", "--admins", "user:a,b"],
+            "--admins user:a,b is not a list of user:NAME and group:NAME, separated by commas",
+        ),
+        (
+            &["--file", "m", "--static-policies", "s", "--admins", "group:"],
+            "--admins group: is not a list of user:NAME and group:NAME, separated by commas",
+        ),
+        (
+            &["--file", "m", "--static-policies", "s", "--admins", "user:kubeadm:cluster-admins"],
+            "--admins has user:kubeadm:cluster-admins, which is a group: group:kubeadm:cluster-admins",
+        ),
+        (
+            &["--file", "m", "--static-policies", "s", "--admins", "group:system:serviceaccount:argocd:b"],
+            "--admins has group:system:serviceaccount:argocd:b, which is a user: user:system:serviceaccount:argocd:b",
+        ),
+        (
+            &["--file", "m", "--static-policies", "s", "--admins", "user:a\"b"],
+            "--admins user:a\"b is not a list of user:NAME and group:NAME, separated by commas",
+        ),
+        (
+            &["--file", "m", "--static-policies", "s", "--admins", "user:a,group:system:authenticated"],
             "--admins has system:authenticated, which is what the policies protect against",
         ),
         (
@@ -66,7 +86,7 @@ fn what_is_missing_is_said_in_one_line() {
                 "--static-policies",
                 "s",
                 "--admins",
-                "system:serviceaccount:n:w",
+                "user:system:serviceaccount:n:w",
                 "--name",
                 "w",
                 "--namespace=n",

@@ -61,6 +61,14 @@ fn the_guard_enforces_the_same_from_a_file_of_the_control_plane() {
     let other = ["--as=other", "--as-group=system:masters"];
     let said = label("windows.k8s.io/disabled=true", &other);
     assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(refused)), "{said:?}");
+    // A user who has the name of a group, and one of a group that has the name of a user.
+    for user in [
+        &["--as=platform", "--as-group=system:masters"][..],
+        &["--as=other", "--as-group=system:masters", "--as-group=admin"],
+    ] {
+        let said = label("windows.k8s.io/disabled=true", user);
+        assert!(said.as_deref().is_some_and(|complaint| complaint.ends_with(refused)), "{said:?}");
+    }
     assert_eq!(label("a=b", &other), None);
     assert_eq!(
         label("windows.k8s.io/disabled=true", &["--as=other", "--as-group=system:masters", "--as-group=platform"]),
@@ -79,7 +87,7 @@ fn prepare(cluster: &Cluster) {
 
 /// The policies for the control plane, of the release `gmsa`, with these values; the group `platform` administers it, and the user of the kubeconfig.
 pub fn static_policies(values: &[&str]) -> String {
-    let admins = r#"staticPolicies.enabled=true,staticPolicies.admins={platform,admin,O'Neill "<x>"}"#;
+    let admins = r#"staticPolicies.enabled=true,staticPolicies.admins.groups={platform},staticPolicies.admins.users={admin,O'Neill "<x>"}"#;
     let values = [admins].into_iter().chain(values.iter().copied()).flat_map(|value| ["--set", value]);
     let args = ["--namespace", "windows", "-s", "templates/static-policies.yaml"];
     Helm::new().template(args.into_iter().chain(values))

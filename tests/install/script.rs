@@ -56,11 +56,13 @@ fn the_policies_for_the_control_plane_are_those_of_the_chart() {
         (&["--certs-dir", "certs"], "certificates.mode=secret,certificates.secretName=hook-cert"),
     ] {
         let args = ["--file", "m", "--dry-run", "--name", "hook", "--namespace", "win", "--static-policies", "s.yaml"];
-        let printed = desk.prints(&[&args, &["--admins", "a:b,Jane Doe"][..], options].concat());
+        let printed = desk.prints(&[&args, &["--admins", "group:a:b,user:Jane Doe,user:joe"][..], options].concat());
         assert!(printed.starts_with("wrote m\nwrote s.yaml, for the disk of each API server\n"), "{printed}");
         let written = fs::read_to_string(desk.path("s.yaml")).unwrap();
         assert!(!written.contains("${"), "{written}");
-        let values = format!("{values},staticPolicies.enabled=true,staticPolicies.admins={{a:b,Jane Doe}}");
+        let values = format!(
+            "{values},staticPolicies.enabled=true,staticPolicies.admins.groups={{a:b}},staticPolicies.admins.users={{Jane Doe,joe}}"
+        );
         let chart =
             ["template", "hook", CHART, "--namespace", "win", "--set", &values, "-s", "templates/static-policies.yaml"];
         let objects = |text: &str| {

@@ -221,7 +221,19 @@ fn nobody_but_an_administrator_of_the_release_changes_what_protects_the_pods() {
     cluster.until("the API server has read it", || failures() == 1);
     let message = format!("user \"other\" may not delete {}", CONFIGURATIONS[2]);
     assert_eq!(delete(), Some(of_configurations(CONFIGURATIONS[2], &message)));
-    replace(&manifest.replace("\"platform\"", "\"other\""));
+    // A release's manifest names a group alone. A user with its name is none of it.
+    let users = r#"["admin","O'Neill \"\u003cx\u003e\""]"#;
+    assert!(manifest.contains(users), "{manifest}");
+    replace(&manifest.replace(users, "[]"));
+    let delete_as = |user: &[&str]| {
+        complaint(cluster.kubectl(["delete", CONFIGURATIONS[2], "--dry-run=server"].iter().chain(user).copied()))
+    };
+    cluster.until("the users are no administrators", || delete_as(&[]).is_some());
+    assert_eq!(delete_as(&["--as=other", "--as-group=system:masters", "--as-group=platform"]), None);
+    let message = format!("user \"platform\" may not delete {}", CONFIGURATIONS[2]);
+    let refused = Some(of_configurations(CONFIGURATIONS[2], &message));
+    assert_eq!(delete_as(&["--as=platform", "--as-group=system:masters"]), refused);
+    replace(&manifest.replace("[\"admin\"", "[\"admin\",\"other\""));
     cluster.until("the other one is an administrator", || delete().is_none());
 
     drop(replica);

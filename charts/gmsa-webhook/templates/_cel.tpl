@@ -52,9 +52,14 @@ request.operation == 'CREATE' || object.spec != oldObject.spec
 !object.metadata.?ownerReferences.orValue([]).exists(owner, owner.?controller.orValue(false))
 {{- end -}}
 
-{{/* Whether the one who asks is an administrator of the release, where its policies are files of the control plane. */}}
+{{/*
+Whether the one who asks is an administrator of the release, where its policies are files of the control plane. A user with the name of a group is
+none: who authenticates users may let them choose their names.
+*/}}
 {{- define "gmsa-webhook.cel.isAdmin" -}}
-([request.userInfo.username] + request.userInfo.?groups.orValue([])).exists(name, name in {{ toJson .Values.staticPolicies.admins }})
+{{- with .Values.staticPolicies.admins -}}
+(request.userInfo.username in {{ toJson .users }} || request.userInfo.?groups.orValue([]).exists(group, group in {{ toJson .groups }}))
+{{- end -}}
 {{- end -}}
 
 {{/* What a refusal by such a policy ends with, as a text of CEL. */}}

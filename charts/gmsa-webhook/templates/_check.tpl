@@ -97,12 +97,26 @@ the values and the way out.
 {{- if and $webhooks.warnNamespaces (eq $webhooks.enforcement "Warn") -}}
 {{- fail "webhooks.warnNamespaces has no effect with webhooks.enforcement=Warn, which warns in every namespace: set webhooks.enforcement=Enforce, or remove webhooks.warnNamespaces" -}}
 {{- end -}}
-{{- if and $static.enabled (not $static.admins) -}}
-{{- fail "staticPolicies.admins is empty, so nobody could upgrade or uninstall this release: name the users and groups that may, such as kubeadm:cluster-admins" -}}
+{{- if kindIs "slice" $static.admins -}}
+{{- fail "staticPolicies.admins is a list, in which a user with the name of a group counts as the group: name users in staticPolicies.admins.users, and groups in staticPolicies.admins.groups" -}}
+{{- end -}}
+{{- $admins := concat $static.admins.users $static.admins.groups -}}
+{{- if and $static.enabled (not $admins) -}}
+{{- fail "staticPolicies.admins is empty, so nobody could upgrade or uninstall this release: name the users and groups that may, such as staticPolicies.admins.groups={kubeadm:cluster-admins}" -}}
+{{- end -}}
+{{- range $user := $static.admins.users -}}
+{{- if or (has $user (list "kubeadm:cluster-admins" "system:masters")) (hasPrefix "system:serviceaccounts" $user) -}}
+{{- fail (printf "staticPolicies.admins.users has %q, which is a group: name it in staticPolicies.admins.groups" $user) -}}
+{{- end -}}
+{{- end -}}
+{{- range $group := $static.admins.groups -}}
+{{- if hasPrefix "system:serviceaccount:" $group -}}
+{{- fail (printf "staticPolicies.admins.groups has %q, which is a user: name it in staticPolicies.admins.users" $group) -}}
+{{- end -}}
 {{- end -}}
 {{- $account := printf "system:serviceaccount:%s:%s" (include "gmsa-webhook.namespace" .) (include "gmsa-webhook.serviceAccount" .) -}}
 {{- range $everybody := list "system:anonymous" "system:authenticated" "system:serviceaccounts" "system:unauthenticated" $account (printf "system:serviceaccounts:%s" (include "gmsa-webhook.namespace" .)) -}}
-{{- if and $static.enabled (has $everybody $static.admins) -}}
+{{- if and $static.enabled (has $everybody $admins) -}}
 {{- fail (printf "staticPolicies.admins has %q, which is what the policies protect against: name the users and groups that upgrade this release" $everybody) -}}
 {{- end -}}
 {{- end -}}
