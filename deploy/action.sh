@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The steps of action.yml, on a runner of GitHub Actions.
-# usage: deploy/action.sh install RELEASES
-#          fetches the plugin of this version from RELEASES/vVERSION, checks it against the release's checksums, and puts it on the PATH of later steps
+# usage: deploy/action.sh install RELEASES WORKFLOW
+#          fetches the plugin of this version from RELEASES/vVERSION, verifies by cosign that WORKFLOW signed the release's checksums for that tag, checks
+#          the plugin against them, and puts it on the PATH of later steps
 #        deploy/action.sh check
 #          checks $FILES with $STATE, $IGNORE and $FAIL_ON, as action.yml explains them; findings become annotations
 set -euo pipefail
@@ -22,16 +23,26 @@ platform() {
   esac
 }
 
+# signed FILE IDENTITY: GitHub has certified that the workflow IDENTITY, a file and a tag of a repository, signed FILE, as FILE.sigstore.json holds.
+signed() {
+  local said
+  command -v cosign >/dev/null || failed "cosign is missing, which verifies the signature of the release"
+  said=$(cosign verify-blob --bundle "$1.sigstore.json" --certificate-identity "$2" \
+    --certificate-oidc-issuer https://token.actions.githubusercontent.com "$1" 2>&1) \
+    || failed "${1##*/} is not signed by $2: $(tail -n 1 <<<"$said" | LC_ALL=C tr -cd '[:print:]')"
+}
+
 install_plugin() {
-  local releases=$1 version platform archive folder sum
+  local releases=$1 workflow=$2 version platform archive folder sum
   version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$(dirname "${BASH_SOURCE[0]}")/../Cargo.toml" | head -n 1)
   platform=$(platform) || failed "kubectl gmsa is not released for $RUNNER_OS on $RUNNER_ARCH"
   archive=kubectl-gmsa-$version-$platform
   folder=$RUNNER_TEMP/kubectl-gmsa-$version
   mkdir -p "$folder/bin"
-  for file in "$archive" SHA256SUMS; do
+  for file in "$archive" SHA256SUMS SHA256SUMS.sigstore.json; do
     curl --silent --show-error --fail --location --retry 3 --output "$folder/$file" "$releases/v$version/$file" || failed "cannot fetch $releases/v$version/$file"
   done
+  signed "$folder/SHA256SUMS" "$workflow@refs/tags/v$version"
   # macOS has no sha256sum.
   sum=$({ sha256sum "$folder/$archive" 2>/dev/null || shasum -a 256 "$folder/$archive"; } | cut -d ' ' -f 1)
   grep -qxF "$sum  $archive" "$folder/SHA256SUMS" || failed "$archive does not have the checksum of the release"
@@ -55,7 +66,7 @@ check() {
 }
 
 case ${1-} in
-  install) install_plugin "$2" ;;
+  install) install_plugin "$2" "$3" ;;
   check) check ;;
   *) failed "action.sh: unknown step ${1-}" ;;
 esac

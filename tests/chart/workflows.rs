@@ -60,11 +60,19 @@ fn what_the_workflows_run_is_pinned_to_a_commit() {
     let steps = workflow("ci")["jobs"]["e2e"]["steps"].clone();
     let tool = steps.as_array().unwrap().iter().find_map(|step| step["env"]["SETUP_ENVTEST"].as_str()).unwrap();
     assert!(is_commit(tool.rsplit_once('@').unwrap().1), "{tool}");
+    let actions = |steps: &Value| -> Vec<String> {
+        let used = steps.as_array().unwrap().iter().filter_map(|step| step["uses"].as_str());
+        used.map(str::to_owned).collect()
+    };
+    let mut used = Vec::new();
     for name in ["ci", "release"] {
-        for (_, job) in workflow(name)["jobs"].as_object().unwrap() {
-            for action in job["steps"].as_array().unwrap().iter().filter_map(|step| step["uses"].as_str()) {
-                assert!(is_commit(action.rsplit_once('@').unwrap().1), "{action}");
-            }
-        }
+        used.extend(workflow(name)["jobs"].as_object().unwrap().values().flat_map(|job| actions(&job["steps"])));
+    }
+    let action: Value = serde_saphyr::from_str(&fs::read_to_string("action.yml").unwrap()).unwrap();
+    let installer = actions(&action["runs"]["steps"]);
+    // A release is verified by the cosign that signed it.
+    assert!(installer.len() == 1 && used.contains(&installer[0]), "{installer:?}");
+    for action in used {
+        assert!(is_commit(action.rsplit_once('@').unwrap().1), "{action}");
     }
 }

@@ -2,7 +2,8 @@
 
 use std::{
     env, fs,
-    path::Path,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
@@ -213,6 +214,18 @@ fn a_commit_is_refused_with_what_the_webhook_would_refuse() {
     assert_eq!(commit(&[("credspec.yaml", SPEC)]), (0, passed.to_owned()));
 }
 
+/// The workflow that signs releases, and who certifies that.
+const WORKFLOW: &str = "https://github.com/example/gmsa/.github/workflows/release.yml";
+const ISSUER: &str = "https://token.actions.githubusercontent.com";
+
+/// In place of cosign: a bundle is right that holds the identity, its issuer and the hash of the file. It says more than a line, as cosign does.
+const COSIGN: &str = r#"#!/bin/sh
+[ "$# $1 $2 $4 $6" = "8 verify-blob --bundle --certificate-identity --certificate-oidc-issuer" ] || exit 9
+printf '%s\n%s\n%s\n' "$5" "$7" "$(sha256sum <"$8")" | cmp -s - "$3" && exit
+printf '::warning::x\nError: none of the expected identities matched\033[0m\n' >&2
+exit 1
+"#;
+
 /// A runner of GitHub Actions, as far as the action sees it.
 struct Runner {
     folder: tempfile::TempDir,
@@ -231,8 +244,24 @@ impl Runner {
             plugin().parent().unwrap().display()
         );
         printed(Command::new("bash").args(["-euc", &pack]).current_dir(&release).output().unwrap());
+        fs::create_dir(folder.path().join("tools")).unwrap();
+        fs::write(folder.path().join("tools/cosign"), COSIGN).unwrap();
+        fs::set_permissions(folder.path().join("tools/cosign"), fs::Permissions::from_mode(0o755)).unwrap();
         let releases = format!("file://{}", folder.path().join("releases").display());
-        Self { folder, releases }
+        let runner = Self { folder, releases };
+        runner.sign(&format!("{WORKFLOW}@refs/tags/v{VERSION}"));
+        runner
+    }
+
+    fn release(&self, file: &str) -> PathBuf {
+        self.folder.path().join(format!("releases/v{VERSION}")).join(file)
+    }
+
+    /// Signs the checksums as this identity.
+    fn sign(&self, identity: &str) {
+        let sums = fs::File::open(self.release("SHA256SUMS")).unwrap();
+        let hash = printed(Command::new("sha256sum").stdin(sums).output().unwrap());
+        fs::write(self.release("SHA256SUMS.sigstore.json"), format!("{identity}\n{ISSUER}\n{hash}")).unwrap();
     }
 
     /// Runs the steps of the action with these inputs beside the defaults, until one fails.
@@ -246,7 +275,8 @@ impl Runner {
         let _ = fs::remove_file(&path_file);
         let mut said = String::new();
         for step in action["runs"]["steps"].as_array().unwrap() {
-            if step["if"] == "inputs.files != ''" && input("files").is_empty() {
+            // The tool that another action installs is here.
+            if !step["uses"].is_null() || (step["if"] == "inputs.files != ''" && input("files").is_empty()) {
                 continue;
             }
             let output = self.step(step, &input, &path_file);
@@ -260,7 +290,8 @@ impl Runner {
 
     fn step(&self, step: &Value, input: &dyn Fn(&str) -> String, path_file: &Path) -> Output {
         let added = fs::read_to_string(path_file).unwrap_or_default();
-        let path = format!("{}:{}", added.trim(), env::var("PATH").unwrap());
+        let tools = self.folder.path().join("tools");
+        let path = format!("{}:{}:{}", added.trim(), tools.display(), env::var("PATH").unwrap());
         let mut command = Command::new("bash");
         command.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"].as_str().unwrap()]);
         command.current_dir(self.folder.path().join("work")).env("PATH", path);
@@ -268,6 +299,7 @@ impl Runner {
             let value = value.as_str().unwrap();
             let value = match value.strip_prefix("${{ inputs.").and_then(|rest| rest.strip_suffix(" }}")) {
                 Some(of) => input(of),
+                None if name == "WORKFLOW" => WORKFLOW.to_owned(),
                 None => self.releases.clone(),
             };
             command.env(name, value);
@@ -303,11 +335,32 @@ fn the_action_checks_with_the_plugin_of_its_release() {
 fn the_action_runs_nothing_that_is_not_of_the_release() {
     let runner = Runner::new();
     let archive = format!("kubectl-gmsa-{VERSION}-linux-amd64.tar.gz");
-    let release = runner.folder.path().join(format!("releases/v{VERSION}"));
-    fs::write(release.join(&archive), "other").unwrap();
+    fs::write(runner.release(&archive), "other").unwrap();
     assert_eq!(runner.run(&[]), (1, format!("::error::{archive} does not have the checksum of the release\n")));
-    fs::remove_file(release.join(&archive)).unwrap();
-    let (code, said) = runner.run(&[]);
-    assert!(said.contains(&format!("::error::cannot fetch {}/v{VERSION}/{archive}\n", runner.releases)), "{said}");
-    assert_eq!(code, 1);
+
+    // Who can replace the archive can replace its checksum too, and sign as somebody else.
+    let sums = "sha256sum -- kubectl-gmsa-* >SHA256SUMS";
+    printed(Command::new("bash").args(["-euc", sums]).current_dir(runner.release("")).output().unwrap());
+    let identity = format!("{WORKFLOW}@refs/tags/v{VERSION}");
+    let unsigned =
+        format!("::error::SHA256SUMS is not signed by {identity}: Error: none of the expected identities matched[0m\n");
+    assert_eq!(runner.run(&[]), (1, unsigned.clone()));
+    for other in
+        ["https://github.com/other/gmsa/.github/workflows/release.yml@refs/tags/v", &format!("{WORKFLOW}@refs/heads/v")]
+    {
+        runner.sign(&format!("{other}{VERSION}"));
+        assert_eq!(runner.run(&[]), (1, unsigned.clone()));
+    }
+    fs::remove_file(runner.folder.path().join("tools/cosign")).unwrap();
+    runner.sign(&identity);
+    let missing = "::error::cosign is missing, which verifies the signature of the release\n";
+    assert_eq!(runner.run(&[]), (1, missing.to_owned()));
+
+    for file in ["SHA256SUMS.sigstore.json", "SHA256SUMS", &archive] {
+        fs::remove_file(runner.release(file)).unwrap();
+        let (code, said) = runner.run(&[]);
+        assert!(said.contains(&format!("::error::cannot fetch {}/v{VERSION}/{file}\n", runner.releases)), "{said}");
+        assert_eq!(code, 1);
+    }
+    assert!(!runner.folder.path().join(format!("temp/kubectl-gmsa-{VERSION}/bin/kubectl-gmsa")).exists());
 }
