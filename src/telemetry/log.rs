@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing::{Subscriber, field::Field, level_filters::LevelFilter, subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
@@ -83,11 +83,17 @@ impl Write for Lines {
             return self.waiting.write(line);
         }
         let text = String::from_utf8_lossy(line);
-        // Room for the other words of such a line.
-        let head = cut_to(&text, LONGEST - 64);
+        // Room for the other fields of such a line.
+        let head = cut_to(&text, LONGEST - 256);
         let cut = match self.format {
             Format::Text => format!("{head}…\n"),
-            Format::Json => format!("{}\n", json!({"message": "a longer line was cut", "line": head})),
+            Format::Json => {
+                let whole: Value = serde_json::from_str(&text).unwrap_or_default();
+                let (timestamp, level) = (whole.get("timestamp"), whole.get("level"));
+                let cut =
+                    json!({"timestamp": timestamp, "level": level, "message": "a longer line was cut", "line": head});
+                format!("{cut}\n")
+            }
         };
         self.waiting.write_all(cut.as_bytes())?;
         Ok(line.len())

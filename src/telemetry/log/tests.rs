@@ -112,7 +112,8 @@ fn no_line_is_longer_than_its_bound() {
     let line = written(Format::Json, events);
     assert!(line.len() <= LONGEST && line.ends_with("}\n"), "{line}");
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
-    assert_eq!(line["message"], "a longer line was cut");
+    assert_eq!((&line["message"], &line["level"]), (&"a longer line was cut".into(), &"ERROR".into()));
+    assert!(OffsetDateTime::parse(line["timestamp"].as_str().unwrap(), &Rfc3339).is_ok(), "{line}");
     let head = line["line"].as_str().unwrap();
     assert!(head.starts_with("{\"timestamp\":") && head.contains(r#""message":"failed","cause":"\\\""#), "{head}");
 }

@@ -1,8 +1,8 @@
 //! `outdated`: the workloads whose pods carry contents that their credential spec no longer has, and how they get the new ones.
 //!
 //! Invariants: nothing is changed without `--restart` and a confirmation, or `--yes`; a restart changes one annotation of the pod
-//! template, as `kubectl rollout restart` does; only Deployments, StatefulSets and DaemonSets that own their pods by the rules of [`owners`](crate::shared::owners) are
-//! restarted, each once for the same pods, and pods of anything else are reported.
+//! template, as `kubectl rollout restart` does; only Deployments, StatefulSets and DaemonSets that own their pods by
+//! [`owner`]'s rules are restarted, each once for the same pods, and pods of anything else are reported.
 
 use std::collections::BTreeMap;
 
