@@ -206,11 +206,17 @@ async fn a_pod_of_a_stranger_is_not_asked() {
         owner
     };
     let gone = made_up("name", "gone");
+    // A kind that is not read, with the right uid.
+    let mut unread = replica_set.clone();
+    unread["apiVersion"] = json!("example.com/v1");
+    unread["kind"] = json!("Deployment");
+    unread["uid"] = api.object("deployments", "shop", "web").unwrap()["metadata"]["uid"].clone();
     let uid = made_up("uid", "made-up");
     for (named, owner, why) in [
         ("deploy/web", None, "is not controlled by it"),
         ("deploy/web", Some(&other), "is not controlled by it"),
         ("deploy/web", Some(&job), "is not controlled by it"),
+        ("deploy/web", Some(&unread), "is not controlled by it"),
         ("job/web", Some(&replica_set), "is not controlled by it"),
         ("deploy/web", Some(&gone), "names ReplicaSet gone as its owner, which does not exist"),
         ("deploy/web", Some(&uid), "names as its owner a ReplicaSet web-1 with another uid than the one that exists"),

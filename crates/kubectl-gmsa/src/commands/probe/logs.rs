@@ -1,7 +1,8 @@
 //! The logs of a node, which a hostProcess pod reads.
 //!
-//! Invariants: the pod is never in the namespace of the service account, whose users could run commands in it as SYSTEM of the node; nothing is written over; a file is for its owner alone, because a log can hold what a plugin fetched; of each log a bounded
-//! part is read; the name of a node becomes part of a path only where it is a DNS name.
+//! Invariants: the pod is never in the namespace of the service account, whose users could run commands in it as SYSTEM of the node;
+//! nothing is written over; a file is for its owner alone, because a log can hold what a plugin fetched; of each log a bounded part is
+//! read; the name of a node becomes part of a path only where it is a DNS name.
 
 use std::{fs, path::Path, time::Duration};
 

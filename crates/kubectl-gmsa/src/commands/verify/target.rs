@@ -3,13 +3,13 @@
 //! Invariant: a pod of a workload is owned by it, by the rules of [`owners`](crate::shared::owners): labels alone make none.
 
 use anyhow::{Context as _, bail};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 use kube::core::{Request, Selector, params::ListParams};
 use serde_json::{Value, value::RawValue};
 
 use crate::shared::{
     connection::Cluster,
-    owners::{NotOwned, Owners},
+    owners::{NotOwned, Owner, Owners},
     pods::ClusterPod,
     workloads::Kind,
 };
@@ -58,13 +58,18 @@ async fn of_workload(cluster: &Cluster, named: &str, path: &str, name: &str) -> 
         .context("a pod cannot be parsed")?;
     // The one that can answer.
     pods.sort_by_key(|pod| (pod.object.metadata.deletion_timestamp.is_some(), pod.phase() != "Running"));
-    let uid = workload.pointer("/metadata/uid").and_then(Value::as_str).context("the workload has no uid")?;
+    let field = |pointer| workload.pointer(pointer).and_then(Value::as_str);
+    let itself = (field("/apiVersion"), field("/kind"), field("/metadata/uid"));
+    let is_it = |owner: &Owner| {
+        let OwnerReference { api_version, kind, uid, .. } = &owner.reference;
+        itself == (Some(api_version), Some(kind), Some(uid))
+    };
     let (mut owners, mut stranger) = (Owners::new(cluster), None);
     for pod in pods {
         let name = pod.place().1.to_owned();
         // The API server has compared the labels. Any pod may have them.
         let why = match owners.of(&pod).await {
-            Ok(owners) if owners.iter().any(|owner| owner.reference.uid == uid) => {
+            Ok(owners) if owners.iter().any(is_it) => {
                 return Ok(Target { namespace: namespace.clone(), name, pod });
             }
             Ok(_) => "is not controlled by it".to_owned(),
