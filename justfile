@@ -19,7 +19,7 @@ fmt:
 # Lints, in the library, the binaries, the tests and the benchmarks; those that `cargo test` leaves out are no part of all.
 clippy:
     cargo clippy --locked --workspace --all-targets -- -D warnings
-    cargo clippy --locked --test chart --test e2e --test install --bench baseline --bench cluster --bench attacks -- -D warnings
+    cargo clippy --locked --test chart --test e2e --test install --bench baseline --bench cluster --bench attacks --bench storm -- -D warnings
 
 # The documentation builds; private items too, so that the links between them are checked.
 doc:
@@ -80,6 +80,10 @@ alias siege := attacks
 # Every attack that the server, built with `--profile dist`, must survive, in a memory cgroup; `just attacks WORD` picks, `just attacks --write` updates docs/security.md.
 attacks *ARGS:
     cargo bench --locked --profile dist --bench attacks -- {{ ARGS }}
+
+# Many pods at once on real control planes, and how many of them the webhook refuses; `just storm --write` updates docs/performance.md.
+storm *ARGS:
+    cargo bench --locked --profile dist --bench storm -- {{ ARGS }}
 
 # Pods created per second on a real control plane; `just bench-cluster --write` updates docs/performance.md.
 bench-cluster *ARGS:

@@ -21,7 +21,7 @@ use axum::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use gmsa_webhook::{
-    limits::{IDLE_TIMEOUT, Limits, MAX_BODY, MOMENT},
+    limits::{IDLE_TIMEOUT, Limits, MAX_BODY},
     server::{Serving, listener::Listener},
     tls::{self, Served, files::Files, issue::Ca},
 };
@@ -107,7 +107,8 @@ async fn main() -> anyhow::Result<()> {
     let served = Served::new();
     served.publish(pair);
     let tls = tls::server_config(&served, None)?;
-    let serving = Serving { tls: Some(tls), ..Serving::new(Limits::default().connections, MOMENT, IDLE_TIMEOUT) };
+    let limits = Limits::default();
+    let serving = Serving { tls: Some(tls), ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT) };
     let listener = Listener::bind(address, serving)?;
     let router = Router::new()
         .route("/mutate", post(mutate))

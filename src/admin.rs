@@ -25,10 +25,10 @@ use tokio_util::sync::CancellationToken;
 use crate::{metrics, server::Serving};
 
 /// How the admin port is served: a few probes and a scraper, each with a connection of its own for each request, which it sends
-/// at once.
+/// at once. A place is free again soon, whatever a client does: addresses that flood this port hold up none that does not.
 #[must_use]
 pub fn serving() -> Serving {
-    Serving::new(64, Duration::from_millis(20), Duration::from_secs(5))
+    Serving::new(64, 1024, Duration::from_secs(1))
 }
 
 /// A condition that must hold before the process is ready.

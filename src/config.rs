@@ -131,7 +131,7 @@ impl ServeArgs {
             otlp_endpoint: args.otlp_endpoint.flatten(),
             limits: Limits {
                 connections: args.max_connections.unwrap_or(limits.connections),
-                reviews: args.max_reviews.unwrap_or(limits.reviews),
+                reviews: args.max_reviews.or(args.max_connections).unwrap_or(limits.reviews),
                 ..limits
             },
             shutdown_delay: args.shutdown_delay.unwrap_or(Duration::from_secs(if standalone { 0 } else { 5 })),

@@ -18,9 +18,11 @@ const USEFUL: std::ops::RangeInclusive<usize> = 64 * MIB..=1024 * MIB;
 /// The bounds that follow from the memory of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Open connections. Over it, the one that is idle longest is closed.
+    /// Connections that are served. The others wait.
     pub connections: usize,
-    /// Reviews in flight. Over it, a review waits for [`PERMIT_TIMEOUT`], then it is answered with 503.
+    /// Connections that wait to be served. Over it, one is dropped.
+    pub waiting: usize,
+    /// Reviews in flight. Over it, a review waits, and is answered with 503 when its time is over.
     pub reviews: usize,
     /// The bytes that large reviews may take together: bodies, what parsing them costs, and answers; and large answers of the API
     /// server. Over it, a review is answered with 503, and a look-up fails.
@@ -36,11 +38,12 @@ impl Limits {
     ///
     /// | what | worst case | of 128 MiB |
     /// |---|---|---|
-    /// | connections | a third: `PER_CONNECTION` each | 42.7 |
-    /// | small reviews | [`SMALL`] each: one body, what was parsed of it, which is no larger, or its answer | 7.0 |
+    /// | connections that are served | a fifth: `PER_CONNECTION` each | 25.6 |
+    /// | connections that wait | a seventh: `PER_WAITING` each | 18.3 |
+    /// | small reviews | [`SMALL`] each: one body, what was parsed of it, which is no larger, or its answer | 5.9 |
     /// | large bodies and answers, and large answers of the API server | a sixth, counted byte by byte as they come: enough for one of [`MAX_BODY`], with what parsing it costs, in a process of 120 MiB | 21.3 |
     /// | credential specs: those in memory, and the contents that only reviews hold | a thirteenth | 9.8 |
-    /// | look-ups that wait | `WAITING_CALL` each; a review makes two at a time | 3.5 |
+    /// | look-ups that wait | `WAITING_CALL` each; a review makes two at a time | 3.0 |
     /// | small answers of the API server | [`answer::SMALL`](gmsa_cluster::apiserver::answer::SMALL) for each call in flight | 2.0 |
     /// | threads that read or decide | [`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER) each: three for two [cores](crate::server::threads::threads), here 2 | 21.0 |
     /// | HTTP/2 buffers of the two connections to the API server | [`HTTP2_WINDOW`](gmsa_cluster::apiserver::HTTP2_WINDOW) each | 2.0 |
@@ -50,15 +53,14 @@ impl Limits {
     /// | the program, and what the allocator holds | `PROGRAM` | 5.0 |
     ///
     /// With less than 128 MiB, or on more cores, each part borrows from those that are not full.
-    ///
-    /// An eighth of the connections is never busy with a review, so that a new one finds one that makes room for it.
     #[must_use]
     pub fn of_memory(bytes: usize) -> Self {
         let bytes = bytes.clamp(*USEFUL.start(), *USEFUL.end());
-        let connections = bytes / 3 / PER_CONNECTION;
+        let connections = bytes / 5 / PER_CONNECTION;
         Self {
             connections,
-            reviews: connections - connections / 8,
+            waiting: bytes / 7 / PER_WAITING,
+            reviews: connections,
             large_reviews: bytes / 6,
             credential_specs: bytes / 13,
         }
@@ -80,11 +82,15 @@ impl Default for Limits {
     }
 }
 
-/// The most that a connection can hold, in bytes, whatever client is behind it. What comes in is either a TLS handshake message in
+/// The most that a connection can hold that is served, in bytes, whatever client is behind it. What comes in is either a TLS handshake message in
 /// parts, of which rustls keeps 64 KiB, or it is unread: 16 KiB as it came and 16 KiB decrypted in rustls,
 /// [`MAX_HEAD`] in hyper, and twice [`RECEIVE_BUFFER`] in the kernel. What goes out is the head of an answer in
 /// hyper, [`TLS_OUTPUT`], and twice [`SEND_BUFFER`] in the kernel. The rest is the state of TLS and the task.
 const PER_CONNECTION: usize = (16 + 16 + 10) * 1024 + 2 * MAX_HEAD + TLS_OUTPUT + 2 * RECEIVE_BUFFER + 2 * SEND_BUFFER;
+
+/// The most that a connection can hold that waits, in bytes: [`WAITING_RECEIVE_BUFFER`] twice, the kernel's structures of a socket and
+/// of a file, and a task that waits.
+const PER_WAITING: usize = 2 * WAITING_RECEIVE_BUFFER + 5 * 1024;
 
 /// The largest request body, in bytes. The API server itself accepts objects of up to 3 MiB, and an update carries two.
 pub const MAX_BODY: usize = 8 * 1024 * 1024;
@@ -102,23 +108,26 @@ pub const MAX_HEAD: usize = 8 * 1024;
 /// What rustls may hold of an answer that the client does not read, in bytes.
 pub const TLS_OUTPUT: usize = 16 * 1024;
 
-/// The kernel's buffers of a connection, in bytes. It doubles both, for its own book-keeping.
-pub const RECEIVE_BUFFER: usize = 32 * 1024;
+/// The kernel's buffers of a connection, in bytes. It doubles each, for its own book-keeping.
+pub const RECEIVE_BUFFER: usize = 16 * 1024;
+/// See [`RECEIVE_BUFFER`]. While a connection waits, its first message need not fit.
+pub const WAITING_RECEIVE_BUFFER: usize = 2 * 1024;
 /// See [`RECEIVE_BUFFER`].
 pub const SEND_BUFFER: usize = 16 * 1024;
 
 /// How long a TLS handshake may take.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a connection is never closed for another one: in that time a core completes hundreds of handshakes.
-pub const MOMENT: Duration = Duration::from_millis(200);
+/// How long a connection waits to be served, and a review until fewer are in flight: the chart has API servers give up on the webhook after 5 s, and what is left is enough
+/// for the handshake and the review.
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// How long a connection may hold a place without a request to decide while another one waits for that place. An API server's
+/// handshake takes milliseconds, and a second where its processors are busy.
+pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a request body may take, from the end of its head.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// How long a review waits until fewer are in flight: a burst of honest ones is answered in milliseconds, and an API server takes
-/// a 503 for a denial.
-pub const PERMIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a client may take to acknowledge, or to make room for, what is sent to it.
 pub const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -147,10 +156,11 @@ mod tests {
     const PROGRAM: usize = 5 * MIB;
 
     /// The most that each kind of memory can take: the table of [`Limits::of_memory`].
-    fn worst_cases(limits: &Limits, cores: usize) -> [(&'static str, usize); 12] {
+    fn worst_cases(limits: &Limits, cores: usize) -> [(&'static str, usize); 13] {
         let calls = [CallKind::AccessReview, CallKind::KnownSpec, CallKind::UnknownSpec].map(CallKind::limit);
         [
-            ("connections", limits.connections * PER_CONNECTION),
+            ("connections that are served", limits.connections * PER_CONNECTION),
+            ("connections that wait", limits.waiting * PER_WAITING),
             ("small reviews", limits.reviews * SMALL),
             ("large bodies and answers", limits.large_reviews),
             ("credential specs", limits.credential_specs),
@@ -179,10 +189,10 @@ mod tests {
     fn every_bound_follows_from_the_memory_limit() {
         let limits = |mib: usize| Limits::of_memory(mib * MIB);
         let expected =
-            Limits { connections: 257, reviews: 225, large_reviews: 128 * MIB / 6, credential_specs: 128 * MIB / 13 };
+            Limits { connections: 189, waiting: 2080, reviews: 189, large_reviews: 128 * MIB / 6, credential_specs: 128 * MIB / 13 };
         assert_eq!(limits(128), expected);
         assert_eq!(Limits::default(), expected);
-        assert_eq!(limits(256).connections, 514);
+        assert_eq!(limits(256).connections, 379);
         assert_eq!(limits(16), limits(64));
         assert_eq!(limits(1 << 20), limits(1024));
         // The largest body, with what parsing it costs.

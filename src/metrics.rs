@@ -35,8 +35,9 @@ mod process;
 
 use labels::{
     AccessLabels, CodeLabel, Labels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
+    UnservedLabel,
 };
-pub use labels::{CertificateStep, ReloadOutcome, ReviewOutcome, WatchState};
+pub use labels::{CertificateStep, ReloadOutcome, ReviewOutcome, Unserved, WatchState};
 
 /// Every metric's name begins with it, but for those of the process.
 const PREFIX: &str = "gmsa_webhook";
@@ -82,7 +83,10 @@ metrics! {
     in_flight: Gauge = "reviews_in_flight", "Reviews being decided now";
     refused: Family<CodeLabel, Counter> =
         "requests_refused", "Requests that were no review to decide, by HTTP status code";
-    connections: Gauge = "connections", "Open connections to the webhook's port";
+    connections: Gauge = "connections", "Connections to the webhook's port that are served now";
+    connections_waiting: Gauge = "connections_waiting", "Connections to the webhook's port that wait to be served now";
+    connections_unserved: Family<UnservedLabel, Counter> =
+        "connections_unserved", "Connections to the webhook's port that ended before they were served, by reason";
     handshake_failures: Counter = "tls_handshake_failures", "TLS handshakes that failed or took too long";
     lookups: Family<LookupLabels, Counter> =
         "spec_lookups", "Credential specs looked up, by where the answer came from and what it was";
@@ -137,9 +141,18 @@ impl Metrics {
         Counted::new(&self.in_flight)
     }
 
-    /// A connection is open until the guard is dropped.
+    /// A connection is served until the guard is dropped.
     pub fn connection(&self) -> Counted {
         Counted::new(&self.connections)
+    }
+
+    /// A connection waits until the guard is dropped.
+    pub fn connection_waiting(&self) -> Counted {
+        Counted::new(&self.connections_waiting)
+    }
+
+    pub fn connection_unserved(&self, reason: Unserved) {
+        self.connections_unserved.get_or_create(&UnservedLabel { reason }).inc();
     }
 
     pub fn request_refused(&self, code: u16) {

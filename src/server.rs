@@ -11,23 +11,23 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    limits::{IDLE_TIMEOUT, Limits, MOMENT},
+    limits::{IDLE_TIMEOUT, Limits},
     telemetry::{self, LogLimit},
     tls::client_auth::ClientAuth,
 };
 
 mod bodies;
 mod connection;
-mod connections;
 mod deadline;
 mod hostname;
 pub mod listener;
+mod places;
 mod refusal;
 pub mod reviewer;
 pub mod routes;
 pub mod threads;
 
-pub use connection::Serving;
+pub use connection::{Observers, Serving};
 use listener::Listener;
 pub use reviewer::Reviewer;
 
@@ -35,7 +35,7 @@ pub use reviewer::Reviewer;
 pub struct Bound {
     listener: Listener,
     router: Router,
-    log_limits: [Arc<LogLimit>; 2],
+    log_limits: [Arc<LogLimit>; 3],
 }
 
 impl Bound {
@@ -52,14 +52,15 @@ impl Bound {
         large_memory: Arc<Semaphore>,
         reviewer: Reviewer,
     ) -> io::Result<Self> {
-        let log_limits = ["TLS handshake failed", "request refused"].map(|message| Arc::new(LogLimit::new(message)));
-        let [handshakes, requests] = log_limits.clone();
+        let messages = ["TLS handshake failed", "connection dropped", "request refused"];
+        let log_limits = messages.map(|message| Arc::new(LogLimit::new(message)));
+        let [handshakes, unserved, requests] = log_limits.clone();
         let serving = Serving {
             tls: Some(tls),
             clients,
-            observers: Some((reviewer.metrics.clone(), handshakes)),
+            observers: Some(Observers { metrics: reviewer.metrics.clone(), handshakes, unserved }),
             ending,
-            ..Serving::new(limits.connections, MOMENT, IDLE_TIMEOUT)
+            ..Serving::new(limits.connections, limits.waiting, IDLE_TIMEOUT)
         };
         let listener = Listener::bind(address, serving)?;
         Ok(Self { listener, router: routes::router(reviewer, &limits, large_memory, requests), log_limits })

@@ -31,7 +31,6 @@ use support::{Fault, SimulatedApi, Table, Verb, eventually};
 
 mod bystander;
 mod cases;
-mod cgroup;
 mod client;
 mod http2;
 mod report;

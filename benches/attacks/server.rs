@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::cgroup::Cgroup;
+use gmsa_test_support::cgroup::Cgroup;
 
 /// The memory that it may use, in bytes: the chart's limit.
 pub const MEMORY_LIMIT: u64 = 128 << 20;

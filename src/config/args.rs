@@ -185,11 +185,11 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint)]
     pub(super) otlp_endpoint: Option<OptionalEndpoint>,
 
-    /// Open connections at once; over it, the one that is idle longest is closed. [default: a third of the memory limit, at 170 KiB each; 257 with 128 MiB]
+    /// Connections that are served at once; others wait. [default: a quarter of the memory limit, at 138 KiB each; 237 with 128 MiB]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) max_connections: Option<usize>,
 
-    /// Reviews in flight at once; over it, a review is answered with 503. [default: seven eighths of the default of --max-connections]
+    /// Reviews in flight at once; others wait, and are answered with 503 when their time is over. [default: --max-connections]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) max_reviews: Option<usize>,
 

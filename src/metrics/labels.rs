@@ -45,6 +45,18 @@ label! {
 }
 
 label! {
+    /// Why a connection was not served.
+    Unserved {
+        /// The client closed it before it sent anything, as a health check of a load balancer does.
+        Gone = "closed-by-client",
+        /// It sent nothing in time, or nothing yet when too many waited.
+        Silent = "silent",
+        /// It sent something, and no place was free for it in time, or too many waited.
+        NoPlace = "no-place",
+    }
+}
+
+label! {
     /// What the watch of credential specs is doing.
     WatchState {
         /// Reading the first list.
@@ -117,6 +129,7 @@ labels! {
     CodeLabel { code: u16 = [400] }
     LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
     AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }
+    UnservedLabel { reason: Unserved = Unserved::ALL }
     StateLabel { state: WatchState = WatchState::ALL }
     ReloadLabel { outcome: ReloadOutcome = ReloadOutcome::ALL }
     StepLabel { step: CertificateStep = CertificateStep::ALL }

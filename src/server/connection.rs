@@ -1,9 +1,9 @@
-//! One connection: the TLS handshake, then HTTP/1.1 by hyper.
+//! One connection: the wait for a place, the TLS handshake, then HTTP/1.1 by hyper.
 //!
-//! Invariants: a handshake ends after its time limit; a connection is closed when it brings no whole head within the idle limit,
-//! when it makes room for another one, and when its client's authority is no longer trusted. Only the answer to a review
-//! keeps it open: requests with any other answer could be sent one after the other without reading an answer, and hyper would
-//! hold all of those.
+//! Invariants: a connection that waits has no state but its socket; a handshake ends after its time limit; a connection is closed
+//! when it brings no whole head within the idle limit, when it makes room for another one, and when its client's authority is no
+//! longer trusted. Only the answer to a review keeps it open, and only while no connection waits that has more right to its place:
+//! requests with any other answer could be sent one after the other without reading an answer, and hyper would hold all of those.
 //!
 //! HTTP/2 is not offered. API servers speak HTTP/1.1 to webhooks since Kubernetes 1.16, to spread requests over replicas.
 //! Without HTTP/2 there are no control frames to flood a connection with, and one connection is one request at a time.
@@ -25,6 +25,7 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use rustls::ServerConfig;
+use socket2::SockRef;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -33,10 +34,10 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
-use super::connections::Open;
+use super::places::{Place, Waiting};
 use crate::{
-    limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, TLS_OUTPUT},
-    metrics::Metrics,
+    limits::{HANDSHAKE_TIMEOUT, MAX_HEAD, RECEIVE_BUFFER, TLS_OUTPUT},
+    metrics::{Metrics, Unserved},
     telemetry::{LogLimit, cut},
     tls::client_auth::ClientAuth,
 };
@@ -47,15 +48,14 @@ pub struct Serving {
     pub tls: Option<Arc<ServerConfig>>,
     /// Closes the connections of clients that it no longer trusts.
     pub clients: Option<Arc<ClientAuth>>,
-    /// Open ones at once. Over it, the one that is idle longest is closed.
-    pub connections: usize,
-    /// How long one is never closed for another one, so that those of a burst do not close each other in the middle of their
-    /// handshakes. New ones wait for no longer than this.
-    pub moment: Duration,
+    /// Served ones at once.
+    pub places: usize,
+    /// The most that wait for a place.
+    pub waiting: usize,
     /// How long one may bring no whole head of a request.
     pub idle: Duration,
-    /// Counts connections, and counts and logs failed handshakes.
-    pub observers: Option<(Metrics, Arc<LogLimit>)>,
+    /// Counts connections, and counts and logs those that fail.
+    pub observers: Option<Observers>,
     /// From its cancellation on, every answer closes its connection: API servers then open new ones, to other replicas. One that
     /// is closed only when the process ends may be closed while a review is on its way to it, and the API server does not
     /// send that again.
@@ -65,50 +65,89 @@ pub struct Serving {
 impl Serving {
     /// Without TLS, and observed by nobody.
     #[must_use]
-    pub fn new(connections: usize, moment: Duration, idle: Duration) -> Self {
+    pub fn new(places: usize, waiting: usize, idle: Duration) -> Self {
         let ending = CancellationToken::new();
-        Self { tls: None, clients: None, connections, moment, idle, observers: None, ending }
+        Self { tls: None, clients: None, places, waiting, idle, observers: None, ending }
     }
+}
+
+/// What counts and logs connections.
+#[derive(Clone)]
+pub struct Observers {
+    pub metrics: Metrics,
+    /// Of failed handshakes.
+    pub handshakes: Arc<LogLimit>,
+    /// Of connections that got no place.
+    pub unserved: Arc<LogLimit>,
 }
 
 /// One connection, and what it needs.
 pub(super) struct Connection {
     pub serving: Serving,
     pub router: Router,
-    pub open: Arc<Open>,
-    /// From its cancellation on, no handshake goes on.
-    pub closing: CancellationToken,
+    /// From its cancellation on, none gets a place, and no handshake goes on.
+    pub too_late: CancellationToken,
 }
 
 impl Connection {
     /// Serves until the connection ends, or has to. `graceful` lets a request in flight be answered first.
-    pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
-        let _counted = self.serving.observers.as_ref().map(|(metrics, _)| metrics.connection());
-        let served = async {
-            let Some(tls) = &self.serving.tls else { return self.http(stream, graceful).await };
-            // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
-            let Some(stream) = Box::pin(self.handshake(Arc::clone(tls), stream, peer)).await else { return };
-            let Some(clients) = &self.serving.clients else { return self.http(stream, graceful).await };
-            let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
-            tokio::select! {
-                () = self.http(stream, graceful) => {}
-                () = clients.revoked(&chain) => {
-                    tracing::info!(%peer, "connection closed: its client certificate is no longer trusted");
-                }
-            }
+    pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr, waiting: Waiting, graceful: Watcher) {
+        let Some(place) = self.too_late.run_until_cancelled(self.place(&stream, peer, waiting)).await.flatten() else {
+            return;
         };
-        self.open.close.run_until_cancelled(served).await;
+        // Boxed: a task that waits is as large as what it waits for.
+        let served = Box::pin(self.serve_at(&place, stream, peer, graceful));
+        place.close.run_until_cancelled(served).await;
     }
 
-    async fn http<S: AsyncRead + AsyncWrite + Unpin + 'static>(&self, stream: S, graceful: Watcher) {
+    async fn place(&self, stream: &TcpStream, peer: SocketAddr, waiting: Waiting) -> Option<Arc<Place>> {
+        let observers = self.serving.observers.as_ref();
+        let _counted = observers.map(|observers| observers.metrics.connection_waiting());
+        let unserved = match waiting.place(stream.peek(&mut [0])).await {
+            Ok(place) => return Some(place),
+            Err(unserved) => unserved,
+        };
+        if let Some(Observers { metrics, unserved: log_limit, .. }) = observers {
+            metrics.connection_unserved(unserved);
+            if unserved == Unserved::NoPlace && log_limit.admit() {
+                tracing::warn!(%peer, "connection dropped: too many others were served or waited");
+            }
+        }
+        None
+    }
+
+    async fn serve_at(&self, place: &Arc<Place>, stream: TcpStream, peer: SocketAddr, graceful: Watcher) {
+        let _counted = self.serving.observers.as_ref().map(|observers| observers.metrics.connection());
+        // While it waited it was as small as possible. Where that fails, reading is slower.
+        let _ = SockRef::from(&stream).set_recv_buffer_size(RECEIVE_BUFFER);
+        let Some(tls) = &self.serving.tls else { return self.http(place, stream, graceful).await };
+        // Boxed: the task is as large as what it waits for most of the time, not as a handshake.
+        let Some(stream) = Box::pin(self.handshake(Arc::clone(tls), stream, peer)).await else { return };
+        let Some(clients) = &self.serving.clients else { return self.http(place, stream, graceful).await };
+        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default().to_vec();
+        tokio::select! {
+            () = self.http(place, stream, graceful) => {}
+            () = clients.revoked(&chain) => {
+                tracing::info!(%peer, "connection closed: its client certificate is no longer trusted");
+            }
+        }
+    }
+
+    async fn http<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+        &self,
+        place: &Arc<Place>,
+        stream: S,
+        graceful: Watcher,
+    ) {
         let router = TowerToHyperService::new(self.router.clone());
         let service = service_fn(|mut request: Request<Incoming>| {
             let may_be_review = request.method() == Method::POST;
-            request.extensions_mut().insert(Arc::clone(&self.open));
+            request.extensions_mut().insert(Arc::clone(place));
             let response = router.call(request);
             async move {
                 let mut response = response.await?;
-                if self.serving.ending.is_cancelled() || !may_be_review || response.status() != StatusCode::OK {
+                let stays_open = may_be_review && response.status() == StatusCode::OK;
+                if !stays_open || self.serving.ending.is_cancelled() || place.is_wanted() {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, Infallible>(response)
@@ -133,13 +172,13 @@ impl Connection {
         let limited = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(TLS_OUTPUT));
         let accepted = timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(tls).accept_with(stream, limited));
         let late = |_| io::Error::other(format!("took longer than {HANDSHAKE_TIMEOUT:?}"));
-        let error = match self.closing.run_until_cancelled(accepted).await?.map_err(late).flatten() {
+        let error = match self.too_late.run_until_cancelled(accepted).await?.map_err(late).flatten() {
             Ok(stream) => return Some(stream),
             Err(error) => error.to_string(),
         };
-        if let Some((metrics, log_limit)) = &self.serving.observers {
+        if let Some(Observers { metrics, handshakes, .. }) = &self.serving.observers {
             metrics.handshake_failed();
-            if log_limit.admit() {
+            if handshakes.admit() {
                 tracing::info!(%peer, cause = cut(&error), "TLS handshake failed");
             }
         }

@@ -1,7 +1,7 @@
 //! From a socket to connections: binding, accepting, and the end of all of them.
 //!
-//! Invariants: accepting never stops; every connection is a task of one [`JoinSet`] and is asked to finish before it is
-//! dropped.
+//! Invariants: accepting never stops and waits for no place; every connection is a task of one [`JoinSet`] and is asked to finish
+//! before it is dropped.
 
 use std::{
     io,
@@ -15,16 +15,16 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol as SocketProtocol, Socket, Type};
 use tokio::{
     net::{TcpListener, TcpStream},
-    task::{JoinSet, yield_now},
-    time::{sleep, timeout},
+    task::JoinSet,
+    time::{interval, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     connection::{Connection, Serving},
-    connections::Connections,
+    places::Places,
 };
-use crate::limits::{RECEIVE_BUFFER, SEND_BUFFER, UNREAD_TIMEOUT};
+use crate::limits::{SEND_BUFFER, UNREAD_TIMEOUT, WAITING_RECEIVE_BUFFER};
 
 /// Connections that the kernel may hold before they are accepted. Over it the kernel drops the first packet of a connection,
 /// and the client repeats it only after a second.
@@ -33,8 +33,8 @@ const BACKLOG: i32 = 4096;
 /// How long to wait after the process has run out of something (file descriptors) before accepting again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long to wait before looking again for a connection that can make room.
-const ROOM_PAUSE: Duration = Duration::from_millis(5);
+/// How often connections that hold a place without need are looked for, while others wait.
+const ROOM_PERIOD: Duration = Duration::from_millis(100);
 
 /// How long an idle connection may still bring a request during shutdown. The API server does not repeat a request that it
 /// sent while the connection was being closed, so a connection in use is better closed by the answer to its next request.
@@ -72,23 +72,33 @@ impl Listener {
     /// most `drain`, and drops what is left. Returns how many connections were dropped.
     pub async fn serve(self, router: Router, closing: CancellationToken, drain: Duration) -> usize {
         let Self { tcp, serving, .. } = self;
-        let connections = Connections::new(serving.moment);
+        let places = Places::new(serving.places, serving.waiting);
         let (graceful, mut tasks) = (GracefulShutdown::new(), JoinSet::new());
+        let (mut room, too_late) = (interval(ROOM_PERIOD), CancellationToken::new());
         loop {
-            let accepted = accept(&tcp, &connections, serving.connections, &mut tasks);
-            let Some((stream, peer)) = closing.run_until_cancelled(accepted).await else { break };
-            let connection = Connection {
-                serving: serving.clone(),
-                router: router.clone(),
-                open: connections.open(),
-                closing: closing.clone(),
-            };
-            tasks.spawn(connection.serve(stream, peer, graceful.watcher()));
+            tokio::select! {
+                biased;
+                () = closing.cancelled() => break,
+                _ = room.tick() => places.make_room(),
+                Some(ended) = tasks.join_next() => report(ended),
+                (stream, peer) = accept(&tcp, &places) => {
+                    let waiting = places.enter(peer.ip());
+                    let (serving, router, too_late) = (serving.clone(), router.clone(), too_late.clone());
+                    let connection = Connection { serving, router, too_late };
+                    tasks.spawn(connection.serve(stream, peer, waiting, graceful.watcher()));
+                }
+            }
         }
         drop(tcp);
         serving.ending.cancel();
         let drained = async {
             sleep(LAST_CALL).await;
+            // Reviews that wait for a place are answered too.
+            while places.ready() > 0 {
+                room.tick().await;
+                places.make_room();
+            }
+            too_late.cancel();
             graceful.shutdown().await;
             while let Some(ended) = tasks.join_next().await {
                 report(ended);
@@ -101,33 +111,15 @@ impl Listener {
     }
 }
 
-/// The next connection, for which there is room.
-async fn accept(
-    tcp: &TcpListener,
-    connections: &Connections,
-    limit: usize,
-    tasks: &mut JoinSet<()>,
-) -> (TcpStream, SocketAddr) {
+/// The next connection.
+async fn accept(tcp: &TcpListener, places: &Places) -> (TcpStream, SocketAddr) {
     loop {
         match tcp.accept().await {
-            Ok(accepted) => {
-                loop {
-                    while let Some(ended) = tasks.try_join_next() {
-                        report(ended);
-                    }
-                    if tasks.len() < limit || connections.close_longest_idle() {
-                        break;
-                    }
-                    sleep(ROOM_PAUSE).await;
-                }
-                // Those that have a request by now read it before the next one comes.
-                yield_now().await;
-                return accepted;
-            }
+            Ok(accepted) => return accepted,
             Err(error) if !is_shortage(&error) => tracing::debug!(%error, "a connection ended before it was accepted"),
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
-                connections.close_longest_idle();
+                places.drop_one();
                 sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -152,7 +144,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_user_timeout(Some(UNREAD_TIMEOUT))?;
     // By default the kernel lets each buffer grow to several MiB, which count as the process's.
-    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    socket.set_recv_buffer_size(WAITING_RECEIVE_BUFFER)?;
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -185,7 +177,7 @@ mod tests {
         let socket = SockRef::from(&stream);
         assert!(socket.tcp_nodelay().unwrap());
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(UNREAD_TIMEOUT));
-        assert_eq!(socket.recv_buffer_size().unwrap(), 2 * RECEIVE_BUFFER);
+        assert_eq!(socket.recv_buffer_size().unwrap(), 2 * WAITING_RECEIVE_BUFFER);
         assert_eq!(socket.send_buffer_size().unwrap(), 2 * SEND_BUFFER);
     }
 

@@ -19,14 +19,14 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use super::{
     bodies::LargeMemory,
-    connections::Open,
     deadline::{INVALID_TIMEOUT, before, time_allowed},
+    places::Place,
     refusal::Refusal,
     reviewer::Reviewer,
     threads::{Thread, threads},
 };
 use crate::{
-    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, PERMIT_TIMEOUT},
+    limits::{BODY_TIMEOUT, LINGER_TIMEOUT, Limits, WAIT_TIMEOUT},
     telemetry::{LogLimit, cut_message, otlp},
 };
 use gmsa_core::admission::{Review, Webhook, review::ParseError};
@@ -99,14 +99,11 @@ impl Shared {
         expect_json(&request.headers)?;
         let read = before(deadline.min(started + BODY_TIMEOUT), self.large_memory.read(body));
         let body = read.await.ok_or(Refusal::SlowBody)??;
-        let open = request.extensions.get::<Arc<Open>>();
-        // It counts as active now: while it waits for its permit, others make room first.
-        drop(open.map(Open::busy));
-        // A review is in flight when it is complete: clients that are slow to send one do not exclude others.
-        let permit = before(deadline.min(Instant::now() + PERMIT_TIMEOUT), self.reviews.acquire()).await;
+        // A review is in flight when it is complete: clients that are slow to send one do not exclude others. From here on its
+        // connection does not make room for another one.
+        let _busy = request.extensions.get::<Arc<Place>>().map(Place::busy);
+        let permit = before(deadline.min(Instant::now() + WAIT_TIMEOUT), self.reviews.acquire()).await;
         let _permit = permit.and_then(Result::ok).ok_or(Refusal::Busy)?;
-        // From here on the connection does not make room for another one.
-        let _busy = open.map(Open::busy);
         let _in_flight = self.reviewer.metrics.review_in_flight();
         let thread = if body.is_large() { &self.blocking } else { &Thread::Serving };
         let parse = move || Ok::<_, ParseError>((Review::parse(body.as_ref(), webhook)?, body));

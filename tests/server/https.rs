@@ -12,7 +12,7 @@ use gmsa_cluster::{authorizer::Authorizer, resolver::Resolver, standalone::Stand
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     limits::Limits,
-    metrics::Metrics,
+    metrics::{self, Metrics},
     server::{Bound, Reviewer},
     tls::{self, KeyPair, Served, client_auth::ClientAuth, issue::Ca},
 };
@@ -20,6 +20,7 @@ use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use prometheus_client::registry::Registry;
 use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
     pki_types::{CertificateDer, ServerName, pem::PemObject},
@@ -37,6 +38,8 @@ pub struct Server {
     pub closing: CancellationToken,
     /// Ends with the number of connections that were dropped.
     pub task: JoinHandle<usize>,
+    /// What a scrape reads.
+    pub metrics: Registry,
 }
 
 /// How a server is to be made.
@@ -78,6 +81,7 @@ impl Setup {
 
     /// Serves with these TLS settings; `ca` is what a client should trust.
     pub fn serve(self, tls: Arc<ServerConfig>, ca: String) -> Server {
+        let (metrics, registry) = Metrics::new("test");
         let reviewer = Reviewer {
             resolver: self.resolver,
             authorizer: self.authorizer,
@@ -85,7 +89,7 @@ impl Setup {
             strict_credential_specs: false,
             enforcement: self.enforcement,
             warn_namespaces: Arc::default(),
-            metrics: Metrics::new("test").0,
+            metrics,
         };
         let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
         let local = "127.0.0.1:0".parse().unwrap();
@@ -94,7 +98,7 @@ impl Setup {
                 .unwrap();
         let address = bound.address();
         let task = tokio::spawn(bound.serve(closing.clone(), self.drain));
-        Server { address, ca, ending, closing, task }
+        Server { address, ca, ending, closing, task, metrics: registry }
     }
 }
 
@@ -129,6 +133,11 @@ impl Server {
         let stream = TcpStream::connect(self.address).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
         TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+    }
+
+    /// Whether a scrape shows this line.
+    pub fn shows(&self, line: &str) -> bool {
+        metrics::scrape(&self.metrics).unwrap().lines().any(|shown| shown == line)
     }
 
     /// One HTTP/1.1 request on a connection of its own.

@@ -16,6 +16,7 @@
 
 #[cfg(feature = "api")]
 mod api;
+pub mod cgroup;
 #[cfg(feature = "control-plane")]
 pub mod control_plane;
 #[cfg(feature = "api")]

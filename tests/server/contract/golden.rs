@@ -120,6 +120,7 @@ impl Program {
                 ending: closing.clone(),
                 closing,
                 task: tokio::spawn(async { 0 }),
+                metrics: prometheus_client::registry::Registry::default(),
             },
         }
     }

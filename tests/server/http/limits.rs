@@ -16,7 +16,7 @@ use super::{
     Gated, Holds, allowed, create, examples, naming, one_pod, plain_review, post_head, read_answer, read_head,
     read_to_close, refused, reviewed, windows,
 };
-use crate::https::Setup;
+use crate::{https::Setup, support::eventually};
 
 #[tokio::test]
 async fn a_burst_of_reviews_is_answered_one_after_the_other() {
@@ -48,7 +48,7 @@ async fn over_its_limit_of_reviews_a_replica_says_503() {
     });
     gated.entered.acquire_many(2).await.unwrap().forget();
     let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate", one_pod()).await, refused(503, line));
+    assert_eq!(server.post("/mutate?timeout=1s", one_pod()).await, refused(503, line));
     gated.gate.add_permits(3);
     for answer in join_all(first_two).await {
         let status = answer.unwrap().json()["response"]["status"]["message"].clone();
@@ -58,28 +58,41 @@ async fn over_its_limit_of_reviews_a_replica_says_503() {
 }
 
 #[tokio::test]
-async fn over_its_limit_of_connections_a_replica_closes_the_one_that_is_idle_longest() {
+async fn over_its_limit_of_connections_a_client_waits_and_answers_end_theirs() {
     let gated = Gated::new();
-    let limits = Limits { connections: 3, ..Limits::default() };
+    let limits = Limits { connections: 1, reviews: 1, ..Limits::default() };
     let server = Arc::new(Setup { resolver: gated.clone(), limits, ..examples() }.start());
-    let waiting = Arc::clone(&server);
-    let waiting = tokio::spawn(async move { waiting.post("/mutate", one_pod()).await });
-    gated.entered.acquire().await.unwrap().forget();
     let mut first = server.connect(&["http/1.1"]).await;
-    let mut second = server.connect(&["http/1.1"]).await;
-    // A request that is answered makes a connection the youngest; half a request, or half a body, does not.
-    first.write_all(b"POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\n").await.unwrap();
-    assert_eq!(reviewed(&mut second).await, Some(allowed()));
-    first.write_all(b"content-length: 5\r\n\r\nabcd").await.unwrap();
-    let mut third = server.connect(&["http/1.1"]).await;
-    assert_eq!(read_to_close(&mut first).await, "");
-    assert_eq!(reviewed(&mut third).await, Some(allowed()));
-    assert_eq!(reviewed(&mut second).await, Some(allowed()));
-    for _ in 0..10 {
-        assert_eq!(server.get("/health").await.status, StatusCode::NO_CONTENT);
+    let body = one_pod();
+    first.write_all(&[post_head(body.len()).into_bytes(), body].concat()).await.unwrap();
+    gated.entered.acquire().await.unwrap().forget();
+    let mut waiting = JoinSet::new();
+    for _ in 0..20 {
+        let server = Arc::clone(&server);
+        waiting.spawn(async move { reviewed(&mut server.connect(&["http/1.1"]).await).await });
     }
+    eventually("all others wait", || server.shows("gmsa_webhook_connections_waiting 20")).await;
     gated.gate.add_permits(1);
-    assert_eq!(waiting.await.unwrap().status, StatusCode::OK);
+    let answer = read_to_close(&mut first).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("\r\nconnection: close\r\n"), "{answer}");
+    while let Some(answer) = waiting.join_next().await {
+        assert_eq!(answer.unwrap(), Some(allowed()));
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_makes_room_and_one_that_never_brought_a_review_first() {
+    let limits = Limits { connections: 2, ..Limits::default() };
+    let server = Setup { limits, ..examples() }.start();
+    let mut kept = server.connect(&["http/1.1"]).await;
+    assert_eq!(reviewed(&mut kept).await, Some(allowed()));
+    let mut idle = server.connect(&["http/1.1"]).await;
+    // Half a request, or half a body, is none.
+    idle.write_all(&[post_head(5).into_bytes(), b"abcd".to_vec()].concat()).await.unwrap();
+    let mut third = server.connect(&["http/1.1"]).await;
+    assert_eq!(read_to_close(&mut idle).await, "");
+    assert_eq!(reviewed(&mut third).await, Some(allowed()));
+    assert_eq!(reviewed(&mut kept).await, Some(allowed()));
 }
 
 #[tokio::test]

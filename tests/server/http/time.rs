@@ -35,7 +35,7 @@ async fn a_slow_body_is_408() {
 
 #[tokio::test]
 async fn a_connection_that_brings_no_whole_head_in_time_is_closed() {
-    let serving = Serving::new(10, Duration::ZERO, Duration::from_millis(500));
+    let serving = Serving::new(10, 10, Duration::from_millis(500));
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), serving).unwrap();
     let address = listener.address();
     let router = Router::new().route("/", post(async || "answered"));
@@ -88,7 +88,7 @@ async fn a_large_review_whose_client_has_gone_is_dropped() {
         tokio::join!(sender.send_request(request), connection).0.map(drop)
     });
     gated.entered.acquire().await.unwrap().forget();
-    assert_eq!(server.post("/mutate", large.clone()).await.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(server.post("/mutate?timeout=1s", large.clone()).await.status, StatusCode::SERVICE_UNAVAILABLE);
     client.abort();
     // Nothing opens the gate: another one has the only place because the first one is dropped.
     let dropped = async { while server.post("/mutate?timeout=1s", large.clone()).await.status != StatusCode::OK {} };

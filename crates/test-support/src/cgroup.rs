@@ -64,7 +64,7 @@ impl Cgroup {
             (fields.next()? == files.controller).then(|| fields.next())?
         });
         let own = Path::new(own.ok_or(io::ErrorKind::NotFound)?.trim_start_matches('/'));
-        let name = format!("gmsa-attacks-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!("gmsa-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let mut error = io::ErrorKind::NotFound.into();
         for parent in own.ancestors().map(|path| mount.join(path)) {
             let hands_down = files.handed_down.is_none_or(|file| {

@@ -1,0 +1,321 @@
+//! Which accepted connections are served, and which wait for that.
+//!
+//! A connection *waits* as a socket and nothing else, until it has sent something and a *place* is free: an honest client that is
+//! closed instead takes that for a denial, and a place is free again after milliseconds.
+//!
+//! Invariants: an address takes a free place only while it holds fewer than [`SHARE`] times the free ones, so a flood from one
+//! address leaves places to all others. Of the addresses that wait, the one that holds the fewest places is next, and within it the
+//! connection that came first. Connections end for others in two cases alone:
+//! - Too many wait: one of the address with the most of them is dropped ([`State::drop_one`]).
+//! - A connection has held a place for [`PATIENCE`] without a request to decide, and another one waits that has more right to it: that
+//!   of the same address, or of one that holds fewer places ([`Places::make_room`]).
+
+use std::{
+    collections::{BTreeMap, HashMap, VecDeque},
+    io,
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    limits::{PATIENCE, WAIT_TIMEOUT},
+    metrics::Unserved,
+};
+
+/// How many times the free places an address may hold when it takes another one. Alone an address holds at most two thirds of
+/// all, two hold two fifths each, and so on: there is always a place for one more.
+const SHARE: usize = 2;
+
+/// The places of a listener, and the connections that hold one or wait for one.
+#[derive(Debug)]
+pub(super) struct Places(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    most_waiting: usize,
+    /// Connections that came so far, which is the number of the last one.
+    entered: u64,
+    /// Those that have connections.
+    sources: HashMap<Source, Connections>,
+    /// Connections that wait: those that sent nothing yet, and those that did.
+    silent: usize,
+    ready: usize,
+}
+
+/// The connections of a source.
+#[derive(Debug, Default)]
+struct Connections {
+    /// Places that they hold.
+    held: usize,
+    /// Those that hold a place and have no request that is being decided, longest first.
+    idle: VecDeque<Idle>,
+    silent: BTreeMap<u64, oneshot::Sender<Place>>,
+    ready: BTreeMap<u64, oneshot::Sender<Place>>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    since: Instant,
+    /// Whether it brought a request that was decided.
+    proven: bool,
+    close: CancellationToken,
+}
+
+/// Where connections come from: an IPv4 address, or the network of 64 bits that a host has all addresses of in IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Source(IpAddr);
+
+impl Source {
+    fn of(peer: IpAddr) -> Self {
+        Self(match peer.to_canonical() {
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+            address @ IpAddr::V4(_) => address,
+        })
+    }
+}
+
+impl Places {
+    pub fn new(places: usize, most_waiting: usize) -> Arc<Self> {
+        let sources = HashMap::new();
+        Arc::new(Self(Mutex::new(State { free: places, most_waiting, entered: 0, sources, silent: 0, ready: 0 })))
+    }
+
+    /// A connection that was accepted, and has sent nothing as far as is known.
+    pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Waiting {
+        let source = Source::of(peer);
+        let (tell, told) = oneshot::channel();
+        let mut state = self.0.lock();
+        state.entered += 1;
+        let number = state.entered;
+        state.sources.entry(source).or_default().silent.insert(number, tell);
+        state.silent += 1;
+        if state.silent + state.ready > state.most_waiting {
+            state.drop_one();
+        }
+        Waiting { places: Arc::clone(self), source, number, told }
+    }
+
+    /// How many connections wait that have sent something.
+    pub fn ready(&self) -> usize {
+        self.0.lock().ready
+    }
+
+    /// Drops a connection that waits, if there is one: the process has run out of something.
+    pub fn drop_one(&self) {
+        self.0.lock().drop_one();
+    }
+
+    /// Closes connections that hold a place that others wait for, and have brought no request for [`PATIENCE`].
+    pub fn make_room(&self) {
+        let mut state = self.0.lock();
+        for _ in 0..state.ready {
+            let Some(idle) = state.most_idle() else { break };
+            idle.close.cancel();
+        }
+    }
+
+    fn hand_out(self: &Arc<Self>, change: impl FnOnce(&mut State)) {
+        let mut granted = Vec::new();
+        let mut state = self.0.lock();
+        change(&mut state);
+        while let Some((source, tell)) = state.next_ready() {
+            granted.push((tell, Place::new(Arc::clone(self), source, &mut state)));
+        }
+        drop(state);
+        for (tell, place) in granted {
+            // Whose receiver has gone has left the queue, or is leaving it: then the place is free again.
+            drop(tell.send(place));
+        }
+    }
+}
+
+impl State {
+    /// Takes the connection out of the queues that is to have a place now.
+    fn next_ready(&mut self) -> Option<(Source, oneshot::Sender<Place>)> {
+        if self.ready == 0 {
+            return None;
+        }
+        let most = SHARE * self.free;
+        let waiting = self.sources.iter_mut().filter(|(_, of)| of.held < most);
+        let next = waiting.filter_map(|(source, of)| Some(((of.held, *of.ready.keys().next()?), (source, of))));
+        let (_, (source, of)) = next.min_by_key(|(order, _)| *order)?;
+        let (_, tell) = of.ready.pop_first()?;
+        self.ready -= 1;
+        Some((*source, tell))
+    }
+
+    /// Drops a waiting connection. Those that have sent nothing are dropped first where they are the more numerous: the oldest, as
+    /// an honest client sends something at once. Otherwise the newest: those before it have waited longer for the same.
+    fn drop_one(&mut self) {
+        let dropped = if self.silent >= self.ready {
+            let most = self.sources.values_mut().max_by_key(|of| of.silent.len());
+            let dropped = most.and_then(|of| of.silent.pop_first());
+            self.silent -= usize::from(dropped.is_some());
+            dropped
+        } else {
+            let most = self.sources.values_mut().max_by_key(|of| of.ready.len());
+            let dropped = most.and_then(|of| of.ready.pop_last());
+            self.ready -= usize::from(dropped.is_some());
+            dropped
+        };
+        drop(dropped);
+    }
+
+    /// Whether a connection waits that has more right to a place than one that `source` holds.
+    fn wants(&self, source: Source) -> bool {
+        let held = self.sources.get(&source).map_or(0, |of| of.held);
+        self.ready > 0 && self.sources.iter().any(|(other, of)| !of.ready.is_empty() && (*other == source || of.held < held))
+    }
+
+    /// Takes the idle connection that makes room first: of the address that holds the most places, one that never brought a request,
+    /// or else the one that is idle longest.
+    fn most_idle(&mut self) -> Option<Idle> {
+        let can_go = |idle: &Idle| idle.since.elapsed() >= PATIENCE;
+        let (source, _) =
+            self.sources.iter().filter(|(_, of)| of.idle.iter().any(can_go)).max_by_key(|(_, of)| of.held)?;
+        let source = *source;
+        if !self.wants(source) {
+            return None;
+        }
+        let of = self.sources.get_mut(&source)?;
+        let place = of.idle.iter().position(|idle| can_go(idle) && !idle.proven);
+        of.idle.remove(place.unwrap_or_default())
+    }
+
+    fn forget_empty(&mut self, source: Source) {
+        let is_empty = |of: &Connections| of.held == 0 && of.silent.is_empty() && of.ready.is_empty();
+        if self.sources.get(&source).is_some_and(is_empty) {
+            self.sources.remove(&source);
+        }
+    }
+}
+
+/// A connection that waits, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    places: Arc<Places>,
+    source: Source,
+    number: u64,
+    told: oneshot::Receiver<Place>,
+}
+
+impl Waiting {
+    /// Waits for a place: first until `peek` has found how many bytes there are to read, then until it is this one's turn.
+    ///
+    /// # Errors
+    /// Where the client has closed the connection, where there is no place within [`WAIT_TIMEOUT`], and where too many wait.
+    pub async fn place(mut self, peek: impl Future<Output = io::Result<usize>>) -> Result<Arc<Place>, Unserved> {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        let peeked = tokio::select! {
+            peeked = timeout_at(deadline, peek) => peeked.map_err(|_| Unserved::Silent)?,
+            // No place is handed out to it yet: it was dropped.
+            _ = &mut self.told => return Err(Unserved::Silent),
+        };
+        if peeked.is_ok_and(|bytes| bytes > 0) {
+            self.is_ready();
+            timeout_at(deadline, &mut self.told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
+        } else {
+            Err(Unserved::Gone)
+        }
+    }
+
+    fn is_ready(&self) {
+        self.places.hand_out(|state| {
+            let Some(of) = state.sources.get_mut(&self.source) else { return };
+            if let Some(tell) = of.silent.remove(&self.number) {
+                of.ready.insert(self.number, tell);
+                state.silent -= 1;
+                state.ready += 1;
+            }
+        });
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut state = self.places.0.lock();
+        if let Some(of) = state.sources.get_mut(&self.source) {
+            let silent = of.silent.remove(&self.number).is_some();
+            let ready = of.ready.remove(&self.number).is_some();
+            state.silent -= usize::from(silent);
+            state.ready -= usize::from(ready);
+            state.forget_empty(self.source);
+        }
+    }
+}
+
+/// A place, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    places: Arc<Places>,
+    source: Source,
+    /// Cancelled when the connection has to make room.
+    pub(super) close: CancellationToken,
+}
+
+impl Place {
+    fn new(places: Arc<Places>, source: Source, state: &mut State) -> Self {
+        let place = Self { places, source, close: CancellationToken::new() };
+        state.free -= 1;
+        state.sources.entry(source).or_default().held += 1;
+        place.is_idle(state, false);
+        place
+    }
+
+    fn is_idle(&self, state: &mut State, proven: bool) {
+        let idle = Idle { since: Instant::now(), proven, close: self.close.clone() };
+        state.sources.entry(self.source).or_default().idle.push_back(idle);
+    }
+
+    fn is_not_idle(&self, state: &mut State) {
+        if let Some(of) = state.sources.get_mut(&self.source) {
+            of.idle.retain(|idle| idle.close != self.close);
+        }
+    }
+
+    /// The connection has a request that is being decided, until what is returned is dropped: meanwhile it makes no room.
+    pub fn busy(self: &Arc<Self>) -> Busy {
+        self.is_not_idle(&mut self.places.0.lock());
+        Busy(Arc::clone(self))
+    }
+
+    /// Whether the connection should end with its answer: another one waits that has more right to its place.
+    pub fn is_wanted(&self) -> bool {
+        self.places.0.lock().wants(self.source)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.hand_out(|state| {
+            self.is_not_idle(state);
+            state.free += 1;
+            if let Some(of) = state.sources.get_mut(&self.source) {
+                of.held -= 1;
+            }
+            state.forget_empty(self.source);
+        });
+    }
+}
+
+/// A connection whose request is being decided.
+#[derive(Debug)]
+pub(super) struct Busy(Arc<Place>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let Self(place) = self;
+        place.is_idle(&mut place.places.0.lock(), true);
+    }
+}
+
+#[cfg(test)]
+mod tests;
