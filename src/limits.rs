@@ -188,8 +188,13 @@ mod tests {
     #[test]
     fn every_bound_follows_from_the_memory_limit() {
         let limits = |mib: usize| Limits::of_memory(mib * MIB);
-        let expected =
-            Limits { connections: 189, waiting: 2080, reviews: 189, large_reviews: 128 * MIB / 6, credential_specs: 128 * MIB / 13 };
+        let expected = Limits {
+            connections: 189,
+            waiting: 2080,
+            reviews: 189,
+            large_reviews: 128 * MIB / 6,
+            credential_specs: 128 * MIB / 13,
+        };
         assert_eq!(limits(128), expected);
         assert_eq!(Limits::default(), expected);
         assert_eq!(limits(256).connections, 379);

@@ -1,5 +1,4 @@
-//! The bystander: one request after the other, each on a new connection, on a thread of its own so that the attack
-//! beside it does not delay its clock.
+//! The bystander: one request after the other, on a thread of its own so that the attack beside it does not delay its clock.
 
 use std::{
     io::{Read as _, Write as _},
@@ -27,8 +26,10 @@ const READY: &[u8] = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// May this pod be created? The answer to the access review is remembered.
+    /// May this pod be created? The answer to the access review is remembered. Each is on a new connection.
     Review,
+    /// The same on a connection that is kept, as long as the server keeps it.
+    KeptReview,
     /// The same for a service account that was not asked about before: an access review each.
     NewAccount,
     /// Is the server ready? On the admin port.
@@ -37,9 +38,8 @@ pub enum Question {
 
 /// What the client saw.
 pub struct Seen {
-    /// Of the slowest request.
-    pub slowest: Duration,
-    pub requests: usize,
+    /// How long each request took.
+    pub took: Vec<Duration>,
     /// Those that were not answered as they should be: the last answer, and how many.
     pub failed: Option<(String, usize)>,
 }
@@ -58,19 +58,20 @@ impl Bystander {
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let mut seen = Seen { slowest: Duration::ZERO, requests: 0, failed: None };
+                let mut seen = Seen { took: Vec::new(), failed: None };
+                let mut kept = None;
                 while !stopped.load(Ordering::Relaxed) {
                     let begun = Instant::now();
                     let answer = match question {
                         Question::Ready => ready(admin).await,
+                        Question::KeptReview => client.post_on(&mut kept, "/validate", reviews::plain(0)).await,
                         Question::Review => client.post("/validate", reviews::plain(0)).await,
-                        Question::NewAccount => client.post("/validate", reviews::plain(seen.requests)).await,
+                        Question::NewAccount => client.post("/validate", reviews::plain(seen.took.len())).await,
                     };
-                    seen.slowest = seen.slowest.max(begun.elapsed());
-                    seen.requests += 1;
+                    seen.took.push(begun.elapsed());
                     let right = match question {
                         Question::Ready => matches!(answer.0, Some((200, _))),
-                        Question::Review | Question::NewAccount => answer.word() == "allowed",
+                        Question::Review | Question::KeptReview | Question::NewAccount => answer.word() == "allowed",
                     };
                     if !right {
                         let times = seen.failed.take().map_or(0, |(_, times)| times);

@@ -1,7 +1,8 @@
 //! The attacks, in the order of the table.
 
-use std::time::Duration;
+use std::{net::Ipv4Addr, time::Duration};
 
+use continuing::addresses;
 use futures::{FutureExt as _, future::BoxFuture};
 
 use super::{
@@ -14,6 +15,7 @@ use super::{
 };
 
 mod bodies;
+mod continuing;
 mod floods;
 mod held;
 mod lookups;
@@ -22,6 +24,9 @@ mod specs;
 
 /// Milliseconds that a bystander's review may take while clients without credentials open thousands of connections: it gets through.
 const FLOODED_AIM: f64 = 2000.0;
+
+/// The same while they go on doing so from one address.
+const CONTINUING_AIM: f64 = 500.0;
 
 /// What an attack runs against.
 pub struct Target<'s> {
@@ -39,8 +44,10 @@ pub struct Attack {
     pub prepare: fn(&SimulatedApi),
     pub run: Run,
     pub question: Question,
-    /// Milliseconds that a bystander's request may take.
+    /// Milliseconds that a bystander's request may take; infinite where none is promised.
     pub bystander_aim: f64,
+    /// The part of the bystander's requests that may not take longer.
+    pub bystander_part: f64,
     /// Seconds of CPU time.
     pub cpu_aim: Option<f64>,
 }
@@ -53,8 +60,28 @@ impl Attack {
         Self { bystander_aim: FLOODED_AIM, ..Self::new(name, run) }
     }
 
+    /// By a client without credentials that goes on opening connections from one address: no request of another address fails, and
+    /// 99 of 100 are answered within the aim.
+    fn continuing(name: &'static str, question: Question, run: Run) -> Self {
+        Self { question, bystander_aim: CONTINUING_AIM, bystander_part: 0.99, ..Self::new(name, run) }
+    }
+
+    /// By more than one host, or from where honest clients are: the table says what is left.
+    fn without_aim(self) -> Self {
+        Self { bystander_aim: f64::INFINITY, ..self }
+    }
+
     fn new(name: &'static str, run: Run) -> Self {
-        Self { name, prepare: |_| {}, run, question: Question::Review, bystander_aim: 100.0, cpu_aim: None }
+        let prepare = |_: &SimulatedApi| {};
+        Self {
+            name,
+            prepare,
+            run,
+            question: Question::Review,
+            bystander_aim: 100.0,
+            bystander_part: 1.0,
+            cpu_aim: None,
+        }
     }
 }
 
@@ -129,6 +156,54 @@ pub fn all() -> Vec<Attack> {
                 sockets::silent(target, target.server.admin, 400).boxed()
             })
         },
+        Attack::continuing("10,000 connections a second that send nothing", Question::Review, |target| {
+            continuing::connections(target, target.client.address, 10_000, addresses(1), continuing::SILENCE).boxed()
+        }),
+        Attack::continuing("10,000 connections a second that send half a handshake", Question::Review, |target| {
+            continuing::connections(target, target.client.address, 10_000, addresses(1), continuing::HALF_A_HELLO)
+                .boxed()
+        }),
+        Attack::continuing(
+            "10,000 connections a second that send nothing, on the admin port",
+            Question::Ready,
+            |target| {
+                continuing::connections(target, target.server.admin, 10_000, addresses(1), continuing::SILENCE).boxed()
+            },
+        ),
+        Attack::continuing(
+            "10,000 connections a second that send half a head, on the admin port",
+            Question::Ready,
+            |target| {
+                continuing::connections(target, target.server.admin, 10_000, addresses(1), continuing::HALF_A_HEAD)
+                    .boxed()
+            },
+        ),
+        Attack::new("the same from 64 addresses: half a handshake", |target| {
+            continuing::connections(target, target.client.address, 10_000, addresses(64), continuing::HALF_A_HELLO)
+                .boxed()
+        })
+        .without_aim(),
+        Attack {
+            question: Question::Ready,
+            ..Attack::new("the same from 64 addresses: half a head, on the admin port", |target| {
+                continuing::connections(target, target.server.admin, 10_000, addresses(64), continuing::HALF_A_HEAD)
+                    .boxed()
+            })
+            .without_aim()
+        },
+        Attack::continuing(
+            "the same from the address of a client that keeps its connection",
+            Question::KeptReview,
+            |target| {
+                let same = vec![Ipv4Addr::LOCALHOST];
+                continuing::connections(target, target.client.address, 10_000, same, continuing::HALF_A_HELLO).boxed()
+            },
+        ),
+        Attack::new("the same from the address of a client that does not", |target| {
+            let same = vec![Ipv4Addr::LOCALHOST];
+            continuing::connections(target, target.client.address, 10_000, same, continuing::HALF_A_HELLO).boxed()
+        })
+        .without_aim(),
         Attack::new("1,000 half-open TLS connections, renewed, and 50 with garbage a second", |target| {
             sockets::half_open(target, 1000, 50).boxed()
         }),

@@ -76,6 +76,22 @@ impl Client {
         let exchange = async { Ok(exchange(&mut self.connect().await?, path, body).await) };
         timeout(PATIENCE, exchange).await.ok().and_then(io::Result::ok).unwrap_or(Answer(None))
     }
+
+    /// Posts a review on the connection that is kept, or on a new one, and keeps it.
+    pub async fn post_on(&self, kept: &mut Option<TlsStream<TcpStream>>, path: &str, body: Bytes) -> Answer {
+        if let Some(mut connection) = kept.take() {
+            // The server may have closed it.
+            let answer = exchange(&mut connection, path, body.clone()).await;
+            if answer.0.is_some() {
+                *kept = Some(connection);
+                return answer;
+            }
+        }
+        let Ok(Ok(mut connection)) = timeout(PATIENCE, self.connect()).await else { return Answer(None) };
+        let answer = exchange(&mut connection, path, body).await;
+        *kept = Some(connection);
+        answer
+    }
 }
 
 /// Posts a review on a connection that is open, and reads while it writes.

@@ -166,13 +166,31 @@ impl<'f> Attacks<'f> {
 
 /// How the requests of the bystander fared.
 fn answered(seen: &Seen, attack: &Attack) -> Figure {
-    let slowest = seen.slowest.as_secs_f64() * 1e3;
+    let mut took = seen.took.clone();
+    took.sort_unstable();
+    let milliseconds = |at: usize| took.get(at).map_or(0.0, |took| took.as_secs_f64() * 1e3);
+    let requests = took.len();
+    let slowest = milliseconds(requests.saturating_sub(1));
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an index"
+    )]
+    let measured = milliseconds(((requests as f64 * attack.bystander_part).ceil() as usize).saturating_sub(1));
     let what = if attack.question == Question::Ready { "/readyz" } else { "reviews" };
+    let part = if attack.bystander_part < 1.0 { format!(", {measured:.0} for 99 of 100") } else { String::new() };
+    let aim = attack.bystander_aim;
     match &seen.failed {
-        None => Figure::at_most(slowest, 0, attack.bystander_aim, &format!(" of {} {what}", seen.requests)),
+        None if aim.is_infinite() => Figure::new(format!("{slowest:.0} of {requests} {what}")),
+        None => Figure::new(format!("{slowest:.0} of {requests} {what}{part}")).aim(aim.to_string(), measured <= aim),
         Some((word, failed)) => {
-            let text = format!("{slowest:.0}, {failed} of {} {what} failed ({word})", seen.requests);
-            Figure::new(text).aim(format!("{}, none failed", attack.bystander_aim), false)
+            let text = format!("{slowest:.0}, {failed} of {requests} {what} failed ({word})");
+            if aim.is_infinite() {
+                Figure::new(text)
+            } else {
+                Figure::new(text).aim(format!("{aim}, none failed"), false)
+            }
         }
     }
 }

@@ -25,8 +25,8 @@ use std::{
 
 use clap::Parser as _;
 use control_plane::{
-    Account, Binaries, Client, ControlPlane, LIFETIME, Registration, SPECS, grant, install, namespace,
-    service_account, until,
+    Account, Binaries, Client, ControlPlane, LIFETIME, Registration, SPECS, grant, install, namespace, service_account,
+    until,
 };
 use futures::future::join_all;
 use gmsa_test_support::{control_plane, page};
@@ -163,7 +163,10 @@ async fn measure<'a>(args: &'a Args, binaries: Binaries, folder: &Path) -> Repor
         let mut runs = Vec::new();
         for kind in Kind::all(args.against.as_deref()) {
             let run = lab.run(storm, kind).await;
-            eprintln!("{} at once, {} API servers, flood {}: {kind}: {run}", storm.at_once, storm.api_servers, storm.flood);
+            eprintln!(
+                "{} at once, {} API servers, flood {}: {kind}: {run}",
+                storm.at_once, storm.api_servers, storm.flood
+            );
             runs.push((kind, run));
             sleep(REST).await;
         }
@@ -216,7 +219,8 @@ impl<'a> Lab<'a> {
         let mut clients = Vec::new();
         for api_server in api_servers {
             let kubeconfig: Value =
-                serde_json::from_str(&fs::read_to_string(api_server.folder().join("admin.kubeconfig")).unwrap()).unwrap();
+                serde_json::from_str(&fs::read_to_string(api_server.folder().join("admin.kubeconfig")).unwrap())
+                    .unwrap();
             for _ in 0..storm.at_once.div_ceil(STREAMS * api_servers.len()) {
                 clients.push(Client::new(kubeconfig.clone()).await);
             }

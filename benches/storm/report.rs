@@ -74,7 +74,8 @@ impl Row<'_> {
 
     fn holds(&self) -> bool {
         let this = self.run(Kind::Installed);
-        this.is_some_and(|run| run.refused.is_empty() && !run.killed && run.peak <= PEAK_AIM) && self.ratio() >= RATE_AIM
+        this.is_some_and(|run| run.refused.is_empty() && !run.killed && run.peak <= PEAK_AIM)
+            && self.ratio() >= RATE_AIM
     }
 }
 
@@ -108,14 +109,25 @@ impl fmt::Display for Report<'_> {
         writeln!(f, "|---|---|---|---|---|---|{}", if others { "---|" } else { "" })?;
         for row in &self.rows {
             let Some(this) = row.run(Kind::Installed) else { continue };
-            let servers = if row.api_servers > 1 { format!(", by {} API servers", row.api_servers) } else { String::new() };
-            let flood = if row.flood > 0 { format!(", beside {} connections a second that end in half a handshake", row.flood) } else { String::new() };
-            let refused = |run: &Run| format!("{} of {}{}", run.refused.len(), run.all(), if run.killed { ", killed" } else { "" });
+            let servers =
+                if row.api_servers > 1 { format!(", by {} API servers", row.api_servers) } else { String::new() };
+            let flood = if row.flood > 0 {
+                format!(", beside {} connections a second that end in half a handshake", row.flood)
+            } else {
+                String::new()
+            };
+            let refused = |run: &Run| {
+                format!("{} of {}{}", run.refused.len(), run.all(), if run.killed { ", killed" } else { "" })
+            };
             let missed = if row.holds() { "" } else { ", **aim missed**" };
             write!(
                 f,
                 "| {}{servers}{flood} | {}{missed} | {:.0} | {:.2} | {} |",
-                row.at_once, refused(this), this.rate(), row.ratio(), this.peak
+                row.at_once,
+                refused(this),
+                this.rate(),
+                row.ratio(),
+                this.peak
             )?;
             for (_, run) in row.runs.iter().filter(|(kind, _)| *kind != Kind::Installed) {
                 write!(f, " {} |", refused(run))?;

@@ -14,7 +14,10 @@ use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     io,
     net::{IpAddr, Ipv6Addr},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
@@ -53,8 +56,9 @@ struct State {
 /// The connections of a source.
 #[derive(Debug, Default)]
 struct Connections {
-    /// Places that they hold.
+    /// Places that they hold, and how many of those have brought a request that was decided.
     held: usize,
+    proven: usize,
     /// Those that hold a place and have no request that is being decided, longest first.
     idle: VecDeque<Idle>,
     silent: BTreeMap<u64, oneshot::Sender<Place>>,
@@ -64,8 +68,7 @@ struct Connections {
 #[derive(Debug)]
 struct Idle {
     since: Instant,
-    /// Whether it brought a request that was decided.
-    proven: bool,
+    is_proven: bool,
     close: CancellationToken,
 }
 
@@ -169,24 +172,23 @@ impl State {
         drop(dropped);
     }
 
-    /// Whether a connection waits that has more right to a place than one that `source` holds.
-    fn wants(&self, source: Source) -> bool {
-        let held = self.sources.get(&source).map_or(0, |of| of.held);
-        self.ready > 0 && self.sources.iter().any(|(other, of)| !of.ready.is_empty() && (*other == source || of.held < held))
+    /// Whether a connection waits of an address with these connections.
+    fn has_ready(&self, of_address: impl Fn(&Connections) -> bool) -> bool {
+        self.ready > 0 && self.sources.values().any(|of| !of.ready.is_empty() && of_address(of))
     }
 
     /// Takes the idle connection that makes room first: of the address that holds the most places, one that never brought a request,
     /// or else the one that is idle longest.
     fn most_idle(&mut self) -> Option<Idle> {
         let can_go = |idle: &Idle| idle.since.elapsed() >= PATIENCE;
-        let (source, _) =
+        let (source, of) =
             self.sources.iter().filter(|(_, of)| of.idle.iter().any(can_go)).max_by_key(|(_, of)| of.held)?;
-        let source = *source;
-        if !self.wants(source) {
+        let (source, held) = (*source, of.held);
+        if !self.has_ready(|of| of.held < held) && self.sources.get(&source)?.ready.is_empty() {
             return None;
         }
         let of = self.sources.get_mut(&source)?;
-        let place = of.idle.iter().position(|idle| can_go(idle) && !idle.proven);
+        let place = of.idle.iter().position(|idle| can_go(idle) && !idle.is_proven);
         of.idle.remove(place.unwrap_or_default())
     }
 
@@ -257,49 +259,58 @@ impl Drop for Waiting {
 pub(super) struct Place {
     places: Arc<Places>,
     source: Source,
+    /// Whether the connection has brought a request that was decided.
+    is_proven: AtomicBool,
     /// Cancelled when the connection has to make room.
     pub(super) close: CancellationToken,
 }
 
 impl Place {
     fn new(places: Arc<Places>, source: Source, state: &mut State) -> Self {
-        let place = Self { places, source, close: CancellationToken::new() };
+        let place = Self { places, source, is_proven: AtomicBool::new(false), close: CancellationToken::new() };
         state.free -= 1;
-        state.sources.entry(source).or_default().held += 1;
-        place.is_idle(state, false);
+        let of = state.sources.entry(source).or_default();
+        of.held += 1;
+        place.rest(of);
         place
     }
 
-    fn is_idle(&self, state: &mut State, proven: bool) {
-        let idle = Idle { since: Instant::now(), proven, close: self.close.clone() };
-        state.sources.entry(self.source).or_default().idle.push_back(idle);
+    /// From now on the connection has no request that is being decided.
+    fn rest(&self, of: &mut Connections) {
+        let is_proven = self.is_proven.load(Ordering::Relaxed);
+        of.idle.push_back(Idle { since: Instant::now(), is_proven, close: self.close.clone() });
     }
 
-    fn is_not_idle(&self, state: &mut State) {
-        if let Some(of) = state.sources.get_mut(&self.source) {
-            of.idle.retain(|idle| idle.close != self.close);
-        }
+    fn work(&self, of: &mut Connections) {
+        of.idle.retain(|idle| idle.close != self.close);
     }
 
     /// The connection has a request that is being decided, until what is returned is dropped: meanwhile it makes no room.
     pub fn busy(self: &Arc<Self>) -> Busy {
-        self.is_not_idle(&mut self.places.0.lock());
+        if let Some(of) = self.places.0.lock().sources.get_mut(&self.source) {
+            self.work(of);
+        }
         Busy(Arc::clone(self))
     }
 
-    /// Whether the connection should end with its answer: another one waits that has more right to its place.
+    /// Whether the connection should end with its answer: another one waits that has more right to its place. Of those that
+    /// an address holds while others of it wait, half are kept: an API server uses a kept one at once for what waits there, and
+    /// among clients behind one address those stay connected that have brought a request.
     pub fn is_wanted(&self) -> bool {
-        self.places.0.lock().wants(self.source)
+        let state = self.places.0.lock();
+        let Some(own) = state.sources.get(&self.source) else { return false };
+        state.has_ready(|of| of.held < own.held) || (!own.ready.is_empty() && own.proven > own.held / 2)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.places.hand_out(|state| {
-            self.is_not_idle(state);
             state.free += 1;
             if let Some(of) = state.sources.get_mut(&self.source) {
+                self.work(of);
                 of.held -= 1;
+                of.proven -= usize::from(self.is_proven.load(Ordering::Relaxed));
             }
             state.forget_empty(self.source);
         });
@@ -313,7 +324,10 @@ pub(super) struct Busy(Arc<Place>);
 impl Drop for Busy {
     fn drop(&mut self) {
         let Self(place) = self;
-        place.is_idle(&mut place.places.0.lock(), true);
+        if let Some(of) = place.places.0.lock().sources.get_mut(&place.source) {
+            of.proven += usize::from(!place.is_proven.swap(true, Ordering::Relaxed));
+            place.rest(of);
+        }
     }
 }
 
