@@ -8,6 +8,7 @@ use crate::{
 };
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_is_missing_is_said_in_one_line() {
     let cluster = Cluster::start();
     let desk = Desk::new(&cluster);

@@ -19,8 +19,8 @@ const LASTS: Duration = Duration::from_secs(15);
 /// Connections that the flood holds; over it, the oldest goes.
 const HELD: usize = 8000;
 
-/// How often connections are opened.
-const STEP: Duration = Duration::from_millis(2);
+/// How often connections are opened, per second.
+const STEPS: u32 = 500;
 
 /// A record header that announces more than is sent: the server waits for the rest.
 pub const HALF_A_HELLO: &[u8] = &[22, 3, 1, 0, 200, 1, 0];
@@ -53,9 +53,8 @@ fn flood(to: SocketAddr, per_second: u32, from: &[Ipv4Addr], sends: &[u8]) -> us
     let mut sources = from.iter().cycle();
     while began.elapsed() < LASTS {
         // What the machine does not reach is left out, rather than done later at once.
-        let due = f64::from(per_second) * STEP.as_secs_f64();
         let step = Instant::now();
-        for _ in 0..due.ceil() as usize {
+        for _ in 0..per_second / STEPS {
             let Some(source) = sources.next() else { return opened };
             if let Some(stream) = open(to, *source, sends) {
                 held.push_back(stream);
@@ -65,7 +64,7 @@ fn flood(to: SocketAddr, per_second: u32, from: &[Ipv4Addr], sends: &[u8]) -> us
                 held.pop_front();
             }
         }
-        sleep(STEP.saturating_sub(step.elapsed()));
+        sleep((Duration::from_secs(1) / STEPS).saturating_sub(step.elapsed()));
     }
     opened
 }

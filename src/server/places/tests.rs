@@ -1,6 +1,6 @@
 use std::{future::ready, pin::Pin};
 
-use futures::{FutureExt as _, future::pending};
+use futures::{FutureExt, future::pending};
 use tokio::time::advance;
 
 use super::*;
@@ -16,8 +16,8 @@ impl Places {
         self.peeked(peer, ready(Ok(1)))
     }
 
-    fn peeked(self: &Arc<Self>, peer: &str, peek: impl Future<Output = io::Result<usize>> + 'static) -> Placed {
-        let mut placed: Placed = Box::pin(self.enter(peer.parse().unwrap()).place(peek));
+    fn peeked(self: &Arc<Self>, peer: &str, bytes: impl Future<Output = io::Result<usize>> + 'static) -> Placed {
+        let mut placed: Placed = Box::pin(self.enter(peer.parse().unwrap()).place(bytes));
         // Without the budget by which tokio has a task of many polls wait.
         if let Some(place) = tokio::task::coop::unconstrained(&mut placed).now_or_never() {
             return Box::pin(ready(place));
@@ -76,7 +76,7 @@ async fn a_free_place_goes_to_the_address_that_holds_the_fewest_and_there_to_the
     let _new = new.now_or_never().unwrap().unwrap();
     assert_eq!(places.ready(), 4);
     web.pop();
-    let [first, second] = of_flood.each_mut().map(|one| one.now_or_never());
+    let [first, second] = of_flood.each_mut().map(FutureExt::now_or_never);
     assert!(first.is_some_and(|place| place.is_ok()) && second.is_none());
     drop((web, flood));
     assert_eq!(of_web.each_mut().map(has_place), [true, true]);
