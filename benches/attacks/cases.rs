@@ -293,8 +293,8 @@ pub fn all() -> Vec<Attack> {
         Attack {
             prepare: specs::by_authors,
             ..Attack::flood(
-                "by authors and clients: both, with 25 Deployments of each kind and 200 connections",
-                |target| specs::named_by(target, 25, 200).boxed(),
+                "by authors and clients: both, with 10 Deployments of each kind and 200 connections",
+                |target| specs::named_by(target, 10, 200).boxed(),
             )
         },
         Attack {

@@ -124,7 +124,7 @@ pub fn deployment(names: &[String], empty: usize) -> Bytes {
     let mut containers: Vec<Value> = names.iter().map(|name| json!({"securityContext": naming(name)})).collect();
     let fill = vec![json!({}); empty];
     containers.extend_from_slice(&fill);
-    let spec = json!({"serviceAccountName": account(0), "containers": containers, "initContainers": fill});
+    let spec = json!({"serviceAccountName": "crowd", "containers": containers, "initContainers": fill});
     let deployment = json!({"metadata": {"name": "of-an-author"}, "spec": {"template": {"spec": spec}}});
     bytes(&review("apps", "Deployment", &deployment))
 }
