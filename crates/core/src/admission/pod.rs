@@ -6,7 +6,7 @@
 //! is checked in `preconditions.rs`.
 //!
 //! A new field of a Pod is:
-//! - a field of the struct here that is read where it stands; a field of a container must keep the assertion below [`Containers`];
+//! - a field of the struct here that is read where it stands; a field of a container must keep the assertion below `Containers`;
 //! - a method of [`Pod`], or a field of [`Slot`], for what is decided by it;
 //! - its paths in `review/tests.rs`, which sets each field to null and to another type, and in `OBJECTS` of `tests/bounds.rs`;
 //! - if pods without GMSA can set it and must be reviewed, `_cel.tpl` of the chart, which says which pods are sent.
