@@ -41,6 +41,13 @@ impl Remembered {
         let allowed = Allowed { ttl, asked: Mutex::default() };
         Self { inner, allowed: Arc::new(allowed), asking: Coalescer::default() }
     }
+
+    /// One that asks `inner`, and remembers together with this one. A question that both are asked is two calls: no decision
+    /// waits for a call that is made for a warning.
+    #[must_use]
+    pub fn asking(&self, inner: Arc<dyn Authorizer>) -> Self {
+        Self { inner, allowed: Arc::clone(&self.allowed), asking: Coalescer::default() }
+    }
 }
 
 impl Authorizer for Remembered {

@@ -32,15 +32,43 @@ use store::Store;
 /// A [`Resolver`] that answers from memory where it can.
 pub struct Cache {
     memory: Arc<Memory>,
+    reads: Arc<Reads>,
+}
+
+/// The reads of a cache, and what they may take.
+struct Reads {
+    /// The kind of all of them, where it does not depend on what is known.
+    kind: Option<CallKind>,
+    calls: Coalescer<SpecName, SpecFact>,
+    /// The bytes of contents that only reviews hold.
+    unkept: Arc<Semaphore>,
+}
+
+impl Reads {
+    fn new(kind: Option<CallKind>, unkept: usize) -> Arc<Self> {
+        Arc::new(Self { kind, calls: Coalescer::default(), unkept: Arc::new(Semaphore::new(unkept)) })
+    }
+
+    /// The contents with a permit for their text, unless it is kept here.
+    fn permitted(&self, contents: Arc<Contents>) -> SpecFact {
+        let contents = match Arc::try_unwrap(contents) {
+            Ok(contents) => contents,
+            Err(shared) => return SpecFact::Contents(shared),
+        };
+        let bytes = u32::try_from(contents.text().len()).unwrap_or(u32::MAX);
+        match Arc::clone(&self.unkept).try_acquire_many_owned(bytes) {
+            Ok(permit) => SpecFact::Contents(Arc::new(contents.with_permit(permit))),
+            Err(_) => SpecFact::Failed(Failure::from(CallError::NoMemory)),
+        }
+    }
 }
 
 /// What readers and the watch share.
 struct Memory {
     api: Arc<ApiServer>,
     store: RwLock<Store>,
-    reads: Coalescer<SpecName, SpecFact>,
-    /// The bytes of contents that only reviews hold.
-    unkept: Arc<Semaphore>,
+    for_decisions: Arc<Reads>,
+    for_advice: Arc<Reads>,
     metrics: Metrics,
 }
 
@@ -60,12 +88,19 @@ impl Cache {
         let memory = Arc::new(Memory {
             api,
             store: RwLock::new(Store::new(budget - unkept)),
-            reads: Coalescer::default(),
-            unkept: Arc::new(Semaphore::new(unkept)),
+            for_decisions: Reads::new(None, unkept / 4 * 3),
+            for_advice: Reads::new(Some(CallKind::Advice), unkept / 4),
             metrics,
         });
         let watch = watch::Watch::new(Arc::clone(&memory), Box::new(ready));
-        (Self { memory }, watch.run())
+        let reads = Arc::clone(&memory.for_decisions);
+        (Self { memory, reads }, watch.run())
+    }
+
+    /// The same cache for what only warnings need: its reads have limits of their own, and no decision waits for them.
+    #[must_use]
+    pub fn for_advice(&self) -> Self {
+        Self { memory: Arc::clone(&self.memory), reads: Arc::clone(&self.memory.for_advice) }
     }
 }
 
@@ -77,39 +112,41 @@ impl Resolver for Cache {
             Some(Resolved { fact, source: Source::Cache })
         };
         let call = |name, deadline| {
-            let memory = Arc::clone(memory);
-            async move { memory.read(&name, deadline).await }
+            let (memory, reads) = (Arc::clone(memory), Arc::clone(&self.reads));
+            async move { memory.read(&name, &reads, deadline).await }
         };
-        memory.reads.ask(name.clone(), deadline, known, call)
+        self.reads.calls.ask(name.clone(), deadline, known, call)
     }
 }
 
 impl Memory {
-    async fn read(&self, name: &SpecName, deadline: Instant) -> Resolved {
+    async fn read(&self, name: &SpecName, reads: &Reads, deadline: Instant) -> Resolved {
         let before = self.store.read().before_read(name);
         let kind = if before.is_known() { CallKind::KnownSpec } else { CallKind::UnknownSpec };
+        let kind = reads.kind.unwrap_or(kind);
         let read = live::read(&self.api, name, kind, deadline).await;
         if let Ok(read) = &read {
             self.change(|store| store.after_read(name, before, read));
         }
         let fact = match read.map(Read::fact) {
-            Ok(SpecFact::Contents(contents)) => self.permitted(contents),
+            Ok(SpecFact::Contents(contents)) => reads.permitted(contents),
             Ok(fact) => fact,
             Err(failure) => SpecFact::Failed(failure),
         };
         Resolved { fact, source: Source::Api }
     }
 
-    /// The contents with a permit for their text, unless it is kept here.
-    fn permitted(&self, contents: Arc<Contents>) -> SpecFact {
-        let contents = match Arc::try_unwrap(contents) {
-            Ok(contents) => contents,
-            Err(shared) => return SpecFact::Contents(shared),
-        };
-        let bytes = u32::try_from(contents.text().len()).unwrap_or(u32::MAX);
-        match Arc::clone(&self.unkept).try_acquire_many_owned(bytes) {
-            Ok(permit) => SpecFact::Contents(Arc::new(contents.with_permit(permit))),
-            Err(_) => SpecFact::Failed(Failure::from(CallError::NoMemory)),
+    /// From now on no caller joins a read of this object that is in flight now.
+    fn forget_reads(&self, name: &SpecName) {
+        for reads in [&self.for_decisions, &self.for_advice] {
+            reads.calls.forget(name);
+        }
+    }
+
+    /// From now on no caller joins a read that is in flight now.
+    fn forget_all_reads(&self) {
+        for reads in [&self.for_decisions, &self.for_advice] {
+            reads.calls.forget_all();
         }
     }
 

@@ -43,7 +43,7 @@ impl Limits {
     /// | small reviews | [`SMALL`] each: one body, what was parsed of it, which is no larger, or its answer | 5.9 |
     /// | large bodies and answers, and large answers of the API server | a sixth, counted byte by byte as they come: enough for one of [`MAX_BODY`], with what parsing it costs, in a process of 120 MiB | 21.3 |
     /// | credential specs: those in memory, and the contents that only reviews hold | a thirteenth | 9.8 |
-    /// | look-ups that wait | `WAITING_CALL` each; a review makes two at a time | 3.0 |
+    /// | look-ups that wait | `WAITING_CALL` each; a review makes one at a time | 1.5 |
     /// | small answers of the API server | [`answer::SMALL`](gmsa_cluster::apiserver::answer::SMALL) for each call in flight | 2.0 |
     /// | threads that read or decide | [`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER) each: three for two [cores](crate::server::threads::threads), here 2 | 21.0 |
     /// | HTTP/2 buffers of the two connections to the API server | [`HTTP2_WINDOW`](gmsa_cluster::apiserver::HTTP2_WINDOW) each | 2.0 |
@@ -157,14 +157,15 @@ mod tests {
 
     /// The most that each kind of memory can take: the table of [`Limits::of_memory`].
     fn worst_cases(limits: &Limits, cores: usize) -> [(&'static str, usize); 13] {
-        let calls = [CallKind::AccessReview, CallKind::KnownSpec, CallKind::UnknownSpec].map(CallKind::limit);
+        let calls = [CallKind::AccessReview, CallKind::Advice, CallKind::KnownSpec, CallKind::UnknownSpec];
+        let calls = calls.map(CallKind::limit);
         [
             ("connections that are served", limits.connections * PER_CONNECTION),
             ("connections that wait", limits.waiting * PER_WAITING),
             ("small reviews", limits.reviews * SMALL),
             ("large bodies and answers", limits.large_reviews),
             ("credential specs", limits.credential_specs),
-            ("look-ups that wait", 2 * limits.reviews * WAITING_CALL),
+            ("look-ups that wait", limits.reviews * WAITING_CALL),
             ("small answers of the API server", calls.iter().sum::<usize>() * answer::SMALL),
             ("threads that read or decide", (cores + cores.div_ceil(2)) * MOST_BYTES_TO_ANSWER),
             ("HTTP/2 buffers", 2 * HTTP2_WINDOW as usize),

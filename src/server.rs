@@ -29,7 +29,7 @@ pub mod threads;
 
 pub use connection::{Observers, Serving};
 use listener::Listener;
-pub use reviewer::Reviewer;
+pub use reviewer::{Reviewer, Sources};
 
 /// The webhook's server with its socket bound.
 pub struct Bound {

@@ -14,21 +14,24 @@ use std::{
 use gmsa_cluster::standalone::Standalone;
 use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
-    config::Limits,
+    limits::Limits,
     metrics::Metrics,
-    server::{Reviewer, listener::Listener, routes},
+    server::{Reviewer, Serving, Sources, listener::Listener, routes},
     telemetry::LogLimit,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
+const IDLE: Duration = Duration::from_secs(60);
+
 static SERVER: LazyLock<(Runtime, SocketAddr)> = LazyLock::new(|| {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let Standalone { specs, rbac } =
         Standalone::load(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples"))).unwrap();
+    let sources = Sources { resolver: Arc::new(specs), authorizer: Arc::new(rbac) };
     let reviewer = Reviewer {
-        resolver: Arc::new(specs),
-        authorizer: Arc::new(rbac),
+        for_decisions: sources.clone(),
+        for_advice: sources,
         random_hostname: true,
         strict_credential_specs: false,
         enforcement: Enforcement::Enforce,
@@ -39,7 +42,7 @@ static SERVER: LazyLock<(Runtime, SocketAddr)> = LazyLock::new(|| {
     let router = routes::router(reviewer, &limits, limits.large_memory(), Arc::new(LogLimit::new("request refused")));
     let address = runtime.block_on(async {
         let listener =
-            Listener::bind(([127, 0, 0, 1], 0).into(), None, limits.connections, Duration::from_secs(60)).unwrap();
+            Listener::bind(([127, 0, 0, 1], 0).into(), Serving::new(limits.connections, limits.waiting, IDLE)).unwrap();
         let address = listener.address();
         tokio::spawn(listener.serve(router, CancellationToken::new(), Duration::ZERO));
         address

@@ -11,6 +11,8 @@ use tokio::{
     time::{advance, sleep},
 };
 
+use gmsa_core::admission::FailureKind;
+
 use super::*;
 
 const SOON: Duration = Duration::from_secs(10);
@@ -37,7 +39,7 @@ fn joined(number: usize) -> Known<Fact> {
 }
 
 fn too_late(cause: &str) -> Known<Fact> {
-    Known { fact: Fact::Failed(Failure { timed_out: true, cause: cause.to_owned() }), source: Source::Api }
+    Known { fact: Fact::Failed(Failure { kind: FailureKind::TimedOut, cause: cause.to_owned() }), source: Source::Api }
 }
 
 /// Counts calls and lets them end one by one.

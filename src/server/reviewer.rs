@@ -3,7 +3,6 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use futures::future::{join_all, join3};
 use gmsa_cluster::{
     authorizer::{Authorization, Authorizer},
     resolver::{Freshness, Resolved, Resolver},
@@ -24,13 +23,19 @@ use crate::{
     telemetry::{cut, cut_message, otlp},
 };
 
+/// What finds credential specs, and answers who may use them.
+#[derive(Clone)]
+pub struct Sources {
+    pub resolver: Arc<dyn Resolver>,
+    pub authorizer: Arc<dyn Authorizer>,
+}
+
 /// Decides reviews.
 #[derive(Clone)]
 pub struct Reviewer {
-    /// Finds credential specs.
-    pub resolver: Arc<dyn Resolver>,
-    /// Answers who may use them.
-    pub authorizer: Arc<dyn Authorizer>,
+    pub for_decisions: Sources,
+    /// For warnings alone: what is asked here takes nothing from decisions.
+    pub for_advice: Sources,
     /// Whether pods that use GMSA and have no host name are given one, also where they do not ask for it.
     pub random_hostname: bool,
     /// Whether credential specs that cannot work are refused rather than warned of.
@@ -66,6 +71,13 @@ impl Reviewer {
         let takes_hostname = webhook == Webhook::Mutate && (self.random_hostname || asks());
         let hostname = takes_hostname.then(random_hostname).flatten();
         let mut facts = Facts { hostname, ..Facts::default() };
+        // Where denials are not enforced, /validate admits the pod whatever the answers; /mutate fills in what it can.
+        let is_advice = match webhook {
+            Webhook::ValidateWorkload => true,
+            Webhook::Validate => settings.enforcement == Enforcement::Warn,
+            Webhook::Mutate | Webhook::ValidateCredspec => false,
+        };
+        let sources = if is_advice { &self.for_advice } else { &self.for_decisions };
         // Each round adds a fact about a credential spec that is not known, or replaces a cached one by a live one: there are at most
         // a few for each name of the pod.
         let (decision, answer) = loop {
@@ -78,7 +90,7 @@ impl Reviewer {
             facts = known;
             match decided {
                 Ok((answer, decision)) => break (decision, answer),
-                Err(needs) => self.gather(&needs, &mut facts, deadline).await,
+                Err(needs) => self.gather(sources, &needs, &mut facts, deadline).await,
             }
         };
         let duration = started.elapsed();
@@ -88,50 +100,52 @@ impl Reviewer {
         Some((decision, answer))
     }
 
-    /// Makes all look-ups at the same time.
-    async fn gather(&self, needs: &Needs, facts: &mut Facts, deadline: Instant) {
-        let specs = join_each(&needs.specs, |name| async move {
-            (name.clone(), self.resolve(name, Freshness::Any, deadline).await)
-        });
-        let live = join_each(&needs.live, |name| async move {
-            let Resolved { fact, source } = self.resolve(name, Freshness::Live, deadline).await;
+    /// Makes the look-ups, one after the other: so a review never has more than one call in flight, and the reviews in flight bound
+    /// all calls. Nearly every pod names one credential spec, which is in memory.
+    async fn gather(&self, sources: &Sources, needs: &Needs, facts: &mut Facts, deadline: Instant) {
+        facts.specs.retain(|(known, _)| !needs.live.contains(known));
+        for name in &needs.specs {
+            let known = self.resolve(&*sources.resolver, name, Freshness::Any, deadline).await;
+            facts.specs.push((name.clone(), known));
+        }
+        for name in &needs.live {
+            let Resolved { fact, source } = self.resolve(&*sources.resolver, name, Freshness::Live, deadline).await;
             // A cached fact that comes back although a live one was asked for must not make the rounds endless. It counts as
             // live in metrics and audit annotations too.
             let source = if source == Source::Cache { Source::Api } else { source };
-            (name.clone(), Known { fact, source })
-        });
-        let uses = async {
-            let Some(subject) = &needs.subject else { return Vec::new() };
-            join_each(&needs.uses, |name| async move { (name.clone(), self.may_use(subject, name, deadline).await) })
-                .await
-        };
-        let (specs, live, uses) = join3(specs, live, uses).await;
-        facts.specs.retain(|(known, _)| !needs.live.contains(known));
-        facts.specs.extend(specs.into_iter().chain(live));
-        facts.uses.extend(uses);
+            facts.specs.push((name.clone(), Known { fact, source }));
+        }
+        let Some(subject) = &needs.subject else { return };
+        for name in &needs.uses {
+            let known = self.may_use(&*sources.authorizer, subject, name, deadline).await;
+            facts.uses.push((name.clone(), known));
+        }
     }
 
-    async fn resolve(&self, name: &SpecName, freshness: Freshness, deadline: Instant) -> Resolved {
+    async fn resolve(
+        &self,
+        resolver: &dyn Resolver,
+        name: &SpecName,
+        freshness: Freshness,
+        deadline: Instant,
+    ) -> Resolved {
         let span = tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name);
-        let resolved = self.resolver.resolve(name, freshness, deadline).instrument(span).await;
+        let resolved = resolver.resolve(name, freshness, deadline).instrument(span).await;
         self.metrics.spec_lookup(&resolved);
         resolved
     }
 
-    async fn may_use(&self, subject: &Subject, name: &SpecName, deadline: Instant) -> Authorization {
+    async fn may_use(
+        &self,
+        authorizer: &dyn Authorizer,
+        subject: &Subject,
+        name: &SpecName,
+        deadline: Instant,
+    ) -> Authorization {
         let span = tracing::info_span!(target: otlp::TARGET, "access review", spec = %name);
-        let authorization = self.authorizer.may_use(subject, name, deadline).instrument(span).await;
+        let authorization = authorizer.may_use(subject, name, deadline).instrument(span).await;
         self.metrics.access_review(&authorization);
         authorization
-    }
-}
-
-/// Looks all names up at the same time. Nearly every pod names one credential spec: that needs no list of futures.
-async fn join_each<'n, F: Future>(names: &'n [SpecName], ask: impl Fn(&'n SpecName) -> F) -> Vec<F::Output> {
-    match names {
-        [] => Vec::new(),
-        [one] => vec![ask(one).await],
-        many => join_all(many.iter().map(ask)).await,
     }
 }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_core::{
-    admission::{Failure, Subject},
+    admission::{Failure, FailureKind, Subject},
     credspec::SpecName,
 };
 use tokio::time::Instant;
@@ -55,9 +55,9 @@ fn within(time: Duration) -> Instant {
 }
 
 fn failed(cause: &str) -> Failure {
-    Failure { timed_out: false, cause: cause.to_owned() }
+    Failure { kind: FailureKind::Failed, cause: cause.to_owned() }
 }
 
 fn timed_out(cause: &str) -> Failure {
-    Failure { timed_out: true, cause: cause.to_owned() }
+    Failure { kind: FailureKind::TimedOut, cause: cause.to_owned() }
 }

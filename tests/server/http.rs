@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use gmsa_cluster::resolver::{Freshness, Resolved, Resolver};
 use gmsa_core::{
-    admission::{Failure, Source, SpecFact},
+    admission::{Failure, FailureKind, Source, SpecFact},
     credspec::{Contents, SpecName},
 };
 use http::StatusCode;
@@ -121,7 +121,7 @@ impl Resolver for Gated {
                     permit.unwrap().forget();
                     SpecFact::Missing
                 }
-                Err(_) => SpecFact::Failed(Failure { timed_out: true, cause: "too late".to_owned() }),
+                Err(_) => SpecFact::Failed(Failure { kind: FailureKind::TimedOut, cause: "too late".to_owned() }),
             };
             Resolved { fact, source: Source::Api }
         })

@@ -13,7 +13,7 @@ use gmsa_core::admission::Enforcement;
 use gmsa_webhook::{
     limits::Limits,
     metrics::{self, Metrics},
-    server::{Bound, Reviewer},
+    server::{Bound, Reviewer, Sources},
     tls::{self, KeyPair, Served, client_auth::ClientAuth, issue::Ca},
 };
 use http::{Method, Request, StatusCode};
@@ -82,9 +82,10 @@ impl Setup {
     /// Serves with these TLS settings; `ca` is what a client should trust.
     pub fn serve(self, tls: Arc<ServerConfig>, ca: String) -> Server {
         let (metrics, registry) = Metrics::new("test");
+        let sources = Sources { resolver: self.resolver, authorizer: self.authorizer };
         let reviewer = Reviewer {
-            resolver: self.resolver,
-            authorizer: self.authorizer,
+            for_decisions: sources.clone(),
+            for_advice: sources,
             random_hostname: self.random_hostname,
             strict_credential_specs: false,
             enforcement: self.enforcement,

@@ -24,7 +24,7 @@ pub mod proxy;
 
 pub use client::HTTP2_WINDOW;
 use client::Http;
-pub use error::{CallError, ConnectError, Limit};
+pub use error::{CallError, ConnectError, Limit, LimitOf};
 use limits::Limits;
 pub use limits::{CallKind, PER_ACCOUNT};
 
@@ -35,6 +35,7 @@ pub struct ApiServer {
     calls: kube::Client,
     watches: kube::Client,
     access_reviews: Limits,
+    advice: Limits,
     known_specs: Limits,
     unknown_specs: Limits,
     background: Limits,
@@ -67,6 +68,7 @@ impl ApiServer {
             calls,
             watches,
             access_reviews: Limits::new(CallKind::AccessReview),
+            advice: Limits::new(CallKind::Advice),
             known_specs: Limits::new(CallKind::KnownSpec),
             unknown_specs: Limits::new(CallKind::UnknownSpec),
             background: Limits::new(CallKind::Background),
@@ -143,6 +145,7 @@ impl ApiServer {
     fn limits(&self, kind: CallKind) -> &Limits {
         match kind {
             CallKind::AccessReview => &self.access_reviews,
+            CallKind::Advice => &self.advice,
             CallKind::KnownSpec => &self.known_specs,
             CallKind::UnknownSpec => &self.unknown_specs,
             CallKind::Background => &self.background,

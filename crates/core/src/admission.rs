@@ -46,7 +46,7 @@ pub mod workload;
 
 pub use allow_reason::AllowReason;
 pub use decision::{Decision, Examined, Verdict};
-pub use denial::{Denial, Failure, SlotDenial};
+pub use denial::{Denial, Failure, FailureKind, SlotDenial};
 pub use facts::{Facts, Known, Needs, Source, SpecFact, UseFact};
 pub use patch::Patch;
 pub use review::Review;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use gmsa_core::{
     admission::{
-        Enforcement, Facts, Failure, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Review, Settings, Source, SpecFact,
-        UseFact, Webhook,
+        Enforcement, Facts, Failure, FailureKind, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Review, Settings, Source,
+        SpecFact, UseFact, Webhook,
     },
     corefile::{Answer, Corefile, MAX_IMPORTS, MAX_WORDS, Plugin, Upstream},
     credspec::{
@@ -114,7 +114,7 @@ fn spec_fact(choice: usize) -> SpecFact {
     match choice % 4 {
         0 => SpecFact::Missing,
         1 => SpecFact::Unusable,
-        2 => SpecFact::Failed(Failure { timed_out: true, cause: "\"\n<".to_owned() }),
+        2 => SpecFact::Failed(Failure { kind: FailureKind::TimedOut, cause: "\"\n<".to_owned() }),
         _ => SpecFact::Contents(Arc::new(Contents::of(&Map::new()))),
     }
 }
@@ -122,7 +122,7 @@ fn spec_fact(choice: usize) -> SpecFact {
 fn use_fact(choice: usize) -> UseFact {
     match choice % 4 {
         0 => UseFact::Denied { reason: Some("\u{1b}\"\n".to_owned()) },
-        1 => UseFact::Failed(Failure { timed_out: false, cause: String::new() }),
+        1 => UseFact::Failed(Failure { kind: FailureKind::Failed, cause: String::new() }),
         _ => UseFact::Allowed,
     }
 }

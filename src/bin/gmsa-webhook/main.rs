@@ -119,7 +119,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let large_memory = config.limits.large_memory();
     let answers = readiness.expect("credential specs cannot be looked up yet");
     let trusted = readiness.expect("no certificate to serve with yet, or none that the webhook configurations trust");
-    let (api, (resolver, authorizer)) = if let Some(folder) = &config.standalone {
+    let (api, [for_decisions, for_advice]) = if let Some(folder) = &config.standalone {
         answers.set();
         (None, sources::offline(folder)?)
     } else {
@@ -135,8 +135,8 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let tls = tls::server_config(&served, clients.clone()).context("cannot set up TLS")?;
 
     let reviewer = Reviewer {
-        resolver,
-        authorizer,
+        for_decisions,
+        for_advice,
         random_hostname: config.random_hostname,
         strict_credential_specs: config.strict_credential_specs,
         enforcement: config.enforcement,

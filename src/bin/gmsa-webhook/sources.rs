@@ -2,26 +2,36 @@
 
 use std::{path::Path, sync::Arc};
 
-use gmsa_cluster::{apiserver::ApiServer, authorizer::Authorizer, resolver::Resolver, standalone::Standalone};
-use gmsa_webhook::{admin::Fact, approvals::Remembered, cache::Cache, config::Config, metrics::Metrics};
+use gmsa_cluster::{apiserver::ApiServer, authorizer::access_review::Advisor, standalone::Standalone};
+use gmsa_webhook::{
+    admin::Fact, approvals::Remembered, cache::Cache, config::Config, metrics::Metrics, server::Sources,
+};
 
 use crate::Tasks;
 
-/// Finds credential specs, and decides who may use them.
-pub type Sources = (Arc<dyn Resolver>, Arc<dyn Authorizer>);
-
-/// Answers from the manifests under a folder.
-pub fn offline(folder: &Path) -> anyhow::Result<Sources> {
+/// Answers from the manifests under a folder, for decisions and for advice.
+pub fn offline(folder: &Path) -> anyhow::Result<[Sources; 2]> {
     let Standalone { specs, rbac } = Standalone::load(folder)?;
     let (roles, bindings) = (rbac.role_count(), rbac.binding_count());
     tracing::info!(folder = %folder.display(), specs = specs.names().len(), roles, bindings, "read manifests");
-    Ok((Arc::new(specs), Arc::new(rbac)))
+    let sources = Sources { resolver: Arc::new(specs), authorizer: Arc::new(rbac) };
+    Ok([sources.clone(), sources])
 }
 
-/// Answers from the cluster; sets `answers` once it can.
-pub fn cluster(api: Arc<ApiServer>, config: &Config, metrics: &Metrics, answers: Fact, tasks: &mut Tasks) -> Sources {
+/// Answers from the cluster, for decisions and for advice; sets `answers` once it can.
+pub fn cluster(
+    api: Arc<ApiServer>,
+    config: &Config,
+    metrics: &Metrics,
+    answers: Fact,
+    tasks: &mut Tasks,
+) -> [Sources; 2] {
     let (cache, watch) =
         Cache::new(Arc::clone(&api), metrics.clone(), config.limits.credential_specs, move || answers.set());
     tasks.spawn(async move { match watch.await {} });
-    (Arc::new(cache), Arc::new(Remembered::new(api, config.authorization_cache_ttl)))
+    let advisor = Arc::new(Advisor(Arc::clone(&api)));
+    let remembered = Remembered::new(api, config.authorization_cache_ttl);
+    let for_advice =
+        Sources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(remembered.asking(advisor)) };
+    [Sources { resolver: Arc::new(cache), authorizer: Arc::new(remembered) }, for_advice]
 }

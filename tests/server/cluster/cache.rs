@@ -80,7 +80,7 @@ async fn contents_that_no_pod_can_carry_are_known_to_be_too_long_and_not_read() 
 }
 
 #[tokio::test]
-async fn contents_that_only_reviews_hold_take_a_quarter_of_the_budget() {
+async fn contents_that_only_reviews_hold_take_a_part_of_the_budget_and_advice_its_own() {
     let api = SimulatedApi::start().await;
     api.fault(Verb::List, SPECS, usize::MAX, Fault::forbidden());
     let text = "x".repeat(60 << 10);
@@ -95,8 +95,13 @@ async fn contents_that_only_reviews_hold_take_a_quarter_of_the_budget() {
     }
     let is_found = |fact: &&SpecFact| matches!(fact, SpecFact::Contents(_));
     let found = held.iter().filter(is_found).count();
-    assert_eq!(found, BUDGET / 4 / (text.len() + r#"{"is":""}"#.len()));
+    assert_eq!(found, BUDGET / 4 / 4 * 3 / (text.len() + r#"{"is":""}"#.len()));
     assert_eq!(held[199], SpecFact::Failed(failed(NO_MEMORY)));
+    // Which is no decision's.
+    let last = spec_name("spec-199");
+    let for_advice = setup.cache.for_advice();
+    let found = for_advice.resolve(&last, Freshness::Any, within(SOON)).await;
+    assert!(matches!(found.fact, SpecFact::Contents(_)), "{found:?}");
     held.clear();
     assert_eq!(setup.look_up("spec-199").await, is(&text, Source::Api));
 }

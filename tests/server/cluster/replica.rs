@@ -2,12 +2,13 @@
 
 use std::{convert::Infallible, sync::Arc};
 
+use gmsa_cluster::authorizer::access_review::Advisor;
 use gmsa_core::admission::{Decision, Enforcement, Review, Verdict, Webhook};
 use gmsa_webhook::{
     approvals::Remembered,
     cache::Cache,
     metrics::Metrics,
-    server::{Reviewer, threads::Thread},
+    server::{Reviewer, Sources, threads::Thread},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -53,10 +54,13 @@ impl Replica {
         let mut owner = JoinSet::new();
         owner.spawn(watch);
         time::timeout(PATIENCE, ready.wait()).await.unwrap();
-        let authorizer = Remembered::new(server, TTL);
+        let advisor = Arc::new(Advisor(Arc::clone(&server)));
+        let remembered = Remembered::new(server, TTL);
+        let for_advice =
+            Sources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(remembered.asking(advisor)) };
         let reviewer = Reviewer {
-            resolver: Arc::new(cache),
-            authorizer: Arc::new(authorizer),
+            for_decisions: Sources { resolver: Arc::new(cache), authorizer: Arc::new(remembered) },
+            for_advice,
             random_hostname: false,
             strict_credential_specs: false,
             enforcement: Enforcement::Enforce,

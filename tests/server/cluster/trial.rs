@@ -4,12 +4,15 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use gmsa_core::admission::{Verdict, Webhook};
 
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
 use super::{
     REVIEWS,
     pods::{WEB, simple},
     replica::{Replica, decide},
 };
-use crate::support::{Fault, Verb};
+use crate::support::{Fault, Gate, Verb};
 
 #[tokio::test]
 async fn denials_are_warnings_in_the_namespaces_of_the_trial_alone() {
@@ -36,4 +39,61 @@ async fn denials_are_warnings_in_the_namespaces_of_the_trial_alone() {
     let decision = decide(&replica.reviewer, Webhook::Validate, &simple("mall", "cook", WEB)).await;
     let Verdict::Denied(denial) = &decision.verdict else { panic!("{decision:?}") };
     assert_eq!(denial.code(), 500);
+}
+
+/// A Deployment whose pods name a credential spec.
+fn workload() -> Value {
+    let options = json!({"gmsaCredentialSpecName": "web", "gmsaCredentialSpec": WEB});
+    let spec = json!({
+        "serviceAccountName": "builder",
+        "nodeSelector": {"kubernetes.io/os": "windows"},
+        "securityContext": {"windowsOptions": options},
+        "containers": [],
+    });
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u-1",
+            "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+            "namespace": "shop",
+            "operation": "CREATE",
+            "object": {"metadata": {"name": "web"}, "spec": {"template": {"spec": spec}}}
+        }
+    })
+}
+
+#[tokio::test]
+async fn what_is_asked_for_warnings_takes_nothing_from_decisions() {
+    let mut replica = Replica::start().await;
+    replica.reviewer.warn_namespaces = Arc::new(BTreeSet::from(["mall".to_owned()]));
+    let gate = Gate::new();
+    replica.api.fault(Verb::Create, "/namespaces/mall/", usize::MAX, Fault::Hold(gate.clone()));
+    let mut asking = JoinSet::new();
+    for number in 0..4 + 64 + 1 {
+        let (reviewer, review) = (replica.reviewer.clone(), simple("mall", &format!("account-{number}"), WEB));
+        asking.spawn(async move { decide(&reviewer, Webhook::Validate, &review).await });
+    }
+    // Of the one for which there was no place, nothing is checked: it is admitted.
+    let decision = asking.join_next().await.unwrap().unwrap();
+    let Verdict::WouldDeny(denial) = &decision.verdict else { panic!("{decision:?}") };
+    let message = denial.to_string();
+    let (_, cause) = message.split_once("GMSA cred spec \"web\": ").unwrap();
+    let full =
+        "too many other calls to the API server for warnings are waiting, of which 4 are made at once: try again";
+    assert_eq!((denial.code(), cause), (500, full));
+    replica.api.wait_for(Verb::Create, "/namespaces/mall/", 4).await;
+    let decision = decide(&replica.reviewer, Webhook::ValidateWorkload, &workload()).await;
+    let unchecked = "it could not be checked whether service account \"builder\" may use GMSA cred spec \"web\"";
+    assert_eq!(
+        (decision.verdict, decision.warnings),
+        (Verdict::Allowed, vec![format!("{unchecked} [authorization-failed]")])
+    );
+    // A pod where denials are enforced waits for none of them.
+    replica.allows(Webhook::Validate, &simple("shop", "till", WEB)).await;
+    assert_eq!(replica.api.count(Verb::Create, "/namespaces/mall/"), 4);
+    gate.open();
+    while let Some(decision) = asking.join_next().await {
+        assert!(decision.unwrap().is_allowed());
+    }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::{
     admission::{
-        Decision, Enforcement, Facts, Failure, Known, Needs, Review, Settings, Source, SpecFact, UseFact, Webhook,
+        Decision, Enforcement, Facts, Failure, FailureKind, Known, Needs, Review, Settings, Source, SpecFact, UseFact,
+        Webhook,
     },
     credspec::Contents,
 };
@@ -39,7 +40,7 @@ fn learn(facts: &mut Facts, world: &World, needs: &Needs) {
     };
     let may_use = |name: &str| {
         if world.unknown.iter().any(|unknown| unknown == name) {
-            UseFact::Failed(Failure { timed_out: false, cause: "the authorizer is away".to_owned() })
+            UseFact::Failed(Failure { kind: FailureKind::Failed, cause: "the authorizer is away".to_owned() })
         } else if world.allowed.iter().any(|allowed| allowed == name) {
             UseFact::Allowed
         } else {

@@ -2,7 +2,11 @@
 
 use std::{error::Error as _, time::Duration};
 
-use gmsa_core::{admission::Failure, causes, quote::remark};
+use gmsa_core::{
+    admission::{Failure, FailureKind},
+    causes,
+    quote::remark,
+};
 use http::StatusCode;
 use kube::core::Status;
 use tower::BoxError;
@@ -11,13 +15,24 @@ use tower::BoxError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub calls: usize,
-    /// Whether it is that of one service account, not of all.
-    pub is_of_account: bool,
+    pub of: LimitOf,
+}
+
+/// Whose calls a limit is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitOf {
+    All,
+    Account,
+    Advice,
 }
 
 impl Limit {
     fn whose(self) -> &'static str {
-        if self.is_of_account { " for this service account" } else { "" }
+        match self.of {
+            LimitOf::All => "",
+            LimitOf::Account => " for this service account",
+            LimitOf::Advice => " for warnings",
+        }
     }
 }
 
@@ -85,8 +100,14 @@ impl CallError {
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
-        let timed_out = matches!(error, CallError::NoPermit(..) | CallError::TimedOut(_));
-        Self { timed_out, cause: error.to_string() }
+        let kind = match &error {
+            CallError::NoPermit(limit, _) | CallError::QueueFull(limit) if limit.of == LimitOf::Advice => {
+                FailureKind::NotAsked
+            }
+            CallError::NoPermit(..) | CallError::TimedOut(_) => FailureKind::TimedOut,
+            _ => FailureKind::Failed,
+        };
+        Self { kind, cause: error.to_string() }
     }
 }
 
@@ -111,7 +132,7 @@ mod tests {
         let error = CallError::Refused { code: StatusCode::BAD_GATEWAY, status: None, retry_after: None };
         assert_eq!(
             Failure::from(error),
-            Failure { timed_out: false, cause: "the API server answered 502 Bad Gateway".to_owned() }
+            Failure { kind: FailureKind::Failed, cause: "the API server answered 502 Bad Gateway".to_owned() }
         );
     }
 }

@@ -1,8 +1,13 @@
 //! Limits on the calls to the API server: how many of each kind are in flight, and how many wait for that.
 //!
 //! Invariants: a flood of one kind of call, such as reads of names that do not exist, takes no permit from another
-//! kind; a flood for one service account leaves most permits, and nearly the whole queue, to the others. A call that is not sent
-//! yet and that nobody waits for any more leaves the queue; one that was sent keeps its permit until it ends.
+//! kind, and what is asked for warnings takes none from decisions; a flood for one service account leaves most permits, and half of the
+//! queue, to the others. A call that is not sent yet and that nobody waits for any more leaves the queue; one that was sent keeps its
+//! permit until it ends.
+//!
+//! A review makes one call at a time, so the connections that are served bound the queue: with the limits of this project no queue but
+//! that for warnings is ever full. No limit is by namespace: a client without credentials can forge that of its victim, and would
+//! spend what the victim has.
 
 use std::{
     collections::HashMap,
@@ -14,16 +19,18 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::error::{CallError, Limit};
+use super::error::{CallError, Limit, LimitOf};
 
-/// The most calls for one service account, in flight or waiting: 24 wait. An account seldom needs more than one answer at a
-/// time, since equal questions are one call.
-pub const PER_ACCOUNT: usize = 32;
+/// The most calls for one service account, in flight or waiting: half of all, so that only those of its own account wait for a client
+/// that forges it.
+pub const PER_ACCOUNT: usize = (CallKind::AccessReview.limit() + CallKind::AccessReview.queue()) / 2;
 
 /// What a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     AccessReview,
+    /// An access review, or a read, for no decision: for what a workload, or a pod that is admitted whatever the answer, is warned of.
+    Advice,
     /// A read of a credential spec that is known to exist.
     KnownSpec,
     /// A read of a credential spec that may not exist: a pod's author can make up any number of names.
@@ -38,6 +45,7 @@ impl CallKind {
     pub const fn limit(self) -> usize {
         match self {
             Self::AccessReview => 32,
+            Self::Advice => 4,
             Self::KnownSpec => 24,
             Self::UnknownSpec => 8,
             Self::Background => 16,
@@ -45,10 +53,10 @@ impl CallKind {
     }
 
     /// The most calls of this kind that wait for a permit; any other one fails at once. A waiting call takes about 8 KiB.
-    /// Where denials are enforced a review makes one access review at a time; otherwise up to 24. Background calls are made by
-    /// this process alone.
+    /// Background calls are made by this process alone.
     const fn queue(self) -> usize {
         match self {
+            Self::Advice => 64,
             Self::UnknownSpec => 256,
             Self::AccessReview | Self::KnownSpec => 1024,
             Self::Background => Semaphore::MAX_PERMITS - self.limit(),
@@ -58,7 +66,7 @@ impl CallKind {
     /// The largest answer that is read, in bytes. etcd refuses objects above 1.5 MiB; other lists are read in pages.
     pub const fn largest_answer(self) -> usize {
         match self {
-            Self::AccessReview | Self::KnownSpec | Self::UnknownSpec => 2 << 20,
+            Self::AccessReview | Self::Advice | Self::KnownSpec | Self::UnknownSpec => 2 << 20,
             Self::Background => 32 << 20,
         }
     }
@@ -103,8 +111,9 @@ impl Limits {
     /// [`CallError::QueueFull`] and [`CallError::NoPermit`], with the limit that was met.
     pub async fn permit(&self, account: Option<&str>, deadline: Instant) -> Result<Permit, CallError> {
         let asked = Instant::now();
-        let of_all = Limit { calls: self.kind.limit(), is_of_account: false };
-        let of_account = Limit { calls: self.kind.share(), is_of_account: true };
+        let of = if self.kind == CallKind::Advice { LimitOf::Advice } else { LimitOf::All };
+        let of_all = Limit { calls: self.kind.limit(), of };
+        let of_account = Limit { calls: self.kind.share(), of: LimitOf::Account };
         let wait = async |permits: Arc<Semaphore>, limit| match timeout_at(deadline, permits.acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             // The semaphores are never closed: the time is over.
@@ -165,7 +174,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_over_the_queue_fails_at_once_and_one_that_is_dropped_makes_room() {
-        for (kind, in_flight, queue) in [(CallKind::UnknownSpec, 8, 256), (CallKind::KnownSpec, 24, 1024)] {
+        for (kind, in_flight, queue) in [(CallKind::UnknownSpec, 8, 256), (CallKind::KnownSpec, 24, 1024), (CallKind::Advice, 4, 64)] {
             let limits = Limits::new(kind);
             let in_flight = join_all((0..in_flight).map(|_| limits.ask(None))).await;
             let mut queue = waiting(&limits, None, queue);
@@ -181,7 +190,7 @@ mod tests {
     async fn an_account_has_a_share_and_a_queue_of_its_own() {
         let limits = Limits::new(CallKind::AccessReview);
         let in_flight = join_all((0..8).map(|_| limits.ask(Some("crowd")))).await;
-        let mut queue = waiting(&limits, Some("crowd"), 24);
+        let mut queue = waiting(&limits, Some("crowd"), PER_ACCOUNT - 8);
         assert!(limits.ask(Some("crowd")).now_or_never().unwrap().is_err());
         queue.pop();
         assert!(limits.ask(Some("crowd")).now_or_never().is_none());

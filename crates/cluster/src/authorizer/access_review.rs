@@ -3,6 +3,8 @@
 //! Invariants: the review is made in the pod's namespace, for exactly the pod's service account and its two groups;
 //! only `allowed` without `denied` is an approval, and an answer that cannot be read is a failure.
 
+use std::sync::Arc;
+
 use futures::future::{BoxFuture, FutureExt as _};
 use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::{
@@ -54,11 +56,18 @@ impl From<Status> for UseFact {
     }
 }
 
-async fn check(api: &ApiServer, subject: &Subject, spec: &SpecName, deadline: Instant) -> Result<UseFact, Failure> {
+async fn check(
+    api: &ApiServer,
+    kind: CallKind,
+    subject: &Subject,
+    spec: &SpecName,
+    deadline: Instant,
+) -> Result<UseFact, Failure> {
     // Pods of one service account, however many, leave permits to those of others. An author of pods can name no account of
-    // another namespace.
-    let account = Some(&*subject.user());
-    let answer = api.exchange(CallKind::AccessReview, account, request(subject, spec)?, deadline).await?;
+    // another namespace. The service account of a workload need not exist, so there an account has no share.
+    let user = subject.user();
+    let account = (kind == CallKind::AccessReview).then_some(&*user);
+    let answer = api.exchange(kind, account, request(subject, spec)?, deadline).await?;
     let answer: Answer = serde_json::from_slice(answer.body())
         .map_err(|_| Failure::new("the API server's answer is not a LocalSubjectAccessReview with a status"))?;
     Ok(answer.status.into())
@@ -103,8 +112,26 @@ impl Authorizer for ApiServer {
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
         async move {
-            let fact = check(self, subject, spec, deadline).await.unwrap_or_else(UseFact::Failed);
-            Authorization { fact, source: Source::Api }
+            let fact = check(self, CallKind::AccessReview, subject, spec, deadline).await;
+            Authorization { fact: fact.unwrap_or_else(UseFact::Failed), source: Source::Api }
+        }
+        .boxed()
+    }
+}
+
+/// Makes an access review for each question, within the limits of what is asked for warnings alone.
+pub struct Advisor(pub Arc<ApiServer>);
+
+impl Authorizer for Advisor {
+    fn may_use<'a>(
+        &'a self,
+        subject: &'a Subject,
+        spec: &'a SpecName,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Authorization> {
+        async move {
+            let fact = check(&self.0, CallKind::Advice, subject, spec, deadline).await;
+            Authorization { fact: fact.unwrap_or_else(UseFact::Failed), source: Source::Api }
         }
         .boxed()
     }

@@ -89,10 +89,18 @@ pub struct SlotDenial {
     pub denial: Denial,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    Failed,
+    TimedOut,
+    /// It was not asked: too much of what only advice needs was asked at once.
+    NotAsked,
+}
+
 /// Why something could not be found out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    pub timed_out: bool,
+    pub kind: FailureKind,
     /// The cause, for the person who reads the denial.
     pub cause: String,
 }
@@ -100,12 +108,12 @@ pub struct Failure {
 impl Failure {
     /// A failure that is no time-out.
     pub fn new(cause: impl Into<String>) -> Self {
-        Self { timed_out: false, cause: cause.into() }
+        Self { kind: FailureKind::Failed, cause: cause.into() }
     }
 
     /// The HTTP status code of a denial for it.
     fn code(&self) -> u16 {
-        if self.timed_out { 504 } else { 500 }
+        if self.kind == FailureKind::TimedOut { 504 } else { 500 }
     }
 }
 
@@ -128,6 +136,14 @@ impl Denial {
     /// reviews of pods.
     pub(super) fn concerns_the_pod(&self) -> bool {
         matches!(self.code(), 403 | 404 | 417 | 422)
+    }
+
+    /// Whether it rests on a question that was not asked because it is one for advice alone.
+    pub(super) fn is_not_checked(&self) -> bool {
+        let (Self::SpecUnreadable { failure, .. } | Self::AuthorizationFailed { failure, .. }) = self else {
+            return false;
+        };
+        failure.kind == FailureKind::NotAsked
     }
 
     /// The `meta/v1.StatusReason` that goes with the code. A time-out has none: controllers read the reason `Timeout` as

@@ -53,7 +53,7 @@ pub enum Enforcement {
     /// It is denied, for the first reason that is found.
     #[default]
     Enforce,
-    /// It is allowed, and every denial becomes a warning. A failure of the webhook itself still denies.
+    /// It is allowed, and every denial becomes a warning. A failure still denies, unless nothing was asked: then there is nothing to enforce.
     Warn,
 }
 
@@ -61,6 +61,6 @@ impl Enforcement {
     /// Whether a request to `webhook` to which this denial applies is admitted with a warning.
     pub(super) fn allows(self, webhook: Webhook, denial: &Denial) -> bool {
         let is_of_pods = matches!(webhook, Webhook::Mutate | Webhook::Validate);
-        self == Self::Warn && is_of_pods && denial.concerns_the_pod()
+        self == Self::Warn && is_of_pods && (denial.concerns_the_pod() || denial.is_not_checked())
     }
 }

@@ -17,8 +17,8 @@ fn a_reason_is_given_where_there_is_one() {
 #[test]
 fn a_failed_question_is_a_denial_with_its_cause() {
     let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
-    for (timed_out, code) in [(false, 500), (true, 504)] {
-        let failed = UseFact::Failed(Failure { timed_out, cause: "the API server is away".to_owned() });
+    for (kind, code) in [(FailureKind::Failed, 500), (FailureKind::TimedOut, 504), (FailureKind::NotAsked, 500)] {
+        let failed = UseFact::Failed(Failure { kind, cause: "the API server is away".to_owned() });
         let message = "unable to check whether service account \"default\" is authorized to `use` GMSA cred spec \"a\": the API server is away";
         assert_eq!(denial(Webhook::Validate, &pod, &facts("a", failed, Source::Api)), (code, message.to_owned()));
     }
@@ -26,18 +26,15 @@ fn a_failed_question_is_a_denial_with_its_cause() {
 
 #[test]
 fn a_denial_has_the_status_reason_of_its_code() {
-    let failed = |timed_out| Denial::SpecUnreadable {
-        spec: name("a"),
-        failure: Failure { timed_out, cause: "away".to_owned() },
-    };
+    let failed = |kind| Denial::SpecUnreadable { spec: name("a"), failure: Failure { kind, cause: "away".to_owned() } };
     let forbidden = Denial::NotAuthorized { service_account: "sa".to_owned(), spec: name("a"), reason: None };
     for (denial, status) in [
         (Denial::NoObject { field: "object", operation: operation::Operation::Create }, (400, Some("BadRequest"))),
         (forbidden, (403, Some("Forbidden"))),
         (Denial::SpecMissing(name("a")), (404, Some("NotFound"))),
         (Denial::TooManySlots, (422, Some("Invalid"))),
-        (failed(false), (500, Some("InternalError"))),
-        (failed(true), (504, None)),
+        (failed(FailureKind::Failed), (500, Some("InternalError"))),
+        (failed(FailureKind::TimedOut), (504, None)),
     ] {
         assert_eq!((denial.code(), denial.status_reason()), status);
     }

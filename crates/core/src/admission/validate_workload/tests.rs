@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use crate::admission::workload::{KINDS, template_pointer};
 use crate::{
-    admission::{Decision, Facts, Failure, Known, Needs, Review, Settings, Source, SpecFact, UseFact, Webhook},
+    admission::{
+        Decision, Facts, Failure, FailureKind, Known, Needs, Review, Settings, Source, SpecFact, UseFact, Webhook,
+    },
     credspec::{CredentialSpec, SpecName},
 };
 
@@ -153,7 +155,7 @@ fn what_windows_does_not_have_is_said_of_every_kind() {
 
 #[test]
 fn what_could_not_be_found_out_is_said() {
-    let failure = Failure { timed_out: true, cause: "x".repeat(500) };
+    let failure = Failure { kind: FailureKind::TimedOut, cause: "x".repeat(500) };
     let (_, decision) = judge(
         "Deployment.apps",
         &in_template("", &template("web")),
