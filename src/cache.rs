@@ -93,8 +93,8 @@ impl Cache {
             metrics,
         });
         let watch = watch::Watch::new(Arc::clone(&memory), Box::new(ready));
-        let reads = Arc::clone(&memory.for_decisions);
-        (Self { memory, reads }, watch.run())
+        let for_decisions = Arc::clone(&memory.for_decisions);
+        (Self { memory, reads: for_decisions }, watch.run())
     }
 
     /// The same cache for what only warnings need: its reads have limits of their own, and no decision waits for them.

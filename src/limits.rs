@@ -129,6 +129,9 @@ pub const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a request body may take, from the end of its head.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a review makes look-ups that only warnings need. The chart gives those of workloads 2 s.
+pub const ADVICE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// How long a client may take to acknowledge, or to make room for, what is sent to it.
 pub const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -60,6 +60,12 @@ impl Attack {
         Self { bystander_aim: FLOODED_AIM, ..Self::new(name, run) }
     }
 
+    /// By an author whose reviews ask for warnings alone.
+    fn for_advice(name: &'static str, run: Run) -> Self {
+        let question = Question::NewAccount;
+        Self { question, bystander_aim: 250.0, bystander_part: 0.99, ..Self::new(name, run) }
+    }
+
     /// By a client without credentials that goes on opening connections from one address: no request of another address fails, and
     /// 99 of 100 are answered within the aim.
     fn continuing(name: &'static str, question: Question, run: Run) -> Self {
@@ -227,6 +233,16 @@ pub fn all() -> Vec<Attack> {
                 lookups::made_up(target, 800, 1, 24).boxed()
             })
         },
+        Attack::for_advice("60 Deployments at once with 24 made-up names each, for 8 s", |target| {
+            lookups::for_advice(target, "/validate-workload?timeout=2s", 60, reviews::workload).boxed()
+        }),
+        Attack::for_advice("150 Deployments at once with 24 made-up names each, for 8 s", |target| {
+            lookups::for_advice(target, "/validate-workload?timeout=2s", 150, reviews::workload).boxed()
+        }),
+        Attack::for_advice(
+            "150 pods at once with 24 made-up names each where denials are not enforced, for 8 s",
+            |target| lookups::for_advice(target, "/validate", 150, reviews::of_trial).boxed(),
+        ),
         Attack {
             question: Question::NewAccount,
             bystander_aim: 250.0,

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 /// The credential spec that the API server has.
 pub const SPEC: &str = "gmsa-webapp1";
 pub const NAMESPACE: &str = "attacks";
+/// Where denials are not enforced.
+pub const TRIAL: &str = "trial";
 /// Service accounts that may use it.
 pub const ACCOUNTS: usize = 2000;
 
@@ -52,6 +54,26 @@ pub fn made_up(account: &str, number: usize, names: usize) -> Bytes {
         |at: usize| json!({"gmsaCredentialSpecName": format!("unknown-{number}-{at}"), "gmsaCredentialSpec": "{}"});
     let container = |at: usize| json!({"name": format!("c-{at}"), "securityContext": {"windowsOptions": slot(at)}});
     bytes(&pod(&json!({"serviceAccountName": account, "containers": (0..names).map(container).collect::<Value>()})))
+}
+
+/// The review of a Deployment whose pods name as many credential specs as a pod may, as an account that need not exist.
+pub fn workload(number: usize) -> Bytes {
+    let options = |at: usize| json!({"gmsaCredentialSpecName": format!("unknown-{number}-{at}")});
+    let container = |at: usize| json!({"name": format!("c-{at}"), "securityContext": {"windowsOptions": options(at)}});
+    let containers: Value = (0..24).map(container).collect();
+    let spec = json!({"serviceAccountName": format!("builder-{number}"), "containers": containers});
+    let mut review = pod(&json!({}));
+    review["request"]["kind"] = json!({"group": "apps", "version": "v1", "kind": "Deployment"});
+    review["request"]["object"] = json!({"metadata": {"name": "web"}, "spec": {"template": {"spec": spec}}});
+    bytes(&review)
+}
+
+/// [`made_up`] in the namespace where denials are not enforced.
+pub fn of_trial(number: usize) -> Bytes {
+    let review = made_up(&format!("builder-{number}"), number, 24);
+    let mut review: Value = serde_json::from_slice(&review).unwrap();
+    review["request"]["namespace"] = json!(TRIAL);
+    bytes(&review)
 }
 
 /// Reviews that carry a text of this length in each field that a pod's author, or any client, can set.

@@ -15,6 +15,8 @@ use serde_json::Value;
 
 use gmsa_test_support::cgroup::Cgroup;
 
+use super::reviews::TRIAL;
+
 /// The memory that it may use, in bytes: the chart's limit.
 pub const MEMORY_LIMIT: u64 = 128 << 20;
 
@@ -51,7 +53,7 @@ impl Server {
             .env("KUBECONFIG", folder.join("kubeconfig"))
             .env("LOG_FORMAT", "json");
         command.arg("--tls-cert").arg(folder.join("tls.crt")).arg("--tls-key").arg(folder.join("tls.key"));
-        command.args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+        command.args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--warn-namespaces", TRIAL]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (log, (say, listens)) = (Arc::default(), mpsc::channel());

@@ -9,7 +9,8 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::{
-        Decision, Enforcement, Facts, Known, Needs, Review, Settings, Source, Subject, Verdict, Webhook, pod::Pod,
+        Decision, Enforcement, Facts, Failure, FailureKind, Known, Needs, Review, Settings, Source, SpecFact, Subject,
+        UseFact, Verdict, Webhook, pod::Pod,
     },
     credspec::SpecName,
     quote::{MESSAGE, shorten},
@@ -19,6 +20,7 @@ use tracing::{Instrument as _, Level, Span};
 
 use super::{hostname::random_hostname, threads::Thread};
 use crate::{
+    limits::ADVICE_TIMEOUT,
     metrics::{self, Metrics},
     telemetry::{cut, cut_message, otlp},
 };
@@ -77,7 +79,13 @@ impl Reviewer {
             Webhook::Validate => settings.enforcement == Enforcement::Warn,
             Webhook::Mutate | Webhook::ValidateCredspec => false,
         };
-        let sources = if is_advice { &self.for_advice } else { &self.for_decisions };
+        let mut look_ups = LookUps {
+            sources: if is_advice { &self.for_advice } else { &self.for_decisions },
+            metrics: &self.metrics,
+            deadline,
+            advice_until: is_advice.then(|| Instant::now() + ADVICE_TIMEOUT),
+            given_up: None,
+        };
         // Each round adds a fact about a credential spec that is not known, or replaces a cached one by a live one: there are at most
         // a few for each name of the pod.
         let (decision, answer) = loop {
@@ -90,7 +98,7 @@ impl Reviewer {
             facts = known;
             match decided {
                 Ok((answer, decision)) => break (decision, answer),
-                Err(needs) => self.gather(sources, &needs, &mut facts, deadline).await,
+                Err(needs) => look_ups.gather(&needs, &mut facts).await,
             }
         };
         let duration = started.elapsed();
@@ -99,17 +107,28 @@ impl Reviewer {
         record_on_span(review, &decision);
         Some((decision, answer))
     }
+}
 
-    /// Makes the look-ups, one after the other: so a review never has more than one call in flight, and the reviews in flight bound
-    /// all calls. Nearly every pod names one credential spec, which is in memory.
-    async fn gather(&self, sources: &Sources, needs: &Needs, facts: &mut Facts, deadline: Instant) {
+/// The look-ups of a review, one after the other: so a review never has more than one call in flight, and the reviews in flight bound all
+/// calls. Nearly every pod names one credential spec, which is in memory.
+struct LookUps<'r> {
+    sources: &'r Sources,
+    metrics: &'r Metrics,
+    deadline: Instant,
+    /// Where only warnings need them, until when they are made.
+    advice_until: Option<Instant>,
+    /// Why no more of them are made.
+    given_up: Option<Failure>,
+}
+
+impl LookUps<'_> {
+    async fn gather(&mut self, needs: &Needs, facts: &mut Facts) {
         facts.specs.retain(|(known, _)| !needs.live.contains(known));
         for name in &needs.specs {
-            let known = self.resolve(&*sources.resolver, name, Freshness::Any, deadline).await;
-            facts.specs.push((name.clone(), known));
+            facts.specs.push((name.clone(), self.resolve(name, Freshness::Any).await));
         }
         for name in &needs.live {
-            let Resolved { fact, source } = self.resolve(&*sources.resolver, name, Freshness::Live, deadline).await;
+            let Resolved { fact, source } = self.resolve(name, Freshness::Live).await;
             // A cached fact that comes back although a live one was asked for must not make the rounds endless. It counts as
             // live in metrics and audit annotations too.
             let source = if source == Source::Cache { Source::Api } else { source };
@@ -117,35 +136,50 @@ impl Reviewer {
         }
         let Some(subject) = &needs.subject else { return };
         for name in &needs.uses {
-            let known = self.may_use(&*sources.authorizer, subject, name, deadline).await;
-            facts.uses.push((name.clone(), known));
+            facts.uses.push((name.clone(), self.may_use(subject, name).await));
         }
     }
 
-    async fn resolve(
-        &self,
-        resolver: &dyn Resolver,
-        name: &SpecName,
-        freshness: Freshness,
-        deadline: Instant,
-    ) -> Resolved {
+    async fn resolve(&mut self, name: &SpecName, freshness: Freshness) -> Resolved {
+        if let Some(failure) = self.give_up() {
+            return Known { fact: failure.into(), source: Source::Api };
+        }
         let span = tracing::info_span!(target: otlp::TARGET, "look-up", spec = %name);
-        let resolved = resolver.resolve(name, freshness, deadline).instrument(span).await;
-        self.metrics.spec_lookup(&resolved);
-        resolved
+        let known = self.sources.resolver.resolve(name, freshness, self.deadline).instrument(span).await;
+        self.metrics.spec_lookup(&known);
+        if let SpecFact::Failed(failure) = &known.fact {
+            self.note(failure);
+        }
+        known
     }
 
-    async fn may_use(
-        &self,
-        authorizer: &dyn Authorizer,
-        subject: &Subject,
-        name: &SpecName,
-        deadline: Instant,
-    ) -> Authorization {
+    async fn may_use(&mut self, subject: &Subject, name: &SpecName) -> Authorization {
+        if let Some(failure) = self.give_up() {
+            return Known { fact: failure.into(), source: Source::Api };
+        }
         let span = tracing::info_span!(target: otlp::TARGET, "access review", spec = %name);
-        let authorization = authorizer.may_use(subject, name, deadline).instrument(span).await;
-        self.metrics.access_review(&authorization);
-        authorization
+        let known = self.sources.authorizer.may_use(subject, name, self.deadline).instrument(span).await;
+        self.metrics.access_review(&known);
+        if let UseFact::Failed(failure) = &known.fact {
+            self.note(failure);
+        }
+        known
+    }
+
+    fn note(&mut self, failure: &Failure) {
+        if failure.kind == FailureKind::NotAsked {
+            self.given_up = Some(failure.clone());
+        }
+    }
+
+    /// Why the next look-up is not made, if it is not: while a review waits for what only warnings need, it holds a connection that a
+    /// decision may need.
+    fn give_up(&mut self) -> Option<Failure> {
+        if self.given_up.is_none() && self.advice_until.is_some_and(|until| Instant::now() >= until) {
+            let cause = format!("the {ADVICE_TIMEOUT:?} for what only warnings need were over");
+            self.given_up = Some(Failure { kind: FailureKind::NotAsked, cause });
+        }
+        self.given_up.clone()
     }
 }
 

@@ -1,7 +1,11 @@
 //! Reviews whose look-ups cost more than the reviews: queues, and calls that are given up.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
 
+use bytes::Bytes;
 use futures::future::join_all;
 use tokio::{
     io::AsyncWriteExt as _,
@@ -19,6 +23,9 @@ const SPECS: &str = "/gmsacredentialspecs";
 
 /// How long clients stay: an access review takes longer.
 const STAY: Duration = Duration::from_millis(5);
+
+/// How long reviews that only ask for warnings are posted.
+const ADVICE_LASTS: Duration = Duration::from_secs(8);
 
 /// Posts pods of one account with made-up names, on so many connections at once.
 pub async fn made_up(target: &Target<'_>, connections: usize, each: usize, names: usize) -> Vec<Figure> {
@@ -40,6 +47,27 @@ pub async fn made_up(target: &Target<'_>, connections: usize, each: usize, names
                 connection = target.client.connect().await.ok();
             }
             words.push(answer.word());
+        }
+        words
+    });
+    let mut words = Words::default();
+    join_all(lanes).await.into_iter().flatten().for_each(|word| words.add(word));
+    vec![words.figure(), calls(target), watches(target)]
+}
+
+/// Posts reviews for a while, each of an account and of credential specs that nobody asked about before, on so many connections at once.
+pub async fn for_advice(
+    target: &Target<'_>,
+    path: &str,
+    connections: usize,
+    review: impl Fn(usize) -> Bytes,
+) -> Vec<Figure> {
+    let (end, number, review) = (Instant::now() + ADVICE_LASTS, AtomicUsize::new(0), &review);
+    let lanes = (0..connections).map(async |_| {
+        let (mut kept, mut words) = (None, Vec::new());
+        while Instant::now() < end {
+            let number = number.fetch_add(1, Ordering::Relaxed);
+            words.push(target.client.post_on(&mut kept, path, review(number)).await.word());
         }
         words
     });

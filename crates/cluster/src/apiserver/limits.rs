@@ -12,6 +12,7 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
 };
 
 use tokio::{
@@ -23,7 +24,10 @@ use super::error::{CallError, Limit, LimitOf};
 
 /// The most calls for one service account, in flight or waiting: half of all, so that only those of its own account wait for a client
 /// that forges it.
-pub const PER_ACCOUNT: usize = (CallKind::AccessReview.limit() + CallKind::AccessReview.queue()) / 2;
+pub const PER_ACCOUNT: usize = CallKind::AccessReview.limit() / 2 + CallKind::AccessReview.queue() / 2;
+
+/// How long a call for a warning waits: what waits for it holds a connection that a decision may need.
+const ADVICE_WAIT: Duration = Duration::from_millis(250);
 
 /// What a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +115,10 @@ impl Limits {
     /// [`CallError::QueueFull`] and [`CallError::NoPermit`], with the limit that was met.
     pub async fn permit(&self, account: Option<&str>, deadline: Instant) -> Result<Permit, CallError> {
         let asked = Instant::now();
-        let of = if self.kind == CallKind::Advice { LimitOf::Advice } else { LimitOf::All };
+        let (of, deadline) = match self.kind {
+            CallKind::Advice => (LimitOf::Advice, deadline.min(asked + ADVICE_WAIT)),
+            _ => (LimitOf::All, deadline),
+        };
         let of_all = Limit { calls: self.kind.limit(), of };
         let of_account = Limit { calls: self.kind.share(), of: LimitOf::Account };
         let wait = async |permits: Arc<Semaphore>, limit| match timeout_at(deadline, permits.acquire_owned()).await {
@@ -153,6 +160,8 @@ mod tests {
 
     use futures::{FutureExt as _, future::join_all};
 
+    use gmsa_core::admission::{Failure, FailureKind};
+
     use super::*;
 
     type Waiting<'l> = Pin<Box<dyn Future<Output = Result<Permit, CallError>> + 'l>>;
@@ -174,7 +183,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_over_the_queue_fails_at_once_and_one_that_is_dropped_makes_room() {
-        for (kind, in_flight, queue) in [(CallKind::UnknownSpec, 8, 256), (CallKind::KnownSpec, 24, 1024), (CallKind::Advice, 4, 64)] {
+        for (kind, in_flight, queue) in
+            [(CallKind::UnknownSpec, 8, 256), (CallKind::KnownSpec, 24, 1024), (CallKind::Advice, 4, 64)]
+        {
             let limits = Limits::new(kind);
             let in_flight = join_all((0..in_flight).map(|_| limits.ask(None))).await;
             let mut queue = waiting(&limits, None, queue);
@@ -215,6 +226,23 @@ mod tests {
         let _others = join_all((0..24).map(|_| limits.ask(None))).await;
         let of_all = "32 other calls to the API server were under way for 0.2 s";
         assert_eq!(late(Some("other")).await.as_deref(), Some(of_all));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_only_warnings_need_waits_for_a_short_time_and_counts_as_not_asked() {
+        let limits = Limits::new(CallKind::Advice);
+        let _in_flight = join_all((0..4).map(|_| limits.ask(None))).await;
+        let began = Instant::now();
+        let failure = limits.ask(None).await.err().map(Failure::from);
+        let cause = "4 other calls to the API server for warnings were under way for 0.2 s".to_owned();
+        assert_eq!(failure, Some(Failure { kind: FailureKind::NotAsked, cause }));
+        assert_eq!(began.elapsed(), ADVICE_WAIT);
+        let _queue = waiting(&limits, None, 64);
+        let failure = limits.ask(None).await.err().map(Failure::from);
+        let cause =
+            "too many other calls to the API server for warnings are waiting, of which 4 are made at once: try again"
+                .to_owned();
+        assert_eq!(failure, Some(Failure { kind: FailureKind::NotAsked, cause }));
     }
 
     #[tokio::test]
