@@ -185,7 +185,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint)]
     pub(super) otlp_endpoint: Option<OptionalEndpoint>,
 
-    /// Connections that are served at once; others wait. [default: a quarter of the memory limit, at 138 KiB each; 237 with 128 MiB]
+    /// Connections that are served at once; others wait. [default: a fifth of the memory limit, at 138 KiB each; 189 with 128 MiB]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) max_connections: Option<usize>,
 

@@ -187,7 +187,7 @@ fn silent_connections_to_the_admin_port_keep_no_probe_out() {
     for _ in 0..10 {
         assert_eq!(serving.admin("/readyz"), ("200".to_owned(), "ok\n".to_owned()));
     }
-    // Those that were idle longest are closed; the youngest of them still have a place.
+    // They hold no place, and are closed when their time to send something is over.
     let mut first = &silent[0];
     assert_eq!(first.read(&mut [0]).unwrap(), 0);
 }
