@@ -7,7 +7,7 @@
 //!  kube-apiserver ──TLS──► server::listener ► server::routes: Review::parse (bounded)
 //!                                               ▼
 //!                          server::reviewer: Review::decide(&Facts)   (synchronous, total, no I/O) ◄─┐
-//!                                               │                └─ Needs ► cache + approvals ──── Facts ──┘
+//!                                               │                └─ Needs ► cache, authorization_cache ► Facts ──┘
 //!                                               │  Decision                 (under the review's deadline)
 //!                                               ▼
 //!                          metrics, one log line ► server::routes: Review::answer(&Decision) ► bytes
@@ -22,7 +22,7 @@
 //! | [`limits`] | how many connections and reviews, and how much memory, a replica takes, and for how long |
 //! | [`server`] | which connections and requests are served, for how long, and the answer to a review |
 //! | [`cache`] | whether the contents of a credential spec come from memory, which a watch fills, or from a live read |
-//! | [`approvals`] | how long an approval is remembered (10 s by default), and when an access review is made |
+//! | [`authorization_cache`] | how long an allowed access review is remembered (10 s by default), and when one is made |
 //! | `coalesce` | which equal questions become one call to the API server |
 //! | [`tls`] | which certificate is served, what is appended to a `caBundle`, which clients may connect |
 //! | [`admin`] | what `/livez`, `/readyz` and `/metrics` answer |
@@ -35,7 +35,7 @@
 //! manifests are in `gmsa_cluster`.
 
 pub mod admin;
-pub mod approvals;
+pub mod authorization_cache;
 pub mod cache;
 mod coalesce;
 pub mod command;

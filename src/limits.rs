@@ -48,7 +48,7 @@ impl Limits {
     /// | threads that read or decide | [`MOST_BYTES_TO_ANSWER`](gmsa_core::admission::MOST_BYTES_TO_ANSWER) each: three for two [cores](crate::server::threads::threads), here 2 | 21.0 |
     /// | HTTP/2 buffers of the two connections to the API server | [`HTTP2_WINDOW`](gmsa_cluster::apiserver::HTTP2_WINDOW) each | 2.0 |
     /// | a page of the list, or a line of the watch | [`MAX_PAGE`] | 4.0 |
-    /// | remembered approvals | `APPROVAL` each, [`MAX_REMEMBERED`](crate::approvals::MAX_REMEMBERED) of them | 3.0 |
+    /// | remembered approvals | `APPROVAL` each, [`MAX_REMEMBERED`](crate::authorization_cache::MAX_REMEMBERED) of them | 3.0 |
     /// | log lines (`telemetry/log.rs`) and spans that wait, and metrics | `TELEMETRY` | 5.0 |
     /// | the program, and what the allocator holds | `PROGRAM` | 5.0 |
     ///
@@ -149,7 +149,7 @@ mod tests {
     use gmsa_core::admission::MOST_BYTES_TO_ANSWER;
 
     use super::*;
-    use crate::approvals::MAX_REMEMBERED;
+    use crate::authorization_cache::MAX_REMEMBERED;
 
     /// A call to the API server that waits for its permit: its request, its future and those that wait for its answer.
     const WAITING_CALL: usize = 8 * 1024;

@@ -19,7 +19,7 @@ const WITHOUT: &[(&str, &[&str])] = &[
     ("src/admin", &["kube::", "k8s_openapi::"]),
     ("src/metrics", &["kube::", "axum::"]),
     ("src/cache", &["axum::", "hyper::"]),
-    ("src/approvals", &["axum::", "hyper::"]),
+    ("src/authorization_cache", &["axum::", "hyper::"]),
     ("src/tls", &["axum::", "hyper::"]),
 ];
 

@@ -4,7 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use gmsa_cluster::{apiserver::ApiServer, authorizer::access_review::Advisor, standalone::Standalone};
 use gmsa_webhook::{
-    admin::Fact, approvals::Remembered, cache::Cache, config::Config, metrics::Metrics, server::Sources,
+    admin::Fact, authorization_cache::AuthorizationCache, cache::Cache, config::Config, metrics::Metrics,
+    server::Sources,
 };
 
 use crate::Tasks;
@@ -30,8 +31,8 @@ pub fn cluster(
         Cache::new(Arc::clone(&api), metrics.clone(), config.limits.credential_specs, move || answers.set());
     tasks.spawn(async move { match watch.await {} });
     let advisor = Arc::new(Advisor(Arc::clone(&api)));
-    let remembered = Remembered::new(api, config.authorization_cache_ttl);
+    let authorizer = AuthorizationCache::new(api, config.authorization_cache_ttl);
     let for_advice =
-        Sources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(remembered.asking(advisor)) };
-    [Sources { resolver: Arc::new(cache), authorizer: Arc::new(remembered) }, for_advice]
+        Sources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(authorizer.asking(advisor)) };
+    [Sources { resolver: Arc::new(cache), authorizer: Arc::new(authorizer) }, for_advice]
 }

@@ -5,7 +5,7 @@ use std::{convert::Infallible, sync::Arc};
 use gmsa_cluster::authorizer::access_review::Advisor;
 use gmsa_core::admission::{Decision, Enforcement, Review, Verdict, Webhook};
 use gmsa_webhook::{
-    approvals::Remembered,
+    authorization_cache::AuthorizationCache,
     cache::Cache,
     metrics::Metrics,
     server::{Reviewer, Sources, threads::Thread},
@@ -55,11 +55,11 @@ impl Replica {
         owner.spawn(watch);
         time::timeout(PATIENCE, ready.wait()).await.unwrap();
         let advisor = Arc::new(Advisor(Arc::clone(&server)));
-        let remembered = Remembered::new(server, TTL);
+        let authorizer = AuthorizationCache::new(server, TTL);
         let for_advice =
-            Sources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(remembered.asking(advisor)) };
+            Sources { resolver: Arc::new(cache.for_advice()), authorizer: Arc::new(authorizer.asking(advisor)) };
         let reviewer = Reviewer {
-            for_decisions: Sources { resolver: Arc::new(cache), authorizer: Arc::new(remembered) },
+            for_decisions: Sources { resolver: Arc::new(cache), authorizer: Arc::new(authorizer) },
             for_advice,
             random_hostname: false,
             strict_credential_specs: false,

@@ -28,13 +28,13 @@ struct Question {
 }
 
 /// An [`Authorizer`] that asks another one, unless it remembers the answer or an equal question is in flight.
-pub struct Remembered {
+pub struct AuthorizationCache {
     inner: Arc<dyn Authorizer>,
     allowed: Arc<Allowed>,
     asking: Coalescer<Question, UseFact>,
 }
 
-impl Remembered {
+impl AuthorizationCache {
     /// Asks `inner` and remembers what it allows for `ttl`; zero remembers nothing. The server passes the flag
     /// `--authorization-cache-ttl`, whose default of 10 s is `authorization_cache_ttl` in `config/args.rs`.
     pub fn new(inner: Arc<dyn Authorizer>, ttl: Duration) -> Self {
@@ -50,7 +50,7 @@ impl Remembered {
     }
 }
 
-impl Authorizer for Remembered {
+impl Authorizer for AuthorizationCache {
     fn may_use<'a>(
         &'a self,
         subject: &'a Subject,

@@ -31,13 +31,13 @@ impl Authorizer for Scripted {
 
 struct Setup {
     scripted: Arc<Scripted>,
-    remembered: Arc<Remembered>,
+    cache: Arc<AuthorizationCache>,
 }
 
 impl Setup {
     fn new(fact: UseFact, ttl: Duration) -> Self {
         let scripted = Arc::new(Scripted { fact: Mutex::new(fact), calls: AtomicUsize::new(0) });
-        Self { scripted: Arc::clone(&scripted), remembered: Arc::new(Remembered::new(scripted, ttl)) }
+        Self { scripted: Arc::clone(&scripted), cache: Arc::new(AuthorizationCache::new(scripted, ttl)) }
     }
 
     fn ask(&self, namespace: &str, account: &str, spec: &str) -> impl Future<Output = Authorization> + Send + 'static {
@@ -51,10 +51,10 @@ impl Setup {
         spec: &str,
         time: Duration,
     ) -> impl Future<Output = Authorization> + Send + 'static {
-        let remembered = Arc::clone(&self.remembered);
+        let cache = Arc::clone(&self.cache);
         let subject = Subject { namespace: namespace.into(), service_account: account.into() };
         let spec = SpecName::parse(spec).unwrap();
-        async move { remembered.may_use(&subject, &spec, Instant::now() + time).await }
+        async move { cache.may_use(&subject, &spec, Instant::now() + time).await }
     }
 
     fn calls(&self) -> usize {
