@@ -12,11 +12,11 @@ use std::{
 
 use crate::{
     limits::{DEFAULT_MEMORY, Limits},
-    telemetry::{Endpoint, Format, Levels},
+    object::ObjectName,
+    telemetry::{Endpoint, Levels, Format},
     tls::{
-        ObjectName,
         files::Files,
-        self_managed::{self, IssuancePolicy},
+        self_managed::{IssuancePolicy, SelfManagedSettings},
     },
 };
 
@@ -40,7 +40,7 @@ pub enum Certificate {
         /// The file whose CAs are written into these webhook configurations.
         publish: Option<(PathBuf, Vec<ObjectName>)>,
     },
-    SelfManaged(Box<self_managed::Settings>),
+    SelfManaged(Box<SelfManagedSettings>),
     /// Created at start, for standalone use.
     SelfSigned,
 }
@@ -155,7 +155,7 @@ impl CertificateArgs {
                 renewal_percent: self.renewal_point,
                 bundle_standing: self.bundle_standing,
             };
-            return Ok(Certificate::SelfManaged(Box::new(self_managed::Settings {
+            return Ok(Certificate::SelfManaged(Box::new(SelfManagedSettings {
                 secret,
                 configurations,
                 issuance,

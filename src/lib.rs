@@ -24,6 +24,7 @@
 //! | [`cache`] | whether the contents of a credential spec come from memory, which a watch fills, or from a live read |
 //! | [`authorization_cache`] | how long an allowed access review is remembered (10 s by default), and when one is made |
 //! | `coalesce` | which equal questions become one call to the API server |
+//! | [`object`] | which Secret and which webhook configurations are read and written, each by its name |
 //! | [`tls`] | which certificate is served, what is appended to a `caBundle`, which clients may connect |
 //! | [`admin`] | what `/livez`, `/readyz` and `/metrics` answer |
 //! | [`telemetry`] | which lines are logged, in which form, and which spans are exported |
@@ -43,6 +44,7 @@ pub mod config;
 mod duration;
 pub mod limits;
 pub mod metrics;
+pub mod object;
 pub mod server;
 pub mod telemetry;
 pub mod tls;

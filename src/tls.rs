@@ -1,37 +1,61 @@
-//! Certificates: where the serving certificate comes from, how it is validated, and how handshakes get it.
+//! Certificates: which one is served, who trusts it, and which clients may connect.
+//!
+//! ```text
+//!  what is served                                        who trusts whom
+//!  files::Files ───────────────────────┐                 Secret, or a file of CAs ──► CaPolicy: which CAs belong
+//!  Secret ► SecretContents ► Certificates ├► KeyPair      into every caBundle, and which do not
+//!     ▲                        │       │      ▼                    ▼
+//!     └─ next_change, apply ◄──┘       │    Served ► TLS  Publication ► BundleHistory::revise ► CaBundle ► patch
+//!  issue::Ca ──────────────────────────┘                           └─ published_for ► may a new CA sign or be served?
+//! ```
+//!
+//! | file | its types, and what they decide |
+//! |---|---|
+//! | `key_pair`, `summary` | [`KeyPair`]: a chain and its key that can be served; [`Summary`]: what is printed of it |
+//! | `served` | [`Served`]: the pair that handshakes get, and what was refused |
+//! | [`files`], `reload` | [`files::Files`]: the pair in two files, read again after each change |
+//! | [`issue`] | [`issue::Ca`] and what it signs |
+//! | [`self_managed`] | the Secret that all replicas share: its contents, its next change, and when a new pair is served |
+//! | `ca_bundle` | [`CaBundle`], [`CaPolicy`] and their history: which CAs belong into a `caBundle`, and since when they are there |
+//! | `publication` | [`Publication`]: the `caBundle`s in the webhook configurations, read and written |
+//! | [`client_auth`] | [`client_auth::ClientAuth`]: whose client certificates are accepted |
+//! | [`inspect`] | what is wrong with a certificate, for `certs inspect` |
 //!
 //! Invariants: only a [`KeyPair`] can be served, and only complete validation makes one; once [`Served`] holds a
 //! pair it always holds one; the crypto provider is named here and never taken from the process. Must not: print, store
 //! or quote key material.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use rustls::{ServerConfig, crypto::CryptoProvider, server::NoServerSessionStorage};
 
 mod ca_bundle;
 pub mod client_auth;
-pub mod configurations;
 pub mod files;
 pub mod inspect;
 pub mod issue;
 mod key_pair;
-mod object;
 mod publication;
 mod reload;
 pub mod self_managed;
 mod served;
 mod summary;
 
-pub use ca_bundle::{CaBundle, CertificatesError};
+pub use ca_bundle::{CaBundle, CaPolicy, CertificatesError};
 use client_auth::ClientAuth;
 pub use key_pair::{KeyPair, KeyPairError};
-pub use object::{ObjectError, ObjectName, get};
-pub use publication::{CaPolicy, Publication, Published};
+pub use publication::{Publication, Published};
 pub use served::{Served, ServingStatus};
 pub use summary::{Summary, Timestamp};
 
 /// The time of day. Certificates live for months, and tests let years pass in seconds.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+/// How far the clocks of two machines may differ.
+const CLOCK_SKEW: Duration = Duration::from_secs(300);
 
 /// What a server offers: what API servers speak to webhooks.
 const ALPN: &[u8] = b"http/1.1";

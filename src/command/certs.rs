@@ -16,8 +16,9 @@ use k8s_openapi::api::core::v1::Secret;
 
 use crate::{
     config::{InspectArgs, IssueArgs, ServiceNames},
+    object::{self, ObjectName},
     tls::{
-        self, ObjectName, files,
+        files,
         inspect::{self, Input},
         issue::Ca,
         self_managed::{CA_CERT, TLS_CERT, TLS_KEY},
@@ -39,7 +40,7 @@ pub async fn inspect(args: InspectArgs, now: SystemTime) -> anyhow::Result<(Stri
             input = from_secret(&api, secret).await?;
         }
         for name in webhook_configuration {
-            let found = tls::get(&api, &name).await?;
+            let found = object::get(&api, &name).await?;
             input.configurations.push((name, found));
         }
     }
@@ -50,7 +51,8 @@ pub async fn inspect(args: InspectArgs, now: SystemTime) -> anyhow::Result<(Stri
 }
 
 async fn from_secret(api: &ApiServer, name: &ObjectName) -> anyhow::Result<Input> {
-    let secret = tls::get::<Secret>(api, name).await?.with_context(|| format!("the Secret {name} does not exist"))?;
+    let secret =
+        object::get::<Secret>(api, name).await?.with_context(|| format!("the Secret {name} does not exist"))?;
     let mut data = secret.data.unwrap_or_default();
     let mut value = |key| data.remove(key).map(|value| value.0);
     let cert = value(TLS_CERT).unwrap_or_default();

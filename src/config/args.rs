@@ -14,8 +14,9 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Par
 
 use crate::duration::go_duration;
 use crate::{
-    telemetry::{Endpoint, Format, Levels},
-    tls::{ObjectName, self_managed},
+    object::ObjectName,
+    telemetry::{Endpoint, Levels, Format},
+    tls::self_managed,
 };
 use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
 

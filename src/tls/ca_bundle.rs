@@ -1,10 +1,15 @@
-//! Certificates in PEM; those in a `caBundle`, and which are added and removed. `publication.rs` says when, and `configurations.rs`
-//! writes it.
+//! Which CAs belong into a `caBundle`: its certificates, the policy that they follow, and for how long each has been there.
+//! `publication.rs` reads and writes the `caBundle`s.
 //!
-//! Pure. Invariants: only certificates that may be removed are removed; text that is not a certificate is no part of a
-//! bundle.
+//! Pure: the time is a value. Invariants: only certificates that may be removed are removed; a CA that this process does not
+//! know stays for the whole grace period, so that pods that still serve with it stay trusted; text that is not a certificate is
+//! no part of a bundle. All times are observed by this process: after a restart they start again, which only makes them longer.
 
-use std::fmt;
+use std::{
+    collections::HashMap,
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use pem::{EncodeConfig, LineEnding, Pem};
 use rustls::{
@@ -13,6 +18,8 @@ use rustls::{
 };
 use thiserror::Error;
 use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::CLOCK_SKEW;
 
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum CertificatesError {
@@ -130,69 +137,72 @@ impl fmt::Debug for CaBundle {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Which CAs belong into every `caBundle`. All others are foreign: they stay for the grace period.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CaPolicy {
+    /// Added where they are missing.
+    pub desired: CaBundle,
+    /// Neither added nor removed.
+    pub tolerated: CaBundle,
+    /// Removed at once.
+    pub revoked: CaBundle,
+}
 
-    fn cert(content: &'static [u8]) -> CertificateDer<'static> {
-        CertificateDer::from(content)
+/// Since when CAs have been in the `caBundle`s.
+#[derive(Debug)]
+pub(super) struct BundleHistory {
+    foreign_grace: Duration,
+    /// When each foreign CA was seen first.
+    foreign: HashMap<CertificateDer<'static>, SystemTime>,
+    /// Since when each desired CA has been in every bundle.
+    published: HashMap<CertificateDer<'static>, SystemTime>,
+}
+
+impl BundleHistory {
+    pub(super) fn new(foreign_grace: Duration) -> Self {
+        Self { foreign_grace, foreign: HashMap::new(), published: HashMap::new() }
     }
 
-    fn bundle(contents: &[&'static [u8]]) -> CaBundle {
-        contents.iter().map(|content| cert(content)).collect()
+    /// The bundle that follows the policy; `None` where it already does.
+    pub(super) fn revise(&mut self, bundle: &CaBundle, policy: &CaPolicy, now: SystemTime) -> Option<CaBundle> {
+        bundle.revised(&policy.desired, |ca| {
+            if policy.tolerated.contains(ca) {
+                return false;
+            }
+            if policy.revoked.contains(ca) || has_expired(ca, now) {
+                return true;
+            }
+            let seen = *self.foreign.entry(ca.clone()).or_insert(now);
+            elapsed(seen, now) >= self.foreign_grace
+        })
     }
 
-    #[test]
-    fn what_is_printed_is_read_again() {
-        let long = [7_u8; 100];
-        let bundle: CaBundle = [cert(b"one"), CertificateDer::from(long.to_vec())].into_iter().collect();
-        let pem = bundle.to_pem();
-        assert!(pem.lines().all(|line| line.len() <= 64), "{pem}");
-        assert_eq!(CaBundle::salvage(pem.as_bytes()), bundle);
-    }
-
-    #[test]
-    fn text_that_is_no_certificate_is_left_out() {
-        let pem = bundle(&[b"one"]).to_pem();
-        let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
-        let damaged = "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n";
-        let mixed = format!("# a note\n{key}{damaged}{pem}{pem}-----BEGIN CERTIFICATE-----\nAAAA");
-        assert_eq!(CaBundle::salvage(mixed.as_bytes()), bundle(&[b"one"]));
-        assert_eq!(CaBundle::salvage(b"\n"), CaBundle::default());
-        assert_eq!(CaBundle::from_pem(mixed.as_bytes()), Err(CertificatesError::Damaged));
-        assert_eq!(CaBundle::from_pem(key.as_bytes()), Err(CertificatesError::Missing));
-        assert_eq!(CaBundle::from_pem(pem.as_bytes()), Err(CertificatesError::NotX509(1)));
-    }
-
-    #[test]
-    fn what_is_there_stays_and_what_is_missing_is_appended() {
-        let keep = |_: &CertificateDer<'static>| false;
-        assert_eq!(bundle(&[b"a"]).revised(&bundle(&[b"b", b"c"]), keep), Some(bundle(&[b"a", b"b", b"c"])));
-        assert_eq!(bundle(&[b"a", b"b"]).revised(&bundle(&[b"b", b"a"]), keep), None);
-        assert_eq!(CaBundle::default().revised(&CaBundle::default(), keep), None);
-    }
-
-    #[test]
-    fn a_bundle_that_is_too_large_loses_its_first_certificates_and_none_that_is_desired() {
-        let keep = |_: &CertificateDer<'static>| false;
-        let certs = |number: u8, size: usize| -> CaBundle {
-            (0..number).map(|at| CertificateDer::from([vec![at], vec![0; size]].concat())).collect()
-        };
-        let ours = bundle(&[b"ours"]);
-        for (foreign, left) in [(certs(100, 10), 63), (certs(40, 10_000), 13)] {
-            let revised = foreign.revised(&ours, keep).unwrap();
-            let expected: CaBundle = foreign.iter().skip(foreign.len() - left).chain(ours.iter()).cloned().collect();
-            assert_eq!(revised, expected);
-            assert_eq!(revised.revised(&ours, keep), None);
+    /// Records what is in all bundles now.
+    pub(super) fn observe(&mut self, bundles: &[CaBundle], policy: &CaPolicy, now: SystemTime) {
+        self.foreign.retain(|ca, _| bundles.iter().any(|bundle| bundle.contains(ca)));
+        let in_all = |ca: &CertificateDer<'static>| bundles.iter().all(|bundle| bundle.contains(ca));
+        self.published.retain(|ca, _| in_all(ca));
+        for ca in policy.desired.iter().filter(|ca| in_all(ca)) {
+            self.published.entry(ca.clone()).or_insert(now);
         }
-        assert_eq!(ours.revised(&certs(100, 10_000), |_| false), Some(certs(100, 10_000)));
     }
 
-    #[test]
-    fn what_may_be_removed_is_removed_unless_it_is_desired() {
-        let all = |_: &CertificateDer<'static>| true;
-        assert_eq!(bundle(&[b"a", b"b"]).revised(&bundle(&[b"b"]), all), Some(bundle(&[b"b"])));
-        let only_a = |found: &CertificateDer<'static>| *found == cert(b"a");
-        assert_eq!(bundle(&[b"a", b"b"]).revised(&bundle(&[b"c"]), only_a), Some(bundle(&[b"b", b"c"])));
+    /// For how long a CA has been in every `caBundle`; `None` where it is not.
+    pub(super) fn published_for(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
+        self.published.get(ca).map(|since| elapsed(*since, now))
     }
 }
+
+/// Zero where the clock was set back: then a CA stays longer, and a new one waits longer.
+fn elapsed(since: SystemTime, now: SystemTime) -> Duration {
+    now.duration_since(since).unwrap_or_default()
+}
+
+/// A certificate that cannot be read has not expired: it is foreign.
+fn has_expired(cert: &CertificateDer<'_>, now: SystemTime) -> bool {
+    let Ok((_, cert)) = X509Certificate::from_der(cert) else { return false };
+    SystemTime::from(cert.validity().not_after.to_datetime()) + CLOCK_SKEW <= now
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,9 +16,8 @@ use rustls::{
 };
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::{
-    CaBundle, KeyPair, KeyPairError, ObjectName, Summary, Timestamp, configurations::Configuration, crypto_provider,
-};
+use super::{CaBundle, KeyPair, KeyPairError, Summary, Timestamp, crypto_provider, publication::WebhookConfiguration};
+use crate::object::ObjectName;
 
 /// A certificate with less than this part of its lifetime left expires soon.
 const EXPIRES_SOON: u32 = 5;
@@ -35,7 +34,7 @@ pub struct Input {
     /// The CAs that should have signed it, as PEM.
     pub ca: Option<Vec<u8>>,
     /// Webhook configurations; `None` where one does not exist.
-    pub configurations: Vec<(ObjectName, Option<Configuration>)>,
+    pub configurations: Vec<(ObjectName, Option<WebhookConfiguration>)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

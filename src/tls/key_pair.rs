@@ -4,11 +4,7 @@
 //! least one host, and, unless read without its dates, it was valid when it was checked. Must not: put a byte of the key
 //! into an error or a debug text.
 
-use std::{
-    fmt,
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{fmt, sync::Arc, time::SystemTime};
 
 use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem, pem::PemObject},
@@ -18,12 +14,11 @@ use thiserror::Error;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
+    CLOCK_SKEW,
     ca_bundle::{CertificatesError, read},
     summary::{Summary, Timestamp},
 };
 
-/// How far the clocks of two machines may differ.
-pub(super) const CLOCK_SKEW: Duration = Duration::from_secs(300);
 /// The longest chain that is read. Public ones have two to four certificates.
 const MAX_CHAIN: usize = 16;
 

@@ -1,51 +1,43 @@
-//! Keeps the CAs of this webhook in the `caBundle`s of its webhook configurations.
+//! Reads the `caBundle`s of the webhook configurations, and keeps the CAs of this webhook in them. `ca_bundle.rs` says which.
 //!
-//! Invariants: a CA that this process does not know stays for the whole grace period, so that pods that still serve
-//! with it stay trusted; only a CA that has been in every `caBundle` for some time counts as known to the API servers,
-//! because they learn of a change by watching; one configuration that cannot be written does not keep the others from
-//! being written. All times are observed by this process: after a restart they start again, which only makes them longer.
+//! Invariants: only the `caBundle`s of a configuration are written, and only where it is still the version that was read;
+//! only a CA that has been in every `caBundle` for some time counts as known to the API servers, because they learn of a
+//! change by watching; one configuration that cannot be written does not keep the others from being written. Needs `get` and
+//! `patch` on the configurations, by name.
 
 use std::{
-    collections::HashMap,
     convert::Infallible,
     path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
+use k8s_openapi::{api::admissionregistration::v1::WebhookClientConfig, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use rustls::pki_types::CertificateDer;
+use serde::Deserialize;
+use serde_json::json;
 use thiserror::Error;
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::{
     CaBundle, Clock,
-    configurations::{Configuration, write},
+    ca_bundle::{BundleHistory, CaPolicy},
     files::{load_cas, log_invalid_cas},
-    key_pair::CLOCK_SKEW,
-    object::{ObjectError, ObjectName, get},
     reload::Reload,
 };
-use crate::telemetry::LogOnce;
+use crate::{
+    object::{self, ObjectError, ObjectName},
+    telemetry::LogOnce,
+};
 
 /// How often to try again in one run when others write the same configuration.
 const ATTEMPTS: usize = 5;
 
-/// Which CAs belong into every `caBundle`. All others are foreign: they stay for the grace period.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CaPolicy {
-    /// Added where they are missing.
-    pub desired: CaBundle,
-    /// Neither added nor removed.
-    pub tolerated: CaBundle,
-    /// Removed at once.
-    pub revoked: CaBundle,
-}
-
 pub struct Publication {
     api: Arc<ApiServer>,
     targets: Vec<(ObjectName, LogOnce)>,
-    pub(super) history: BundleHistory,
+    history: BundleHistory,
 }
 
 /// The result of one run over all configurations.
@@ -88,6 +80,11 @@ impl Publication {
         }
     }
 
+    /// For how long a CA has been in every `caBundle`; `None` where it is not.
+    pub(super) fn published_for(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
+        self.history.published_for(ca, now)
+    }
+
     /// Reads every configuration, and writes those that differ from the policy.
     pub async fn publish(&mut self, policy: &CaPolicy, now: SystemTime) -> Published {
         let mut published = Published::default();
@@ -109,7 +106,7 @@ impl Publication {
         }
         if published.failed == 0 {
             published.complete = all_found.len() == self.targets.len();
-            let bundles: Vec<_> = all_found.iter().flat_map(Configuration::bundles).collect();
+            let bundles: Vec<_> = all_found.iter().flat_map(WebhookConfiguration::bundles).collect();
             self.history.observe(&bundles, policy, now);
             published.present = Some(bundles.iter().flat_map(CaBundle::iter).cloned().collect());
         }
@@ -132,10 +129,10 @@ async fn reconcile(
     history: &mut BundleHistory,
     policy: &CaPolicy,
     now: SystemTime,
-) -> Result<(Configuration, bool), ReconcileError> {
+) -> Result<(WebhookConfiguration, bool), ReconcileError> {
     let mut attempt = 1;
     loop {
-        let found: Configuration = get(api, configuration).await?.ok_or(ReconcileError::Missing)?;
+        let found: WebhookConfiguration = object::get(api, configuration).await?.ok_or(ReconcileError::Missing)?;
         let revised: Vec<_> = found.bundles().map(|bundle| history.revise(&bundle, policy, now)).collect();
         if revised.iter().all(Option::is_none) {
             return Ok((found, false));
@@ -151,61 +148,89 @@ async fn reconcile(
     }
 }
 
-/// Since when CAs have been in the `caBundle`s.
-#[derive(Debug)]
-pub(super) struct BundleHistory {
-    foreign_grace: Duration,
-    /// When each foreign CA was seen first.
-    foreign: HashMap<CertificateDer<'static>, SystemTime>,
-    /// Since when each desired CA has been in every bundle.
-    published: HashMap<CertificateDer<'static>, SystemTime>,
+/// Writes the bundles of those webhooks for which `revised` has one, in the order of the webhooks in `found`.
+///
+/// # Errors
+/// Where the API server does not answer in time or refuses, or the configuration has changed since it was read.
+async fn write(
+    api: &ApiServer,
+    configuration: &ObjectName,
+    found: &WebhookConfiguration,
+    revised: &[Option<CaBundle>],
+) -> Result<WebhookConfiguration, ObjectError> {
+    let version = &found.metadata.resource_version;
+    let mut patch = vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})];
+    for (index, (webhook, bundle)) in found.webhooks().zip(revised).enumerate() {
+        let Some(bundle) = bundle else { continue };
+        patch.push(json!({"op": "test", "path": format!("/webhooks/{index}/name"), "value": webhook.name}));
+        let field = format!("/webhooks/{index}/clientConfig/caBundle");
+        patch.push(json!({"op": "add", "path": field, "value": STANDARD.encode(bundle.to_pem())}));
+    }
+    object::patch(api, configuration, &json!(patch)).await
 }
 
-impl BundleHistory {
-    fn new(foreign_grace: Duration) -> Self {
-        Self { foreign_grace, foreign: HashMap::new(), published: HashMap::new() }
+/// The part of a webhook configuration that is about certificates.
+#[derive(Clone, Debug, Deserialize)]
+pub struct WebhookConfiguration {
+    metadata: ObjectMeta,
+    webhooks: Option<Vec<ConfiguredWebhook>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfiguredWebhook {
+    pub name: String,
+    client_config: WebhookClientConfig,
+}
+
+impl WebhookConfiguration {
+    pub fn webhooks(&self) -> impl Iterator<Item = &ConfiguredWebhook> {
+        self.webhooks.iter().flatten()
     }
 
-    /// The bundle that follows the policy; `None` where it already does.
-    fn revise(&mut self, bundle: &CaBundle, policy: &CaPolicy, now: SystemTime) -> Option<CaBundle> {
-        bundle.revised(&policy.desired, |ca| {
-            if policy.tolerated.contains(ca) {
-                return false;
-            }
-            if policy.revoked.contains(ca) || has_expired(ca, now) {
-                return true;
-            }
-            let seen = *self.foreign.entry(ca.clone()).or_insert(now);
-            elapsed(seen, now) >= self.foreign_grace
-        })
+    pub fn bundles(&self) -> impl Iterator<Item = CaBundle> {
+        self.webhooks().map(ConfiguredWebhook::bundle)
+    }
+}
+
+impl ConfiguredWebhook {
+    /// What the API server trusts when it calls the webhook.
+    #[must_use]
+    pub fn bundle(&self) -> CaBundle {
+        self.client_config.ca_bundle.as_ref().map(|pem| CaBundle::salvage(&pem.0)).unwrap_or_default()
     }
 
-    /// Records what is in all bundles now.
-    fn observe(&mut self, bundles: &[CaBundle], policy: &CaPolicy, now: SystemTime) {
-        self.foreign.retain(|ca, _| bundles.iter().any(|bundle| bundle.contains(ca)));
-        let in_all = |ca: &CertificateDer<'static>| bundles.iter().all(|bundle| bundle.contains(ca));
-        self.published.retain(|ca, _| in_all(ca));
-        for ca in policy.desired.iter().filter(|ca| in_all(ca)) {
-            self.published.entry(ca.clone()).or_insert(now);
+    /// The name that the API server expects in the certificate, `NAME.NAMESPACE.svc` or the host of the URL; `None` where
+    /// there is neither.
+    #[must_use]
+    pub fn host(&self) -> Option<String> {
+        if let Some(service) = &self.client_config.service {
+            return Some(format!("{}.{}.svc", service.name, service.namespace));
         }
+        let url: http::Uri = self.client_config.url.as_ref()?.parse().ok()?;
+        Some(url.host()?.trim_matches(['[', ']']).to_owned())
     }
-
-    /// For how long a CA has been in every `caBundle`; `None` where it is not.
-    pub(super) fn published_for(&self, ca: &CertificateDer<'static>, now: SystemTime) -> Option<Duration> {
-        self.published.get(ca).map(|since| elapsed(*since, now))
-    }
-}
-
-/// Zero where the clock was set back: then a CA stays longer, and a new one waits longer.
-fn elapsed(since: SystemTime, now: SystemTime) -> Duration {
-    now.duration_since(since).unwrap_or_default()
-}
-
-/// A certificate that cannot be read has not expired: it is foreign.
-fn has_expired(cert: &CertificateDer<'_>, now: SystemTime) -> bool {
-    let Ok((_, cert)) = X509Certificate::from_der(cert) else { return false };
-    SystemTime::from(cert.validity().not_after.to_datetime()) + CLOCK_SKEW <= now
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_without_webhooks_or_bundles_is_read() {
+        let webhooks = |body: &str| -> Vec<(String, Option<String>, CaBundle)> {
+            let found: WebhookConfiguration = serde_json::from_str(body).unwrap();
+            found.webhooks().map(|webhook| (webhook.name.clone(), webhook.host(), webhook.bundle())).collect()
+        };
+        assert_eq!(webhooks(r#"{"metadata": {"resourceVersion": "7"}, "webhooks": null}"#), []);
+        let body = r#"{"metadata": {"resourceVersion": "8"}, "webhooks": [
+            {"name": "a", "clientConfig": {}},
+            {"name": "b", "clientConfig": {"caBundle": "Cg==", "service": {"namespace": "n", "name": "s"}}},
+            {"name": "c", "clientConfig": {"url": "https://gmsa.example:8443/mutate"}},
+            {"name": "d", "clientConfig": {"url": "https://[::1]:8443/mutate"}}]}"#;
+        let expected = [("a", None), ("b", Some("s.n.svc")), ("c", Some("gmsa.example")), ("d", Some("::1"))]
+            .map(|(name, host)| (name.to_owned(), host.map(str::to_owned), CaBundle::default()));
+        assert_eq!(webhooks(body), expected);
+        serde_json::from_str::<WebhookConfiguration>(r#"{"kind": "Status"}"#).unwrap_err();
+    }
+}

@@ -26,9 +26,10 @@ use rustls::pki_types::CertificateDer;
 use thiserror::Error;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::{Clock, ObjectError, ObjectName, Publication, Served, get, issue::IssueError};
+use super::{Clock, Publication, Served, issue::IssueError};
 use crate::{
     metrics::{CertificateStep, Metrics},
+    object::{self, ObjectError, ObjectName},
     telemetry::{LogOnce, chain},
 };
 
@@ -44,7 +45,7 @@ const ROUNDS: usize = 8;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SelfManagedSettings {
     /// The Secret. It must exist; it may be empty.
     pub secret: ObjectName,
     /// The webhook configurations whose `caBundle`s carry the CAs.
@@ -65,7 +66,7 @@ pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
 /// The work of one replica.
 pub struct SelfManaged {
     api: Arc<ApiServer>,
-    settings: Settings,
+    settings: SelfManagedSettings,
     publication: Publication,
     served: Served,
     /// The CA that signed the certificate that is served.
@@ -76,7 +77,7 @@ pub struct SelfManaged {
     problem: LogOnce,
     /// The version of the Secret that was read last.
     version: Option<String>,
-    watch: Option<secret::Events>,
+    watch: Option<secret::SecretEvents>,
 }
 
 #[derive(Debug, Error)]
@@ -96,7 +97,7 @@ impl SelfManaged {
     #[must_use]
     pub fn new(
         api: Arc<ApiServer>,
-        settings: Settings,
+        settings: SelfManagedSettings,
         served: Served,
         clock: Clock,
         metrics: Metrics,
@@ -175,7 +176,7 @@ impl SelfManaged {
     /// Returns whether it made one: another may follow.
     async fn round(&mut self, now: SystemTime) -> Result<bool, RoundError> {
         let name = self.settings.secret.clone();
-        let found: Option<Secret> = get(&self.api, &name).await?;
+        let found: Option<Secret> = object::get(&self.api, &name).await?;
         let mut secret = found.ok_or_else(|| RoundError::NoSecret(name.clone()))?;
         self.version.clone_from(&secret.metadata.resource_version);
         let contents = read(secret.data.get_or_insert_default());
@@ -199,8 +200,7 @@ impl SelfManaged {
             observed.present = published.present.as_ref();
             // A configuration that cannot be read may have any caBundle.
             let next = certificates.cas.next.as_ref().filter(|_| published.present.is_some());
-            observed.next_published_for =
-                next.and_then(|next| self.publication.history.published_for(next.ca.cert_der(), now));
+            observed.next_published_for = next.and_then(|next| self.publication.published_for(next.ca.cert_der(), now));
         }
         let Some(change) = next_change(&contents, &observed, &self.settings.issuance) else { return Ok(false) };
         let damage = if let SecretContents::Damaged { damage, .. } = &contents { Some(chain(damage)) } else { None };
@@ -223,7 +223,7 @@ impl SelfManaged {
     fn serve(&mut self, certificates: &Certificates, now: SystemTime) {
         let pair = &certificates.leaf.pair;
         let issuer = certificates.cas.signing.ca.cert_der();
-        let published_for = self.publication.history.published_for(issuer, now);
+        let published_for = self.publication.published_for(issuer, now);
         let trusted = published_for.is_some_and(|time| time >= self.settings.issuance.bundle_standing);
         let expired = self.served.current().is_none_or(|current| current.not_after <= now);
         let current = self.served.serves(pair);

@@ -17,10 +17,10 @@ use crate::{metrics::Metrics, telemetry::LogOnce};
 
 /// The certificate that handshakes get. Clones are handles to the same certificate.
 #[derive(Clone, Default, Debug)]
-pub struct Served(Arc<Inner>);
+pub struct Served(Arc<ServedState>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct ServedState {
     pair: ArcSwapOption<KeyPair>,
     status: Mutex<ServingStatus>,
 }
@@ -95,7 +95,7 @@ impl Served {
     }
 }
 
-impl ResolvesServerCert for Inner {
+impl ResolvesServerCert for ServedState {
     // The name that the client asks for does not matter: there is one certificate.
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.pair.load().as_ref().map(|pair| pair.certified())

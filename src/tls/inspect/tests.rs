@@ -24,7 +24,7 @@ fn input(ca: &Ca) -> Input {
     Input { cert, key, ca, configurations: Vec::new() }
 }
 
-fn configuration(ca: &str, service: &str) -> (ObjectName, Option<Configuration>) {
+fn configuration(ca: &str, service: &str) -> (ObjectName, Option<WebhookConfiguration>) {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let client = json!({"caBundle": STANDARD.encode(ca), "service": {"namespace": "gmsa", "name": service}});
     let object = json!({

@@ -14,10 +14,9 @@ use time::{OffsetDateTime, serde::rfc3339};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::tls::{
-    CaBundle, CaPolicy, KeyPair, KeyPairError,
+    CLOCK_SKEW, CaBundle, CaPolicy, KeyPair, KeyPairError,
     ca_bundle::read as read_certificates,
     issue::{Ca, IssueError, Issued},
-    key_pair::CLOCK_SKEW,
 };
 
 /// The serving certificate.

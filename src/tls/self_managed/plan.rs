@@ -15,9 +15,8 @@ use std::time::{Duration, SystemTime};
 
 use super::contents::{Cas, Certificates, Leaf, MAX_CAS, RetiredCa, SecretContents, SigningCa};
 use crate::tls::{
-    CaBundle,
+    CLOCK_SKEW, CaBundle,
     issue::{BACKDATED, Ca, IssueError},
-    key_pair::CLOCK_SKEW,
 };
 
 /// How certificates are issued and renewed.

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::core::{PartialObjectMeta, Request, WatchEvent, params::WatchParams};
 use serde_json::json;
 
-use crate::tls::object::{self, ObjectError, ObjectName};
+use crate::object::{self, ObjectError, ObjectName};
 
 /// A new value of this annotation asks for a new CA.
 pub const ROTATE_ANNOTATION: &str = "gmsa-webhook/rotate-ca";
@@ -26,11 +26,11 @@ pub(super) async fn update(api: &ApiServer, name: &ObjectName, secret: &Secret) 
 }
 
 /// What happens to the Secret from now on, and the version that it has. Of the Secret itself only the metadata comes.
-pub(super) async fn watch(api: &ApiServer, name: &ObjectName) -> kube::Result<Events> {
+pub(super) async fn watch(api: &ApiServer, name: &ObjectName) -> kube::Result<SecretEvents> {
     let only = WatchParams::default().fields(&format!("metadata.name={}", name.name)).disable_bookmarks();
     // "0" begins with the Secret as it is: no list is needed, and no version can be too old.
     let request = Request::new(&name.collection).watch_metadata(&only, "0").map_err(kube::Error::BuildRequest)?;
     Ok(api.watch_client().request_events(request).await?.boxed())
 }
 
-pub(super) type Events = BoxStream<'static, kube::Result<WatchEvent<PartialObjectMeta<Secret>>>>;
+pub(super) type SecretEvents = BoxStream<'static, kube::Result<WatchEvent<PartialObjectMeta<Secret>>>>;

@@ -13,9 +13,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
 use gmsa_webhook::{
     metrics::{self, Metrics},
+    object::ObjectName,
     tls::{
-        CaBundle, Clock, ObjectName, Served,
-        self_managed::{IssuancePolicy, SelfManaged, Settings, service_names},
+        CaBundle, Clock, Served,
+        self_managed::{IssuancePolicy, SelfManaged, SelfManagedSettings, service_names},
     },
 };
 use prometheus_client::registry::Registry;
@@ -69,7 +70,7 @@ impl Cluster {
         self.replica_with(&settings())
     }
 
-    pub fn replica_with(&self, settings: &Settings) -> Replica {
+    pub fn replica_with(&self, settings: &SelfManagedSettings) -> Replica {
         let served = Served::new();
         let api = Arc::new(ApiServer::new(self.api.config()).unwrap());
         let (metrics, registry) = Metrics::new("test");
@@ -176,8 +177,8 @@ pub fn configuration(plural: &str, bundle: &str) -> Value {
     })
 }
 
-pub fn settings() -> Settings {
-    Settings {
+pub fn settings() -> SelfManagedSettings {
+    SelfManagedSettings {
         secret: ObjectName::secret("gmsa/gmsa-webhook-tls").unwrap(),
         configurations: ["mutating/gmsa-webhook", "validating/gmsa-webhook"]
             .map(|name| ObjectName::configuration(name).unwrap())

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gmsa_cluster::apiserver::ApiServer;
-use gmsa_webhook::tls::{Publication, issue::Ca, self_managed::Settings};
+use gmsa_webhook::tls::{Publication, issue::Ca, self_managed::SelfManagedSettings};
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -249,7 +249,7 @@ async fn without_the_right_to_watch_a_timer_does() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_the_secret_is_seen_by_the_watch_at_once() {
     let cluster = Cluster::installed().await;
-    let replica = cluster.replica_with(&Settings { check_interval: 100 * DAY, ..settings() });
+    let replica = cluster.replica_with(&SelfManagedSettings { check_interval: 100 * DAY, ..settings() });
     replica.ready.wait().await;
     cluster.api.wait_for(Verb::Watch, "/secrets", 1).await;
     cluster.edit_secret(|secret| secret["data"]["ca.crt"] = json!(""));

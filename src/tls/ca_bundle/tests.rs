@@ -1,9 +1,71 @@
-//! How long CAs stay in a `caBundle`, and when they count as trusted.
+//! What is read and printed, what is added and removed, how long CAs stay, and when they count as trusted.
 
 use std::slice;
 
 use super::*;
 use crate::tls::issue::Ca;
+
+fn cert(content: &'static [u8]) -> CertificateDer<'static> {
+    CertificateDer::from(content)
+}
+
+fn bundle(contents: &[&'static [u8]]) -> CaBundle {
+    contents.iter().map(|content| cert(content)).collect()
+}
+
+#[test]
+fn what_is_printed_is_read_again() {
+    let long = [7_u8; 100];
+    let bundle: CaBundle = [cert(b"one"), CertificateDer::from(long.to_vec())].into_iter().collect();
+    let pem = bundle.to_pem();
+    assert!(pem.lines().all(|line| line.len() <= 64), "{pem}");
+    assert_eq!(CaBundle::salvage(pem.as_bytes()), bundle);
+}
+
+#[test]
+fn text_that_is_no_certificate_is_left_out() {
+    let pem = bundle(&[b"one"]).to_pem();
+    let key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+    let damaged = "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n";
+    let mixed = format!("# a note\n{key}{damaged}{pem}{pem}-----BEGIN CERTIFICATE-----\nAAAA");
+    assert_eq!(CaBundle::salvage(mixed.as_bytes()), bundle(&[b"one"]));
+    assert_eq!(CaBundle::salvage(b"\n"), CaBundle::default());
+    assert_eq!(CaBundle::from_pem(mixed.as_bytes()), Err(CertificatesError::Damaged));
+    assert_eq!(CaBundle::from_pem(key.as_bytes()), Err(CertificatesError::Missing));
+    assert_eq!(CaBundle::from_pem(pem.as_bytes()), Err(CertificatesError::NotX509(1)));
+}
+
+#[test]
+fn what_is_there_stays_and_what_is_missing_is_appended() {
+    let keep = |_: &CertificateDer<'static>| false;
+    assert_eq!(bundle(&[b"a"]).revised(&bundle(&[b"b", b"c"]), keep), Some(bundle(&[b"a", b"b", b"c"])));
+    assert_eq!(bundle(&[b"a", b"b"]).revised(&bundle(&[b"b", b"a"]), keep), None);
+    assert_eq!(CaBundle::default().revised(&CaBundle::default(), keep), None);
+}
+
+#[test]
+fn a_bundle_that_is_too_large_loses_its_first_certificates_and_none_that_is_desired() {
+    let keep = |_: &CertificateDer<'static>| false;
+    let certs = |number: u8, size: usize| -> CaBundle {
+        (0..number).map(|at| CertificateDer::from([vec![at], vec![0; size]].concat())).collect()
+    };
+    let ours = bundle(&[b"ours"]);
+    for (foreign, left) in [(certs(100, 10), 63), (certs(40, 10_000), 13)] {
+        let revised = foreign.revised(&ours, keep).unwrap();
+        let expected: CaBundle = foreign.iter().skip(foreign.len() - left).chain(ours.iter()).cloned().collect();
+        assert_eq!(revised, expected);
+        assert_eq!(revised.revised(&ours, keep), None);
+    }
+    assert_eq!(ours.revised(&certs(100, 10_000), |_| false), Some(certs(100, 10_000)));
+}
+
+#[test]
+fn what_may_be_removed_is_removed_unless_it_is_desired() {
+    let all = |_: &CertificateDer<'static>| true;
+    assert_eq!(bundle(&[b"a", b"b"]).revised(&bundle(&[b"b"]), all), Some(bundle(&[b"b"])));
+    let only_a = |found: &CertificateDer<'static>| *found == cert(b"a");
+    assert_eq!(bundle(&[b"a", b"b"]).revised(&bundle(&[b"c"]), only_a), Some(bundle(&[b"b", b"c"])));
+}
 
 const HOUR: Duration = Duration::from_secs(3600);
 

@@ -20,8 +20,8 @@ pub struct ObjectName {
     /// What it is, in messages.
     resource: &'static str,
     /// The path of the collection that it is in.
-    pub(super) collection: String,
-    pub(super) name: String,
+    pub(crate) collection: String,
+    pub(crate) name: String,
     /// What was typed.
     text: String,
 }
@@ -58,7 +58,7 @@ impl ObjectName {
         format!("{}/{}", self.collection, self.name)
     }
 
-    pub(super) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         format!("the {} {self}", self.resource)
     }
 }
@@ -79,7 +79,7 @@ pub enum ObjectError {
 
 impl ObjectError {
     /// Whether the object has changed since it was read. A failed `test` of a JSON Patch is answered with 409 or 422.
-    pub(super) fn is_conflict(&self) -> bool {
+    pub(crate) fn is_conflict(&self) -> bool {
         let Self::Call { verb, source, .. } = self else { return false };
         matches!((*verb, source.code()), (_, Some(409)) | ("patch", Some(422)))
     }
@@ -97,7 +97,7 @@ pub async fn get<T: DeserializeOwned>(api: &ApiServer, name: &ObjectName) -> Res
 }
 
 /// Replaces the object, and returns it as it is then.
-pub(super) async fn update<T: DeserializeOwned>(
+pub(crate) async fn update<T: DeserializeOwned>(
     api: &ApiServer,
     name: &ObjectName,
     body: &Value,
@@ -107,7 +107,7 @@ pub(super) async fn update<T: DeserializeOwned>(
 }
 
 /// Applies a JSON Patch to the object, and returns it as it is then.
-pub(super) async fn patch<T: DeserializeOwned>(
+pub(crate) async fn patch<T: DeserializeOwned>(
     api: &ApiServer,
     name: &ObjectName,
     operations: &Value,
