@@ -95,6 +95,15 @@ fn is_dns_part(part: &str) -> bool {
         && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
 }
 
+/// The nearest valid name: the generator names a credential spec after its account.
+pub fn suggest_name(name: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c.to_ascii_lowercase() } else { '-' };
+    let lower: String = name.chars().take(253).map(fit).collect();
+    let edge = |c: char| !c.is_ascii_alphanumeric();
+    let labels: Vec<_> = lower.split('.').map(|label| label.trim_matches(edge)).filter(|l| !l.is_empty()).collect();
+    if labels.is_empty() { "gmsa".to_owned() } else { labels.join(".") }
+}
+
 /// The part of a `GMSACredentialSpec` that the webhook reads. Everything else in the object is skipped.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct CredentialSpec {

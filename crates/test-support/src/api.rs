@@ -35,6 +35,7 @@ mod freeze;
 mod store;
 pub(crate) mod tls;
 mod watches;
+mod wire;
 
 pub use access::Table;
 pub use faults::{Fault, Gate};

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
 
-use super::{GROUP, KIND, VERSION, ccg_plugin::input_from_object};
+use super::{GROUP, KIND, VERSION, ccg_plugin::input_from_object, suggest_name};
 use crate::quote::{self, NAME, VALUE, bare, shorten};
 
 /// The domain, as `DomainJoinConfig` describes it and `Get-ADDomain` prints it.
@@ -152,7 +152,7 @@ impl Draft {
         let Written { domain_join_config: join, active_directory_config: directory } =
             serde_json::from_str(json).map_err(ReadError::Docker)?;
         Ok(Self {
-            name: name.unwrap_or_else(|| super::lint::suggest_name(&join.machine_account_name)),
+            name: name.unwrap_or_else(|| suggest_name(&join.machine_account_name)),
             account: join.machine_account_name,
             domain: Domain {
                 dns: join.dns_name,

@@ -7,6 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
+pub use super::suggest_name;
 use super::{
     Contents, GROUP, MAX_CONTENTS_BYTES,
     generate::{Domain, scalar},
@@ -81,15 +82,6 @@ fn name(findings: &mut Findings, metadata: Option<&Value>) {
     };
     let why = "the API server refuses to create an object of this name";
     findings.add(&rules::NAME, "metadata.name", problem, why, remedy);
-}
-
-/// The nearest valid name: the generator names a credential spec after its account.
-pub fn suggest_name(name: &str) -> String {
-    let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '.' { c.to_ascii_lowercase() } else { '-' };
-    let lower: String = name.chars().take(253).map(fit).collect();
-    let edge = |c: char| !c.is_ascii_alphanumeric();
-    let labels: Vec<_> = lower.split('.').map(|label| label.trim_matches(edge)).filter(|l| !l.is_empty()).collect();
-    if labels.is_empty() { "gmsa".to_owned() } else { labels.join(".") }
 }
 
 fn contents(findings: &mut Findings, credspec: &Map<String, Value>) {

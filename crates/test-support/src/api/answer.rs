@@ -16,6 +16,7 @@ use super::{
     faults::Fault,
     store::{Key, Kind, Refusal, key},
     watches,
+    wire::{json_answer, parameter, status_object},
 };
 
 /// The parts of a URL that name a resource.
@@ -51,12 +52,6 @@ impl Target {
         let namespace = self.namespace.as_deref().unwrap_or_default();
         key(&self.plural, namespace, self.name.as_deref().unwrap_or_default())
     }
-}
-
-/// A parameter of the query. Tokens and numbers need no decoding.
-pub(super) fn parameter<'u>(uri: &'u Uri, name: &str) -> Option<&'u str> {
-    let pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.into_iter().find_map(|(key, value)| (key == name).then_some(value))
 }
 
 fn verb(method: &Method, uri: &Uri, target: Option<&Target>) -> Verb {
@@ -238,29 +233,10 @@ async fn review(world: &World, target: &Target, body: &Value) -> Response<Body> 
     }
 }
 
-pub(super) fn json_answer(code: u16, object: &Value) -> Response<Body> {
-    Response::builder()
-        .status(code)
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(object.to_string().into())
-        .unwrap()
-}
-
 /// What the API server says of a path that it does not serve.
 fn page_not_found() -> Response<Body> {
     let answer = Response::builder().status(StatusCode::NOT_FOUND).header(header::CONTENT_TYPE, "text/plain");
     answer.body("404 page not found\n".into()).unwrap()
-}
-
-pub(super) fn status_object(code: u16, reason: &str, message: &str, details: Value) -> Value {
-    let mut status = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": message, "reason": reason, "code": code,
-    });
-    if !details.is_null() {
-        status["details"] = details;
-    }
-    status
 }
 
 fn status(code: u16, reason: &str, message: &str, details: Value) -> Response<Body> {

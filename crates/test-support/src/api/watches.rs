@@ -10,8 +10,8 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     World,
-    answer::{json_answer, parameter, status_object},
     store::{Change, ChangeKind, Kind},
+    wire::{json_answer, parameter, status_object},
 };
 
 /// A watch that is under way.
