@@ -3,6 +3,10 @@
 //!
 //! The rules for the environment are those of Go's `golang.org/x/net/http/httpproxy`, which client-go uses. kube reads `HTTPS_PROXY`
 //! itself, but compares `NO_PROXY` with the address of the proxy, and with a `proxy-url` too: so its answer is not used.
+//!
+//! The connections through a proxy are hyper-util's. Its `Matcher` could decide as well, but by curl's rules: an entry of `NO_PROXY` has no
+//! port there, `.example.com` names `example.com` too, `*.example.com` names nothing, this machine is not excepted, and a proxy that
+//! cannot be used is passed by without a word.
 
 use std::net::IpAddr;
 
