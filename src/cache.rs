@@ -12,7 +12,7 @@ use gmsa_cluster::{
     apiserver::{ApiServer, CallError, CallKind},
     resolver::{
         Freshness, Resolved, Resolver,
-        live::{self, Read},
+        live::{self, SpecRead},
     },
 };
 use gmsa_core::{
@@ -128,7 +128,7 @@ impl Memory {
         if let Ok(read) = &read {
             self.change(|store| store.after_read(name, before, read));
         }
-        let fact = match read.map(Read::fact) {
+        let fact = match read.map(SpecRead::fact) {
             Ok(SpecFact::Contents(contents)) => reads.permitted(contents),
             Ok(fact) => fact,
             Err(failure) => SpecFact::Failed(failure),

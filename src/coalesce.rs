@@ -29,11 +29,11 @@ struct Call<F> {
 }
 
 /// What a caller waits for.
-type Waiting<F> = Shared<BoxFuture<'static, Known<F>>>;
+type SharedCall<F> = Shared<BoxFuture<'static, Known<F>>>;
 
 impl<F: Clone> Call<F> {
     /// The call, unless it has ended.
-    fn in_flight(&self) -> Option<Waiting<F>> {
+    fn in_flight(&self) -> Option<SharedCall<F>> {
         self.answer.upgrade().filter(|answer| answer.peek().is_none())
     }
 }

@@ -13,7 +13,7 @@ use std::{
 use crate::{
     limits::{DEFAULT_MEMORY, Limits},
     object::ObjectName,
-    telemetry::{Endpoint, Levels, Format},
+    telemetry::{Endpoint, Levels, LogFormat},
     tls::{
         files::Files,
         self_managed::{IssuancePolicy, SelfManagedSettings},
@@ -68,7 +68,7 @@ pub struct Config {
     /// How long an allowed `use` is remembered.
     pub authorization_cache_ttl: Duration,
     pub log_levels: Levels,
-    pub log_format: Format,
+    pub log_format: LogFormat,
     pub otlp_endpoint: Option<Endpoint>,
     pub limits: Limits,
     /// How long to serve after readiness is withdrawn: endpoints and API servers must have learned of it.

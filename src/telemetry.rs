@@ -19,7 +19,7 @@ pub use otlp::{Endpoint, Traces};
 
 /// The shape of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Format {
+pub enum LogFormat {
     /// Text for people.
     #[default]
     Text,
@@ -55,7 +55,7 @@ impl FromStr for Levels {
 
 /// Starts logging, and making spans where they are exported. Called once, by a binary, which keeps the guard until it ends:
 /// dropping it writes the lines that wait.
-pub fn init(levels: Levels, format: Format, traces: Option<&Traces>) -> WorkerGuard {
+pub fn init(levels: Levels, format: LogFormat, traces: Option<&Traces>) -> WorkerGuard {
     let (lines, guard) = log::layer(format, io::stderr);
     // Each layer has its own filter: a span that none of them wants costs one comparison. So none is `None`, which would
     // want them all.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use gmsa_cluster::resolver::live::Read;
+use gmsa_cluster::resolver::live::SpecRead;
 use gmsa_core::{admission::SpecFact, credspec::SpecName};
 
 /// Bytes that an object takes beside its name and its contents: its place in the map, which may be half empty, and the heads of
@@ -163,16 +163,16 @@ impl Store {
     }
 
     /// The result of a read of `name`, which began at `before`.
-    pub fn after_read(&mut self, name: &SpecName, before: BeforeRead, read: &Read) {
+    pub fn after_read(&mut self, name: &SpecName, before: BeforeRead, read: &SpecRead) {
         let known = self.specs.get(name).map(|known| known.version);
         match read {
             _ if self.removals != before.removals => {}
-            Read::Found { version, .. } if version.is_some() && known.is_none_or(|known| known < *version) => {
+            SpecRead::Found { version, .. } if version.is_some() && known.is_none_or(|known| known < *version) => {
                 self.put(name.clone(), *version, Some(read.clone().fact()), 0);
             }
             // What was known before the read, and has not changed since, is gone.
-            Read::Missing if known.is_some() && known == before.known => self.remove(name, known.flatten()),
-            Read::Found { .. } | Read::Missing => {}
+            SpecRead::Missing if known.is_some() && known == before.known => self.remove(name, known.flatten()),
+            SpecRead::Found { .. } | SpecRead::Missing => {}
         }
     }
 }

@@ -12,7 +12,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use futures::TryStreamExt as _;
 use gmsa_cluster::{
     apiserver::{CallError, answer, jittered},
-    resolver::live::{Object, collection},
+    resolver::live::{SpecObject, collection},
 };
 use gmsa_core::{admission::SpecFact, credspec::SpecName};
 use http_body_util::BodyExt as _;
@@ -93,7 +93,7 @@ impl From<CallError> for WatchError {
 struct Page<'a> {
     metadata: ListMeta,
     #[serde(borrow)]
-    items: Option<Vec<Object<'a>>>,
+    items: Option<Vec<SpecObject<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -250,7 +250,7 @@ impl Watch {
             let status: Status = serde_json::from_str(event.object.get()).map_err(other)?;
             return Err(WatchError::of(status.code, gmsa_core::quote::remark(&status.message)));
         }
-        let object: Object = serde_json::from_str(event.object.get()).map_err(other)?;
+        let object: SpecObject = serde_json::from_str(event.object.get()).map_err(other)?;
         if object.metadata.resource_version.is_empty() {
             return Err(WatchError::Failed("an event has no resource version".to_owned()));
         }
@@ -341,7 +341,7 @@ fn pause((first, longest): (Duration, Duration), failures: u32) -> Duration {
 }
 
 /// What memory keeps of an object; what cannot be read is left to a look-up, which says so.
-fn kept(object: &Object<'_>) -> Option<(SpecName, Version, Option<SpecFact>)> {
+fn kept(object: &SpecObject<'_>) -> Option<(SpecName, Version, Option<SpecFact>)> {
     let name = SpecName::parse(&object.metadata.name)?;
     let fact = object.contents().ok().map(|contents| contents.map_or(SpecFact::Unusable, SpecFact::Contents));
     Some((name, object.version(), fact))

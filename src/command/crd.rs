@@ -39,25 +39,25 @@ const LEARNS: Duration = Duration::from_secs(5);
 #[derive(Deserialize)]
 struct Crd {
     metadata: ObjectMeta,
-    spec: Spec,
+    spec: CrdSpec,
     #[serde(default)]
-    status: Status,
+    status: CrdStatus,
 }
 
 #[derive(Deserialize)]
-struct Spec {
-    versions: Vec<Version>,
+struct CrdSpec {
+    versions: Vec<CrdVersion>,
 }
 
 #[derive(Deserialize)]
-struct Version {
+struct CrdVersion {
     name: String,
     storage: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Status {
+struct CrdStatus {
     stored_versions: Vec<String>,
 }
 

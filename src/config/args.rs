@@ -15,7 +15,7 @@ use clap::{ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches as _, Par
 use crate::duration::go_duration;
 use crate::{
     object::ObjectName,
-    telemetry::{Endpoint, Levels, Format},
+    telemetry::{Endpoint, Levels, LogFormat},
     tls::self_managed,
 };
 use gmsa_core::{admission::Enforcement, credspec::is_dns_subdomain};
@@ -180,7 +180,7 @@ pub struct ServeArgs {
 
     /// Shape of a log line.
     #[arg(long, value_enum, env = "LOG_FORMAT", default_value = "text")]
-    pub(super) log_format: Format,
+    pub(super) log_format: LogFormat,
 
     /// OpenTelemetry collector that gets a trace of each review, as protobuf over HTTP: a URL, below which /v1/traces is.
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_parser = optional_endpoint)]

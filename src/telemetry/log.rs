@@ -28,7 +28,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::{Format, cut_to};
+use super::{LogFormat, cut_to};
 
 /// The most lines that wait to be written: with [`LONGEST`], at most 4 MiB.
 const LINES: usize = 1024;
@@ -40,7 +40,7 @@ pub(crate) const LONGEST: usize = 4096;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A layer that writes events to what `open` gives, by a thread of its own.
-pub(super) fn layer<S, W, F>(format: Format, open: F) -> (Box<dyn Layer<S> + Send + Sync>, WorkerGuard)
+pub(super) fn layer<S, W, F>(format: LogFormat, open: F) -> (Box<dyn Layer<S> + Send + Sync>, WorkerGuard)
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: Write + Send + 'static,
@@ -58,17 +58,17 @@ where
     let (lines, guard) =
         NonBlockingBuilder::default().lossy(true).buffered_lines_limit(LINES).thread_name("log").finish(out);
     dropped.get_or_init(|| lines.error_counter());
-    (formatter(format, Lines { format, waiting: lines }), guard)
+    (formatter(format, LogWriter { format, waiting: lines }), guard)
 }
 
 /// The lines that wait for the thread, none of which is longer than [`LONGEST`].
 #[derive(Clone)]
-struct Lines {
-    format: Format,
+struct LogWriter {
+    format: LogFormat,
     waiting: NonBlocking,
 }
 
-impl MakeWriter<'_> for Lines {
+impl MakeWriter<'_> for LogWriter {
     type Writer = Self;
 
     fn make_writer(&self) -> Self {
@@ -76,7 +76,7 @@ impl MakeWriter<'_> for Lines {
     }
 }
 
-impl Write for Lines {
+impl Write for LogWriter {
     /// Takes a whole line, as tracing-subscriber writes it.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if line.len() <= LONGEST {
@@ -86,8 +86,8 @@ impl Write for Lines {
         // Room for the other fields of such a line.
         let head = cut_to(&text, LONGEST - 256);
         let cut = match self.format {
-            Format::Text => format!("{head}…\n"),
-            Format::Json => {
+            LogFormat::Text => format!("{head}…\n"),
+            LogFormat::Json => {
                 let whole: Value = serde_json::from_str(&text).unwrap_or_default();
                 let (timestamp, level) = (whole.get("timestamp"), whole.get("level"));
                 let cut =
@@ -104,15 +104,15 @@ impl Write for Lines {
     }
 }
 
-fn formatter<S, W>(format: Format, out: W) -> Box<dyn Layer<S> + Send + Sync>
+fn formatter<S, W>(format: LogFormat, out: W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(out);
     match format {
-        Format::Text => layer.fmt_fields(debug_fn(write_field).delimited(" ")).boxed(),
-        Format::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
+        LogFormat::Text => layer.fmt_fields(debug_fn(write_field).delimited(" ")).boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed(),
     }
 }
 
@@ -121,7 +121,7 @@ struct Out<W: Write, F> {
     buffer: BufWriter<W>,
     /// Opens the log's file, as [`io::stderr`] does.
     open: F,
-    format: Format,
+    format: LogFormat,
     /// How many lines were dropped so far. It is set once there is a thread.
     dropped: Arc<OnceLock<ErrorCounter>>,
     reported: usize,

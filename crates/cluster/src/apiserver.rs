@@ -25,7 +25,7 @@ pub mod proxy;
 pub use client::HTTP2_WINDOW;
 use client::Http;
 pub use error::{CallError, ConnectError, Limit, LimitOf};
-use limits::Limits;
+use limits::CallLimits;
 pub use limits::{CallKind, PER_ACCOUNT};
 
 /// The pause before the retry where the API server does not ask for another.
@@ -34,11 +34,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct ApiServer {
     calls: kube::Client,
     watches: kube::Client,
-    access_reviews: Limits,
-    advice: Limits,
-    known_specs: Limits,
-    unknown_specs: Limits,
-    background: Limits,
+    access_reviews: CallLimits,
+    advice: CallLimits,
+    known_specs: CallLimits,
+    unknown_specs: CallLimits,
+    background: CallLimits,
     budget: Option<Arc<Semaphore>>,
 }
 
@@ -67,11 +67,11 @@ impl ApiServer {
         Ok(Self {
             calls,
             watches,
-            access_reviews: Limits::new(CallKind::AccessReview),
-            advice: Limits::new(CallKind::Advice),
-            known_specs: Limits::new(CallKind::KnownSpec),
-            unknown_specs: Limits::new(CallKind::UnknownSpec),
-            background: Limits::new(CallKind::Background),
+            access_reviews: CallLimits::new(CallKind::AccessReview),
+            advice: CallLimits::new(CallKind::Advice),
+            known_specs: CallLimits::new(CallKind::KnownSpec),
+            unknown_specs: CallLimits::new(CallKind::UnknownSpec),
+            background: CallLimits::new(CallKind::Background),
             budget: None,
         })
     }
@@ -142,7 +142,7 @@ impl ApiServer {
         attempt(request).await
     }
 
-    fn limits(&self, kind: CallKind) -> &Limits {
+    fn limits(&self, kind: CallKind) -> &CallLimits {
         match kind {
             CallKind::AccessReview => &self.access_reviews,
             CallKind::Advice => &self.advice,

@@ -102,7 +102,7 @@ pub struct Document {
     pub kind: String,
     /// The whole object, a JSON object.
     pub value: Value,
-    lines: yaml::Lines,
+    lines: yaml::LineNumbers,
 }
 
 impl Document {
@@ -110,7 +110,13 @@ impl Document {
     pub fn of_api(name: &str, api_version: &str, kind: &str, value: Value) -> Self {
         let position = Some(Position { document: 1, line: 1 });
         let location = Location { file: Arc::from(name), position };
-        Self { location, api_version: api_version.to_owned(), kind: kind.to_owned(), value, lines: yaml::Lines::ONE }
+        Self {
+            location,
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            value,
+            lines: yaml::LineNumbers::ONE,
+        }
     }
 
     /// The group of its `apiVersion`; empty for the core group.

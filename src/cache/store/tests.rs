@@ -21,8 +21,8 @@ fn fact(version: u64) -> Option<SpecFact> {
     Some(SpecFact::Contents(contents(version)))
 }
 
-fn found(version: u64) -> Read {
-    Read::Found { version: Some(version), contents: Some(contents(version)) }
+fn found(version: u64) -> SpecRead {
+    SpecRead::Found { version: Some(version), contents: Some(contents(version)) }
 }
 
 const BUDGET: usize = 24 << 20;
@@ -47,7 +47,7 @@ fn apply(store: &mut Store, spec: &str, version: u64) {
     store.apply(name(spec), Some(version), fact(version));
 }
 
-fn read(store: &mut Store, spec: &str, read: &Read) {
+fn read(store: &mut Store, spec: &str, read: &SpecRead) {
     let before = store.before_read(&name(spec));
     store.after_read(&name(spec), before, read);
 }
@@ -120,20 +120,20 @@ fn a_read_does_not_bring_back_what_was_deleted_since_it_began() {
 #[test]
 fn a_read_that_finds_nothing_removes_what_was_known_when_it_began() {
     let mut store = listed();
-    read(&mut store, "web", &Read::Missing);
+    read(&mut store, "web", &SpecRead::Missing);
     assert_eq!(version(&store, "web"), None);
 
     let mut store = listed();
     let before = store.before_read(&name("web"));
     apply(&mut store, "web", 11);
-    store.after_read(&name("web"), before, &Read::Missing);
+    store.after_read(&name("web"), before, &SpecRead::Missing);
     assert_eq!(version(&store, "web"), Some(11), "it was created again meanwhile");
 }
 
 #[test]
 fn a_version_that_is_no_number_is_taken_from_the_watch_alone() {
     let mut store = listed();
-    read(&mut store, "new", &Read::Found { version: None, contents: Some(contents(1)) });
+    read(&mut store, "new", &SpecRead::Found { version: None, contents: Some(contents(1)) });
     assert_eq!(version(&store, "new"), None);
     store.apply(name("new"), None, fact(2));
     assert_eq!(version(&store, "new"), Some(2));
@@ -150,7 +150,7 @@ fn only_names_stay_known_where_there_will_be_no_events() {
     let known = |store: &Store| ["web", "found", "other"].map(|spec| store.before_read(&name(spec)).is_known());
     assert_eq!(known(&store), [true, true, false]);
     assert_eq!((version(&store, "web"), version(&store, "found"), store.held()), (None, None, 0));
-    read(&mut store, "web", &Read::Missing);
+    read(&mut store, "web", &SpecRead::Missing);
     assert_eq!(known(&store), [false, true, false]);
     list(&mut store, &[("web", 12)]);
     assert_eq!(known(&store), [true, false, false]);

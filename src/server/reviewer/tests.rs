@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::telemetry::{
-    Format,
+    LogFormat,
     log::{LONGEST, tests::written},
 };
 
@@ -32,7 +32,7 @@ fn the_line_of_a_review_is_bounded_and_whole() {
         let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
         let review = Review::parse(review.to_string().as_bytes(), Webhook::Mutate).unwrap();
         let decision = longest(&text);
-        for format in [Format::Text, Format::Json] {
+        for format in [LogFormat::Text, LogFormat::Json] {
             let line = written(format, || log(Webhook::Mutate, &review, &decision, Duration::MAX));
             assert!(line.len() <= LONGEST, "{} bytes: {line}", line.len());
             let last = line.contains("duration") && !line.contains("a longer line was cut");

@@ -42,7 +42,7 @@ struct Log {
 }
 
 impl Log {
-    fn new(format: Format) -> Self {
+    fn new(format: LogFormat) -> Self {
         let ((enter, begun), (gate, wait), (sent, writes)) = (mpsc::channel(), mpsc::channel(), mpsc::channel());
         let reader = Reader { begun: enter, gate: Arc::new(Mutex::new(wait)), writes: sent };
         let (layer, guard) = layer(format, move || reader.clone());
@@ -62,7 +62,7 @@ impl Log {
 }
 
 /// What is written while `events` runs.
-pub(crate) fn written(format: Format, events: impl FnOnce()) -> String {
+pub(crate) fn written(format: LogFormat, events: impl FnOnce()) -> String {
     let log = Log::new(format);
     log.read(100);
     dispatcher::with_default(&log.events, events);
@@ -72,7 +72,7 @@ pub(crate) fn written(format: Format, events: impl FnOnce()) -> String {
 #[test]
 fn an_event_is_a_line_with_its_time_level_target_message_and_fields() {
     let before = OffsetDateTime::now_utc();
-    let line = written(Format::Text, || {
+    let line = written(LogFormat::Text, || {
         tracing::warn!(target: "gmsa", pod = "web-1", quoted = %"a b", code = 403_u16, took = ?Duration::from_millis(2), "denied");
     });
     let (at, rest) = line.split_once(' ').unwrap();
@@ -86,7 +86,7 @@ fn an_event_is_a_line_with_its_time_level_target_message_and_fields() {
 fn no_value_can_begin_another_line() {
     let hostile = "x\n2026 INFO\u{1b}[31m \"y\"\r\u{85}ä";
     let events = || tracing::info!(target: "t", text = hostile, shown = %hostile, "{hostile}");
-    let line = written(Format::Text, events);
+    let line = written(LogFormat::Text, events);
     assert_eq!(
         line.split_once("INFO t: ").unwrap().1,
         concat!(
@@ -96,7 +96,7 @@ fn no_value_can_begin_another_line() {
             "\n"
         )
     );
-    let line = written(Format::Json, events);
+    let line = written(LogFormat::Json, events);
     assert!(!line.strip_suffix('\n').unwrap().contains(|c: char| c.is_ascii_control()), "{line:?}");
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!([&line["message"], &line["text"], &line["shown"]], [hostile; 3]);
@@ -106,10 +106,10 @@ fn no_value_can_begin_another_line() {
 fn no_line_is_longer_than_its_bound() {
     let hostile = "\\\"\u{10ffff}é\u{0}".repeat(LONGEST);
     let events = || tracing::error!(target: "t", cause = %hostile, "failed");
-    let line = written(Format::Text, events);
+    let line = written(LogFormat::Text, events);
     assert!(line.len() <= LONGEST && line.contains("ERROR t: failed cause=\\\"") && line.ends_with("…\n"), "{line}");
     assert_eq!(line.lines().count(), 1);
-    let line = written(Format::Json, events);
+    let line = written(LogFormat::Json, events);
     assert!(line.len() <= LONGEST && line.ends_with("}\n"), "{line}");
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!((&line["message"], &line["level"]), (&"a longer line was cut".into(), &"ERROR".into()));
@@ -120,7 +120,7 @@ fn no_line_is_longer_than_its_bound() {
 
 #[test]
 fn lines_come_whole_and_in_order_and_many_at_once() {
-    let log = Log::new(Format::Text);
+    let log = Log::new(LogFormat::Text);
     log.read(160);
     thread::scope(|scope| {
         for thread in 0..4 {
@@ -143,7 +143,7 @@ fn lines_come_whole_and_in_order_and_many_at_once() {
 
 #[test]
 fn a_line_that_comes_alone_is_written_soon() {
-    let log = Log::new(Format::Text);
+    let log = Log::new(LogFormat::Text);
     log.read(1);
     dispatcher::with_default(&log.events, || tracing::info!(target: "t", "alone"));
     assert!(log.writes.recv_timeout(LIMIT).unwrap().ends_with(" INFO t: alone\n"));
@@ -151,7 +151,7 @@ fn a_line_that_comes_alone_is_written_soon() {
 
 #[test]
 fn a_reader_that_does_not_read_costs_lines_not_time_or_memory() {
-    let log = Log::new(Format::Text);
+    let log = Log::new(LogFormat::Text);
     dispatcher::with_default(&log.events, || {
         tracing::info!(target: "t", "first");
         // From here on the thread is in the middle of its first write.
@@ -173,7 +173,7 @@ fn a_reader_that_does_not_read_costs_lines_not_time_or_memory() {
 
 #[test]
 fn the_end_does_not_wait_for_ever() {
-    let log = Log::new(Format::Text);
+    let log = Log::new(LogFormat::Text);
     dispatcher::with_default(&log.events, || tracing::info!(target: "t", "never read"));
     assert_eq!(log.end(), [""; 0]);
 }

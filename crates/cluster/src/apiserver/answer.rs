@@ -17,12 +17,12 @@ use super::CallError;
 pub const SMALL: usize = 32 * 1024;
 
 /// Bytes, with the permits that they take.
-struct Held {
+struct BudgetedBytes {
     bytes: Vec<u8>,
     _permits: Option<OwnedSemaphorePermit>,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for BudgetedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -58,7 +58,7 @@ pub async fn read(mut body: Body, most: usize, budget: Option<&Arc<Semaphore>>) 
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(Bytes::from_owner(Held { bytes, _permits: permits }))
+    Ok(Bytes::from_owner(BudgetedBytes { bytes, _permits: permits }))
 }
 
 fn take(budget: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit, CallError> {

@@ -1,4 +1,4 @@
-//! Limits on the calls to the API server: how many of each kind are in flight, and how many wait for that.
+//! CallLimits on the calls to the API server: how many of each kind are in flight, and how many wait for that.
 //!
 //! Invariants: a flood of one kind of call, such as reads of names that do not exist, takes no permit from another
 //! kind, and what is asked for warnings takes none from decisions; a flood for one service account leaves most permits, and half of the
@@ -82,7 +82,7 @@ impl CallKind {
 }
 
 /// The calls of one kind that are in flight or wait.
-pub(super) struct Limits {
+pub(super) struct CallLimits {
     kind: CallKind,
     in_flight: Arc<Semaphore>,
     /// In flight and waiting.
@@ -98,7 +98,7 @@ pub(super) struct Permit {
     _in_flight: OwnedSemaphorePermit,
 }
 
-impl Limits {
+impl CallLimits {
     pub fn new(kind: CallKind) -> Self {
         Self {
             kind,
@@ -166,14 +166,14 @@ mod tests {
 
     type Waiting<'l> = Pin<Box<dyn Future<Output = Result<Permit, CallError>> + 'l>>;
 
-    impl Limits {
+    impl CallLimits {
         fn ask(&self, account: Option<&str>) -> impl Future<Output = Result<Permit, CallError>> {
             self.permit(account, Instant::now() + std::time::Duration::from_secs(3600))
         }
     }
 
     /// Calls that wait.
-    fn waiting<'l>(limits: &'l Limits, account: Option<&'l str>, number: usize) -> Vec<Waiting<'l>> {
+    fn waiting<'l>(limits: &'l CallLimits, account: Option<&'l str>, number: usize) -> Vec<Waiting<'l>> {
         let mut waiting: Vec<Waiting> = (0..number).map(|_| -> Waiting { Box::pin(limits.ask(account)) }).collect();
         for permit in &mut waiting {
             assert!(permit.now_or_never().is_none());
@@ -186,7 +186,7 @@ mod tests {
         for (kind, in_flight, queue) in
             [(CallKind::UnknownSpec, 8, 256), (CallKind::KnownSpec, 24, 1024), (CallKind::Advice, 4, 64)]
         {
-            let limits = Limits::new(kind);
+            let limits = CallLimits::new(kind);
             let in_flight = join_all((0..in_flight).map(|_| limits.ask(None))).await;
             let mut queue = waiting(&limits, None, queue);
             assert!(limits.ask(None).now_or_never().unwrap().is_err());
@@ -199,7 +199,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_account_has_a_share_and_a_queue_of_its_own() {
-        let limits = Limits::new(CallKind::AccessReview);
+        let limits = CallLimits::new(CallKind::AccessReview);
         let in_flight = join_all((0..8).map(|_| limits.ask(Some("crowd")))).await;
         let mut queue = waiting(&limits, Some("crowd"), PER_ACCOUNT - 8);
         assert!(limits.ask(Some("crowd")).now_or_never().unwrap().is_err());
@@ -215,7 +215,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_comes_too_late_says_whose_limit_was_met() {
-        let limits = Limits::new(CallKind::AccessReview);
+        let limits = CallLimits::new(CallKind::AccessReview);
         let late = async |account| {
             let deadline = Instant::now() + std::time::Duration::from_millis(200);
             limits.permit(account, deadline).await.err().map(|error| error.to_string())
@@ -230,7 +230,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_only_warnings_need_waits_for_a_short_time_and_counts_as_not_asked() {
-        let limits = Limits::new(CallKind::Advice);
+        let limits = CallLimits::new(CallKind::Advice);
         let _in_flight = join_all((0..4).map(|_| limits.ask(None))).await;
         let began = Instant::now();
         let failure = limits.ask(None).await.err().map(Failure::from);
@@ -247,7 +247,7 @@ mod tests {
 
     #[tokio::test]
     async fn accounts_together_have_no_longer_queue_than_all_have() {
-        let limits = Limits::new(CallKind::AccessReview);
+        let limits = CallLimits::new(CallKind::AccessReview);
         let names: Vec<String> = (0..44).map(|n| format!("account-{n}")).collect();
         let in_flight = join_all(names[..4].iter().flat_map(|name| (0..8).map(|_| limits.ask(Some(name))))).await;
         // The others have only what waits: 32 × 32.

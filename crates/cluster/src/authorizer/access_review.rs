@@ -23,13 +23,13 @@ use gmsa_core::{
 };
 
 #[derive(Deserialize)]
-struct Answer {
-    status: Status,
+struct AccessReviewAnswer {
+    status: AccessReviewStatus,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+struct AccessReviewStatus {
     allowed: bool,
     #[serde(default)]
     denied: bool,
@@ -39,8 +39,8 @@ struct Status {
     evaluation_error: String,
 }
 
-impl From<Status> for UseFact {
-    fn from(status: Status) -> Self {
+impl From<AccessReviewStatus> for UseFact {
+    fn from(status: AccessReviewStatus) -> Self {
         if status.allowed && !status.denied {
             return Self::Allowed;
         }
@@ -68,7 +68,7 @@ async fn check(
     let user = subject.user();
     let account = (kind == CallKind::AccessReview).then_some(&*user);
     let answer = api.exchange(kind, account, request(subject, spec)?, deadline).await?;
-    let answer: Answer = serde_json::from_slice(answer.body())
+    let answer: AccessReviewAnswer = serde_json::from_slice(answer.body())
         .map_err(|_| Failure::new("the API server's answer is not a LocalSubjectAccessReview with a status"))?;
     Ok(answer.status.into())
 }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn fact(status: &str) -> UseFact {
-        UseFact::from(serde_json::from_str::<Status>(status).unwrap())
+        UseFact::from(serde_json::from_str::<AccessReviewStatus>(status).unwrap())
     }
 
     fn denied(reason: Option<&str>) -> UseFact {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Document,
-    yaml::{Lines, describe_kind},
+    yaml::{LineNumbers, describe_kind},
 };
 
 /// A value in a document, and its place. A field that is missing reads as null, as for Kubernetes.
@@ -13,7 +13,7 @@ use super::{
 pub(crate) struct Field<'a> {
     location: &'a Location,
     /// Of this field; where it is missing, of the closest one around it.
-    lines: &'a Lines,
+    lines: &'a LineNumbers,
     /// Such as `rules[0].verbs`; empty for the whole document.
     path: String,
     value: &'a Value,

@@ -53,8 +53,8 @@ pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
                 Ok(text) => texts.push((name, text)),
                 Err(before) => problems.push((texts.len(), not_text(&name, &before))),
             },
-            Err(Fault::File(message)) => problems.push((texts.len(), about(&file, message))),
-            Err(Fault::Total) => {
+            Err(FileFault::File(message)) => problems.push((texts.len(), about(&file, message))),
+            Err(FileFault::Total) => {
                 let message = format!("expected at most {} bytes in all manifests", bounds.total_bytes);
                 problems.push((texts.len(), about(path, message)));
                 break;
@@ -74,23 +74,23 @@ pub fn load(path: &Path, bounds: &Bounds) -> Manifests {
     all
 }
 
-enum Fault {
+enum FileFault {
     File(String),
     Total,
 }
 
-fn read(path: &Path, bounds: &Bounds, total: &mut usize) -> Result<Vec<u8>, Fault> {
-    let fault = |error: io::Error| Fault::File(unreadable(&error));
+fn read(path: &Path, bounds: &Bounds, total: &mut usize) -> Result<Vec<u8>, FileFault> {
+    let fault = |error: io::Error| FileFault::File(unreadable(&error));
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(fault)?;
     // As many bytes as the file says that it holds: the kernel has files that say none, and block or never end when they are read.
     let length = file.metadata().map_err(fault)?.len();
     if length > bounds.file_bytes as u64 {
-        return Err(Fault::File(format!("expected at most {} bytes", bounds.file_bytes)));
+        return Err(FileFault::File(format!("expected at most {} bytes", bounds.file_bytes)));
     }
     file.take(length).read_to_end(&mut bytes).map_err(fault)?;
     *total += bytes.len();
-    if *total > bounds.total_bytes { Err(Fault::Total) } else { Ok(bytes) }
+    if *total > bounds.total_bytes { Err(FileFault::Total) } else { Ok(bytes) }
 }
 
 fn unreadable(error: &io::Error) -> String {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     Bounds, Document, Manifests,
-    yaml::{self, Fault, Node},
+    yaml::{self, Node, SyntaxFault},
 };
 
 /// The deepest nesting of lists in lists.
@@ -52,7 +52,7 @@ pub(super) fn parse_all(texts: &[(&str, &str)], values: usize) -> Vec<Manifests>
                 found.push((part.file, Manifests::default()));
             }
             if let (Some((_, found)), Some(file)) = (found.last_mut(), files.get(part.file)) {
-                Reader { file, part, found }.read(values);
+                DocumentReader { file, part, found }.read(values);
             }
         }
         found
@@ -123,17 +123,17 @@ pub(super) fn not_text(name: &str, before: &str) -> Diagnostic {
 }
 
 /// Reads one document into what was found in its file.
-struct Reader<'a> {
+struct DocumentReader<'a> {
     file: &'a Arc<str>,
     part: &'a Part<'a>,
     found: &'a mut Manifests,
 }
 
-impl Reader<'_> {
+impl DocumentReader<'_> {
     fn read(mut self, values: usize) {
         match yaml::read(self.part.text, self.part.above, &yaml::TextBounds::with_values(values)) {
             Ok(nodes) => nodes.into_iter().for_each(|node| self.object(node, None, 0)),
-            Err(Fault { line, message }) => self.problem(line, message),
+            Err(SyntaxFault { line, message }) => self.problem(line, message),
         }
     }
 

@@ -40,12 +40,12 @@ impl TextBounds {
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub value: Value,
-    pub lines: Lines,
+    pub lines: LineNumbers,
 }
 
 /// The line of a value, counted from 1, and those of everything in it.
 #[derive(Clone, Debug)]
-pub(super) struct Lines {
+pub(super) struct LineNumbers {
     /// The line of the value, or of its key.
     pub line: u64,
     below: Below,
@@ -54,12 +54,12 @@ pub(super) struct Lines {
 #[derive(Clone, Debug)]
 enum Below {
     Nothing,
-    Items(Box<[Lines]>),
+    Items(Box<[LineNumbers]>),
     /// In the order of the text. A list rather than a map: there are many small ones.
-    Fields(Box<[(Box<str>, Lines)]>),
+    Fields(Box<[(Box<str>, LineNumbers)]>),
 }
 
-impl Lines {
+impl LineNumbers {
     /// Of a text of one line.
     pub const ONE: Self = Self { line: 1, below: Below::Nothing };
 
@@ -91,7 +91,7 @@ impl Lines {
 }
 
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct SyntaxFault {
     pub line: Option<u64>,
     pub message: String,
 }
@@ -100,7 +100,7 @@ pub(super) struct Fault {
 ///
 /// # Errors
 /// The first fault.
-pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Vec<Node>, Fault> {
+pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Vec<Node>, SyntaxFault> {
     let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits));
     let mut nodes: Vec<Node> =
         parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text))).map_err(|error| {
@@ -108,7 +108,7 @@ pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Vec<No
             let message = describe(&error, text, limits);
             let is_template = text.contains("{{") && text.contains("}}");
             let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
-            Fault { line: line.map(|line| line + above), message: message + hint }
+            SyntaxFault { line: line.map(|line| line + above), message: message + hint }
         })?;
     if above > 0 {
         for node in &mut nodes {
@@ -238,14 +238,15 @@ impl Node {
 
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        let Spanned { value: Inner(value, below), referenced, .. } = Spanned::<Inner>::deserialize(input)?;
-        Ok(Self { value, lines: Lines { line: referenced.line(), below } })
+        let Spanned { value: NodeContents(value, below), referenced, .. } =
+            Spanned::<NodeContents>::deserialize(input)?;
+        Ok(Self { value, lines: LineNumbers { line: referenced.line(), below } })
     }
 }
 
-struct Inner(Value, Below);
+struct NodeContents(Value, Below);
 
-impl<'de> Deserialize<'de> for Inner {
+impl<'de> Deserialize<'de> for NodeContents {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         input.deserialize_any(InnerVisitor)
     }
@@ -255,42 +256,42 @@ struct InnerVisitor;
 
 macro_rules! scalars {
     ($($visit:ident: $scalar:ty),*) => {
-        $(fn $visit<E>(self, value: $scalar) -> Result<Inner, E> {
-            Ok(Inner(Value::from(value), Below::Nothing))
+        $(fn $visit<E>(self, value: $scalar) -> Result<NodeContents, E> {
+            Ok(NodeContents(Value::from(value), Below::Nothing))
         })*
     };
 }
 
 impl<'de> Visitor<'de> for InnerVisitor {
-    type Value = Inner;
+    type Value = NodeContents;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value that JSON knows")
     }
 
-    fn visit_unit<E>(self) -> Result<Inner, E> {
-        Ok(Inner(Value::Null, Below::Nothing))
+    fn visit_unit<E>(self) -> Result<NodeContents, E> {
+        Ok(NodeContents(Value::Null, Below::Nothing))
     }
 
     scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str, visit_string: String);
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Inner, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
         let (mut values, mut lines) = (Vec::new(), Vec::new());
         while let Some(node) = input.next_element::<Node>()? {
             values.push(node.value);
             lines.push(node.lines);
         }
-        Ok(Inner(Value::Array(values), Below::Items(lines.into())))
+        Ok(NodeContents(Value::Array(values), Below::Items(lines.into())))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Inner, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<NodeContents, A::Error> {
         let (mut values, mut lines) = (Map::new(), Vec::new());
         while let Some(Spanned { value: key, referenced, .. }) = input.next_key::<Spanned<String>>()? {
             // A value may begin on a line below its key: people look for the key.
-            let Inner(value, below) = input.next_value()?;
-            lines.push((Box::from(key.as_str()), Lines { line: referenced.line(), below }));
+            let NodeContents(value, below) = input.next_value()?;
+            lines.push((Box::from(key.as_str()), LineNumbers { line: referenced.line(), below }));
             values.insert(key, value);
         }
-        Ok(Inner(Value::Object(values), Below::Fields(lines.into())))
+        Ok(NodeContents(Value::Object(values), Below::Fields(lines.into())))
     }
 }

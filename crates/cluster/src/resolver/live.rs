@@ -24,14 +24,14 @@ const MAX_PARSED: usize = MAX_CONTENTS_BYTES + MAX_CONTENTS_BYTES / 8;
 
 /// A credential spec in an answer of the API server. What is not needed of it is skipped, and its contents are not parsed yet.
 #[derive(Deserialize)]
-pub struct Object<'a> {
+pub struct SpecObject<'a> {
     #[serde(default)]
     pub metadata: Metadata,
     #[serde(borrow, default)]
     credspec: Option<&'a RawValue>,
 }
 
-impl Object<'_> {
+impl SpecObject<'_> {
     /// Its resource version, which kube-apiserver counts upwards; `None` where it is not a number.
     pub fn version(&self) -> Option<u64> {
         self.metadata.resource_version.parse().ok()
@@ -52,7 +52,7 @@ impl Object<'_> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum SpecRead {
     Found {
         /// The object's resource version, if it is a number.
         version: Option<u64>,
@@ -62,7 +62,7 @@ pub enum Read {
     Missing,
 }
 
-impl Read {
+impl SpecRead {
     /// What an admission decision takes from it.
     pub fn fact(self) -> SpecFact {
         match self {
@@ -77,13 +77,13 @@ impl Read {
 ///
 /// # Errors
 /// Where there is no answer by the deadline, or one that cannot be used.
-pub async fn read(api: &ApiServer, name: &SpecName, kind: CallKind, deadline: Instant) -> Result<Read, Failure> {
+pub async fn read(api: &ApiServer, name: &SpecName, kind: CallKind, deadline: Instant) -> Result<SpecRead, Failure> {
     let request = Request::get(format!("{}/{name}", collection())).body(Vec::new());
     let request = request.map_err(|_| Failure::new("the name does not make a URL"))?;
     match api.exchange(kind, None, request, deadline).await {
         Ok(answer) => found(name, answer.body()),
         Err(error) if error.code() != Some(404) => Err(error.into()),
-        Err(error) if is_about(&error, name) => Ok(Read::Missing),
+        Err(error) if is_about(&error, name) => Ok(SpecRead::Missing),
         Err(_) => Err(Failure::new(format!(
             "the API server does not know {KIND}: its CustomResourceDefinition {PLURAL}.{GROUP}, version {VERSION}, is not installed"
         ))),
@@ -95,13 +95,13 @@ pub fn collection() -> String {
     format!("/apis/{GROUP}/{VERSION}/{PLURAL}")
 }
 
-fn found(name: &SpecName, body: &[u8]) -> Result<Read, Failure> {
+fn found(name: &SpecName, body: &[u8]) -> Result<SpecRead, Failure> {
     let not_one = |_| Failure::new(format!("the API server's answer is not a {KIND}"));
-    let object: Object = serde_json::from_slice(body).map_err(not_one)?;
+    let object: SpecObject = serde_json::from_slice(body).map_err(not_one)?;
     if object.metadata.name != name.as_str() {
         return Err(Failure::new("the API server's answer is about another object than the one that was asked for"));
     }
-    Ok(Read::Found { version: object.version(), contents: object.contents().map_err(not_one)? })
+    Ok(SpecRead::Found { version: object.version(), contents: object.contents().map_err(not_one)? })
 }
 
 /// Whether the 404 is about the object: for an unknown resource the API server names no object, and neither does a proxy.
@@ -115,7 +115,7 @@ impl Resolver for ApiServer {
     fn resolve<'a>(&'a self, name: &'a SpecName, _: Freshness, deadline: Instant) -> BoxFuture<'a, Resolved> {
         async move {
             let read = read(self, name, CallKind::UnknownSpec, deadline).await;
-            Resolved { fact: read.map_or_else(SpecFact::Failed, Read::fact), source: Source::Api }
+            Resolved { fact: read.map_or_else(SpecFact::Failed, SpecRead::fact), source: Source::Api }
         }
         .boxed()
     }

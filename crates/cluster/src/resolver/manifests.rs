@@ -24,11 +24,11 @@ const OLD_VERSION: &str = "v1alpha1";
 
 #[derive(Debug, Default)]
 pub struct CredentialSpecs {
-    specs: BTreeMap<SpecName, Spec>,
+    specs: BTreeMap<SpecName, DefinedSpec>,
 }
 
 #[derive(Debug)]
-struct Spec {
+struct DefinedSpec {
     location: Location,
     /// `None` where `credspec` is missing or is not a JSON object.
     contents: Option<Arc<Contents>>,
@@ -61,7 +61,7 @@ impl CredentialSpecs {
             Entry::Vacant(free) => {
                 let credspec = document.value.get("credspec").and_then(serde_json::Value::as_object);
                 let contents = credspec.map(|credspec| Arc::new(Contents::of(credspec)));
-                free.insert(Spec { location: document.location.clone(), contents });
+                free.insert(DefinedSpec { location: document.location.clone(), contents });
                 Ok(())
             }
         }

@@ -82,7 +82,7 @@ pub struct Draft {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum DraftError {
     #[error("not the output of `Get-ADDomain | ConvertTo-Json`")]
     Directory(#[source] serde_json::Error),
     #[error("not a credential spec as `New-CredentialSpec` writes one")]
@@ -94,8 +94,8 @@ impl Domain {
     ///
     /// # Errors
     /// Where the text is not JSON of that shape.
-    pub fn from_directory(json: &str) -> Result<Self, ReadError> {
-        serde_json::from_str(json).map_err(ReadError::Directory)
+    pub fn from_directory(json: &str) -> Result<Self, DraftError> {
+        serde_json::from_str(json).map_err(DraftError::Directory)
     }
 }
 
@@ -126,7 +126,7 @@ impl Draft {
     ///
     /// # Errors
     /// Where the text is not JSON of that shape.
-    pub fn from_docker(name: Option<String>, json: &str) -> Result<Self, ReadError> {
+    pub fn from_docker(name: Option<String>, json: &str) -> Result<Self, DraftError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Written {
@@ -150,7 +150,7 @@ impl Draft {
             host_account_config: Option<Plugin>,
         }
         let Written { domain_join_config: join, active_directory_config: directory } =
-            serde_json::from_str(json).map_err(ReadError::Docker)?;
+            serde_json::from_str(json).map_err(DraftError::Docker)?;
         Ok(Self {
             name: name.unwrap_or_else(|| suggest_name(&join.machine_account_name)),
             account: join.machine_account_name,

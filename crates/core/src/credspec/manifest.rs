@@ -55,7 +55,7 @@ pub enum Tree {
 impl Manifest {
     /// Reads an object; `None` where the text is not one.
     pub(crate) fn read(json: &str) -> Option<Self> {
-        let Fields { known, unknown } = serde_json::from_str(json).ok()?;
+        let ManifestFields { known, unknown } = serde_json::from_str(json).ok()?;
         let mut manifest = Self { keys: unknown, ..Self::default() };
         for (key, value) in known {
             let value = value.get();
@@ -107,12 +107,12 @@ const KNOWN: [&str; 4] = ["apiVersion", "credspec", "kind", "metadata"];
 
 /// The fields of the object: the known ones with their values, of the others the keys.
 #[derive(Default)]
-struct Fields<'a> {
+struct ManifestFields<'a> {
     known: BTreeMap<&'static str, &'a RawValue>,
     unknown: Texts,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ManifestFields<'a> {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fold_entries(input, Self::default(), |fields, key, value| {
             if let Some(known) = KNOWN.into_iter().find(|known| *known == &*key) {

@@ -25,7 +25,7 @@ impl Rbac {
     /// namespace is in `default`. Of the roles that every cluster has, `cluster-admin` is known; the others grant
     /// nothing on credential specs. What the API server would refuse is left out, as in a cluster, and reported.
     pub fn from_documents(documents: &[Document]) -> (Self, Vec<Diagnostic>) {
-        let mut objects = Objects::default();
+        let mut objects = RbacObjects::default();
         let ours = documents.iter().filter(|document| document.group() == GROUP);
         let problems = ours.filter_map(|document| objects.add(document).err()).collect();
         (objects.link(), problems)
@@ -34,7 +34,7 @@ impl Rbac {
 
 /// The objects as they are written.
 #[derive(Default)]
-struct Objects {
+struct RbacObjects {
     seen: BTreeMap<(String, Option<String>, String), Location>,
     roles: BTreeMap<(String, String), Vec<Arc<PolicyRule>>>,
     cluster_roles: BTreeMap<String, ClusterRole>,
@@ -42,7 +42,7 @@ struct Objects {
     bindings: Vec<Binding>,
 }
 
-impl Objects {
+impl RbacObjects {
     fn add(&mut self, document: &Document) -> Result<(), Diagnostic> {
         let root = document.root();
         let namespaced = match document.kind.as_str() {

@@ -151,7 +151,7 @@ fn sizes_and_numbers_are_bounded() {
     assert!(
         matches!(read(&dir.path().join("a.yaml"), &Bounds::SERVER, &mut total), Ok(bytes) if bytes == POD.as_bytes())
     );
-    assert!(matches!(read(&dir.path().join("a.yaml"), &Bounds::SERVER, &mut total), Err(Fault::Total)));
+    assert!(matches!(read(&dir.path().join("a.yaml"), &Bounds::SERVER, &mut total), Err(FileFault::Total)));
 
     let deepest = "d/".repeat(MAX_DEPTH - 1);
     let dir = folder(&[(&format!("{deepest}a.yaml"), POD)]);

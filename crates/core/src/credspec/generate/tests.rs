@@ -1,6 +1,6 @@
 //! From what administrators have to manifests. That these read back is tested with the tool's YAML reader.
 
-use super::{Domain, Draft, Plugin, ReadError, ScopedAccount};
+use super::{Domain, Draft, DraftError, Plugin, ScopedAccount};
 use crate::credspec::lint;
 
 /// What `Get-ADDomain | ConvertTo-Json` prints, shortened in the parts that are not read.
@@ -46,7 +46,7 @@ fn reads_what_the_directory_prints() {
 #[test]
 fn refuses_what_the_directory_never_prints() {
     let wrong = DIRECTORY.replace("\"Value\"", "\"Other\"");
-    let ReadError::Directory(error) = Domain::from_directory(&wrong).unwrap_err() else { panic!("another error") };
+    let DraftError::Directory(error) = Domain::from_directory(&wrong).unwrap_err() else { panic!("another error") };
     assert!(error.to_string().starts_with("DomainSID has no Value at line "), "{error}");
 }
 
