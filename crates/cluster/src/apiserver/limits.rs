@@ -1,4 +1,4 @@
-//! CallLimits on the calls to the API server: how many of each kind are in flight, and how many wait for that.
+//! Limits on the calls to the API server: how many of each kind are in flight, and how many wait for that.
 //!
 //! Invariants: a flood of one kind of call, such as reads of names that do not exist, takes no permit from another
 //! kind, and what is asked for warnings takes none from decisions; a flood for one service account leaves most permits, and half of the
