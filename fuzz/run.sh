@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-targets=(review credspec corefile directory manifests certificates http)
+targets=(review credspec directory manifests certificates http)
 seconds=60
 for argument in "$@"; do
     case $argument in
@@ -30,7 +30,7 @@ for target in "${targets[@]}"; do
     longest=8192
     case $target in
         review) seeds=(../tests/golden ../benches/baseline) longest=16384 ;;
-        credspec | corefile) longest=2048 ;;
+        credspec) longest=2048 ;;
         manifests) features=(--features server) seeds=(../examples) ;;
         certificates) features=(--features server) longest=4096 ;;
         directory) features=(--features directory) longest=4096 ;;

@@ -11,9 +11,7 @@
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
 //! | [`account`] | an account of the directory, and what is wrong with it |
-//! | [`corefile`] | the configuration of CoreDNS: to which servers a domain is forwarded |
 //! | [`node_error`] | errors of Windows nodes and of commands in containers, in words |
-//! | [`windows_build`] | builds of Windows: which nodes run which images |
 //! | [`admission`] | a review: parsed, decided, answered |
 
 /// An enum with a word for each variant, on the wire or in output, from one table.
@@ -43,10 +41,8 @@ macro_rules! word_enum {
 pub mod account;
 pub mod admission;
 pub mod causes;
-pub mod corefile;
 pub mod credspec;
 pub mod diagnostic;
 mod json;
 pub mod node_error;
 pub mod quote;
-pub mod windows_build;

@@ -60,7 +60,7 @@ enum Command {
     Outdated(outdated::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn, fail or skip, with what to do
     Doctor(doctor::Options),
-    /// Print the change that has the DNS of the cluster forward a domain to its own DNS servers
+    /// Print what has the DNS of a cluster forward a domain to its own DNS servers, for each platform
     Dns(dns::Options),
     /// Verify in a running container that it has its identity in the domain, or find the first cause why not
     Verify(verify::Options),
@@ -143,7 +143,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Can(options) => can::run(&options, &connection),
         Command::Outdated(options) => outdated::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
-        Command::Dns(options) => dns::run(&options, &connection.without_server()),
+        Command::Dns(options) => dns::run(&options),
         Command::Verify(options) => verify::run(&options, &connection),
         Command::Probe(options) => probe::run(&options, &connection),
         Command::Explain(options) => explain::run(&options),

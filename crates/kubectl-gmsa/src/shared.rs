@@ -5,6 +5,7 @@ pub mod args;
 pub mod cluster_dns;
 pub mod confirm;
 pub mod connection;
+pub mod corefile;
 pub mod credspecs;
 pub mod directory;
 pub mod grant;
@@ -20,6 +21,7 @@ pub mod rbac;
 pub mod start;
 pub mod verification;
 pub mod webhook;
+pub mod windows_build;
 pub mod workloads;
 
 pub use output::{Outcome, print};

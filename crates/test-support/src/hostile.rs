@@ -8,7 +8,6 @@ use gmsa_core::{
         Enforcement, Facts, Failure, FailureKind, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, Review, Settings, Source,
         SpecFact, UseFact, Webhook,
     },
-    corefile::{Answer, Corefile, MAX_IMPORTS, MAX_WORDS, Plugin, Upstream},
     credspec::{
         Contents, MAX_CONTENTS_BYTES, SpecName,
         compare::{Difference, compare},
@@ -194,40 +193,5 @@ pub fn linted(json: &str) {
     for draft in drafts.into_iter().flatten() {
         assert!(lint::object(&draft.object()).len() <= 64);
         assert_eq!(serde_saphyr::from_str::<Value>(&draft.yaml()).unwrap(), draft.object(), "{}", draft.yaml());
-    }
-}
-
-/// A Corefile that imports itself: what is read is within its bounds, a domain goes somewhere, and the plugins written out are read back
-/// as the same.
-pub fn corefile(text: &str) {
-    let files = |pattern: &str| pattern.ends_with('*').then(|| vec![text.to_owned()]);
-    let Ok(read) = Corefile::parse(text, &files) else { return };
-    let words = |plugin: &Plugin| plugin.arguments.len() + plugin.block.iter().flatten().map(Vec::len).sum::<usize>();
-    let plugins = || read.servers.iter().flat_map(|server| &server.plugins);
-    assert!(plugins().map(words).sum::<usize>() <= MAX_WORDS * (MAX_IMPORTS + 1));
-    for domain in ["contoso.com", "cluster.local", "."] {
-        if let Answer::Forwarded(forward) = read.answer(domain) {
-            for server in &forward.servers {
-                Upstream::of(server);
-            }
-        }
-    }
-    for plugin in plugins() {
-        // No quotes can hold a backslash before a quotation mark, and a name has none around it.
-        let block = plugin.written_block().map_or(String::new(), |block| format!(" {{\n{block}\n}}"));
-        let written = format!("{} {}{block}", plugin.name, plugin.written_arguments());
-        let is_plain = |word: &String| {
-            !word.ends_with('\\') && !word.contains("\\\"") && !matches!(word.as_str(), "import" | "{" | "}")
-        };
-        let all = || plugin.arguments.iter().chain(plugin.block.iter().flatten().flatten());
-        let is_name = !plugin.name.is_empty()
-            && is_plain(&plugin.name)
-            && !plugin.name.contains(|c: char| c.is_whitespace() || matches!(c, '#' | '"' | '\\'));
-        if !is_name || !all().all(is_plain) {
-            continue;
-        }
-        let again = Corefile::parse(&format!(". {{\n{written}\n}}"), &|_| None)
-            .unwrap_or_else(|error| panic!("{error}: {written:?}"));
-        assert_eq!(again.servers[0].plugins, std::slice::from_ref(plugin), "{written:?}");
     }
 }

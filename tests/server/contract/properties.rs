@@ -163,7 +163,6 @@ proptest! {
         hostile::compared(&text, "{}");
         hostile::compared("{}", &text);
         hostile::linted(&text);
-        hostile::corefile(&text);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use super::corefile::{Answer, Corefile, CorefileError, Forward, Stubs};
 use anyhow::{Context as _, bail};
-use gmsa_core::corefile::{Answer, Corefile, Forward, ParseError, Stubs};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::connection::Cluster;
 
 /// Where a DNS is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Object {
+pub enum DnsObject {
     /// The Corefile of kubeadm, EKS, AKS and k3s.
     CoreDns,
     /// What that of AKS and k3s imports.
@@ -22,38 +22,23 @@ pub enum Object {
     /// On GKE. CoreDNS does not read it.
     KubeDns,
     OpenShift,
-    /// The values of the chart that installs CoreDNS on RKE2.
-    Rke2Values,
 }
 
-impl Object {
-    pub const ALL: [Self; 6] =
-        [Self::CoreDns, Self::Custom, Self::Rke2, Self::KubeDns, Self::OpenShift, Self::Rke2Values];
-
-    pub fn kind(self) -> &'static str {
+impl DnsObject {
+    fn kind(self) -> &'static str {
         match self {
             Self::CoreDns | Self::Custom | Self::Rke2 | Self::KubeDns => "ConfigMap",
             Self::OpenShift => "DNS",
-            Self::Rke2Values => "HelmChartConfig",
         }
     }
 
-    pub fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::CoreDns => "coredns",
             Self::Custom => "coredns-custom",
             Self::Rke2 => "rke2-coredns-rke2-coredns",
             Self::KubeDns => "kube-dns",
             Self::OpenShift => "default",
-            Self::Rke2Values => "rke2-coredns",
-        }
-    }
-
-    pub fn api_version(self) -> &'static str {
-        match self {
-            Self::OpenShift => "operator.openshift.io/v1",
-            Self::Rke2Values => "helm.cattle.io/v1",
-            _ => "v1",
         }
     }
 
@@ -61,7 +46,6 @@ impl Object {
         let name = self.name();
         match self {
             Self::OpenShift => format!("/apis/operator.openshift.io/v1/dnses/{name}"),
-            Self::Rke2Values => format!("/apis/helm.cattle.io/v1/namespaces/kube-system/helmchartconfigs/{name}"),
             _ => format!("/api/v1/namespaces/kube-system/configmaps/{name}"),
         }
     }
@@ -74,28 +58,26 @@ impl Object {
 }
 
 /// Those of the objects that there are.
-pub type Objects = BTreeMap<Object, Value>;
+pub type Objects = BTreeMap<DnsObject, Value>;
 
 /// Reads the objects of a cluster. The API of OpenShift is asked only where there is no other DNS: a user who may not read what no
 /// other platform has must not fail there.
 pub async fn objects(cluster: &Cluster) -> anyhow::Result<Objects> {
-    let paths = [Object::CoreDns, Object::Custom, Object::Rke2, Object::KubeDns];
+    let paths = [DnsObject::CoreDns, DnsObject::Custom, DnsObject::Rke2, DnsObject::KubeDns];
     let read = paths.map(|object| async move { anyhow::Ok((object, cluster.find(&object.path()).await?)) });
-    let read: Vec<(Object, Option<Value>)> = futures::future::try_join_all(read).await?;
+    let read: Vec<(DnsObject, Option<Value>)> = futures::future::try_join_all(read).await?;
     let mut found: Objects = read.into_iter().filter_map(|(object, value)| Some((object, value?))).collect();
-    let more = match (found.is_empty(), found.contains_key(&Object::Rke2)) {
-        (true, _) => Object::OpenShift,
-        (false, true) => Object::Rke2Values,
-        _ => return Ok(found),
-    };
-    found.extend(cluster.find(&more.path()).await?.map(|value| (more, value)));
+    if found.is_empty() {
+        let openshift = cluster.find(&DnsObject::OpenShift.path()).await?;
+        found.extend(openshift.map(|value| (DnsObject::OpenShift, value)));
+    }
     Ok(found)
 }
 
 /// What the DNS of a cluster does with questions of pods.
 pub struct ClusterDns {
     /// The object that says it.
-    pub object: Object,
+    pub object: DnsObject,
     pub zones: Zones,
 }
 
@@ -107,12 +89,12 @@ pub enum Zones {
 impl ClusterDns {
     /// `None` where none of the objects is there.
     pub fn of(objects: &Objects) -> anyhow::Result<Option<Self>> {
-        for object in [Object::CoreDns, Object::Rke2, Object::KubeDns, Object::OpenShift] {
+        for object in [DnsObject::CoreDns, DnsObject::Rke2, DnsObject::KubeDns, DnsObject::OpenShift] {
             let Some(value) = objects.get(&object) else { continue };
             let zones = match object {
-                Object::KubeDns => Zones::Stubs(kube_dns(value).with_context(|| object.place())?),
-                Object::OpenShift => Zones::Stubs(openshift(value).with_context(|| object.place())?),
-                _ => Zones::Corefile(corefile(value, objects.get(&Object::Custom)).with_context(|| object.place())?),
+                DnsObject::KubeDns => Zones::Stubs(kube_dns(value).with_context(|| object.place())?),
+                DnsObject::OpenShift => Zones::Stubs(openshift(value).with_context(|| object.place())?),
+                _ => Zones::Corefile(corefile(value, objects.get(&DnsObject::Custom)).with_context(|| object.place())?),
             };
             return Ok(Some(Self { object, zones }));
         }
@@ -130,11 +112,11 @@ impl ClusterDns {
 
 /// Whether the objects could be read, and what they hold is too much for this program.
 pub fn is_too_large(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<ParseError>() == Some(&ParseError::TooLarge)
+    error.downcast_ref::<CorefileError>() == Some(&CorefileError::TooLarge)
 }
 
 /// The texts of a ConfigMap.
-pub fn texts(map: &Value) -> impl Iterator<Item = (&str, &str)> {
+fn texts(map: &Value) -> impl Iterator<Item = (&str, &str)> {
     let texts = map.get("data").and_then(Value::as_object).into_iter().flatten();
     texts.filter_map(|(key, text)| Some((key.as_str(), text.as_str()?)))
 }
@@ -207,13 +189,13 @@ struct ForwardPlugin {
 #[derive(Default, Deserialize)]
 struct UpstreamResolvers {
     #[serde(default)]
-    upstreams: Vec<Resolver>,
+    upstreams: Vec<UpstreamResolver>,
     #[serde(default)]
     policy: String,
 }
 
 #[derive(Deserialize)]
-struct Resolver {
+struct UpstreamResolver {
     address: Option<String>,
 }
 

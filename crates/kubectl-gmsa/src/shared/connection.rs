@@ -113,13 +113,6 @@ impl Connection {
         self.namespace.as_deref()
     }
 
-    /// The same with the API server of the kubeconfig, for a command whose `--server` is another one.
-    #[must_use]
-    pub fn without_server(mut self) -> Self {
-        self.server = None;
-        self
-    }
-
     /// How long one call may take.
     pub fn timeout(&self) -> Duration {
         self.request_timeout.unwrap_or(CALL)

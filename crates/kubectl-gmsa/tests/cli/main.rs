@@ -25,7 +25,6 @@ mod check_live;
 mod cluster;
 mod complete;
 mod connect;
-mod dns;
 mod doctor;
 mod explain;
 mod hostile;

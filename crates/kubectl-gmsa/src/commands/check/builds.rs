@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use gmsa_core::{
     admission::pod::{Pod, Slot},
     diagnostic::{Diagnostic, Severity, rules},
-    windows_build::{Build, LABEL},
 };
 use serde_json::Value;
+
+use crate::shared::windows_build::{Build, LABEL};
 
 use super::{
     surroundings::{RuntimeClass, Surroundings},

@@ -12,18 +12,14 @@ use std::{
 use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
 
+use crate::shared::windows_build::{Build, LABEL};
 use crate::shared::{
     admission::{Labels, Reviewed},
     connection::Cluster,
     webhook::{Configured, configured, gives_hostnames},
 };
 use gmsa_cluster::manifests::Document;
-use gmsa_core::{
-    causes,
-    credspec::is_dns_subdomain,
-    diagnostic::Severity,
-    windows_build::{Build, LABEL},
-};
+use gmsa_core::{causes, credspec::is_dns_subdomain, diagnostic::Severity};
 
 /// Where service accounts, runtime classes and namespaces are looked up.
 pub(super) struct Surroundings {

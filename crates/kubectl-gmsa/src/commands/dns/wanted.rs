@@ -1,12 +1,14 @@
-//! What is asked for: a domain, and the servers that know it.
+//! What is asked for: a domain, and the servers that know it, in the forms that the platforms take.
 
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::bail;
-use gmsa_core::{corefile::is_within, credspec::is_dns_subdomain};
+use gmsa_core::credspec::is_dns_subdomain;
 
 /// The port of DNS.
 const PORT: u16 = 53;
+/// The domain of the cluster itself.
+const CLUSTER: &str = "cluster.local";
 
 pub struct Wanted {
     /// In lower case, without the dot at its end.
@@ -21,7 +23,7 @@ impl Wanted {
         if !is_dns_subdomain(&name) {
             bail!("--domain {domain:?} is not a DNS name, such as contoso.com: (Get-ADDomain).DNSRoot");
         }
-        if is_within(&name, "cluster.local") {
+        if name == CLUSTER || name.ends_with(&format!(".{CLUSTER}")) {
             bail!("--domain {name} is the domain of the cluster itself");
         }
         let mut parsed = Vec::new();
@@ -34,21 +36,47 @@ impl Wanted {
         Ok(Self { domain: name, servers: parsed })
     }
 
-    /// Whether these are the same servers, in any order.
-    pub fn has_servers(&self, written: &[String]) -> bool {
-        let mut there: Vec<String> =
-            written.iter().map(|written| server(written).unwrap_or_else(|_| written.clone())).collect();
-        let mut asked = self.servers.clone();
-        there.sort();
-        asked.sort();
-        there == asked
+    /// The server block of a Corefile, as <https://kubernetes.io/docs/tasks/administer-cluster/dns-custom-nameservers/> writes a stub domain.
+    pub fn server_block(&self) -> String {
+        let Self { domain, servers } = self;
+        format!("{domain}:{PORT} {{\n    errors\n    cache 30\n    forward . {}\n}}", servers.join(" "))
     }
 
-    /// The server block, as <https://kubernetes.io/docs/tasks/administer-cluster/dns-custom-nameservers/> writes a stub domain.
-    pub fn block(&self, port: u16) -> String {
+    /// The same as a value of the chart of CoreDNS: `servers` of <https://github.com/coredns/helm>.
+    pub fn chart_server(&self) -> String {
         let Self { domain, servers } = self;
-        format!("{domain}:{port} {{\n    errors\n    cache 30\n    forward . {}\n}}\n", servers.join(" "))
+        format!(
+            "- zones:\n  - zone: {domain}\n  port: {PORT}\n  plugins:\n  - name: errors\n  - name: cache\n    parameters: \"30\"\n  \
+             - name: forward\n    parameters: . {}",
+            servers.join(" ")
+        )
     }
+
+    /// `spec.servers` of the DNS operator of OpenShift.
+    pub fn operator_server(&self) -> String {
+        let Self { domain, servers } = self;
+        let upstreams: Vec<String> = servers.iter().map(|server| format!("    - {server:?}")).collect();
+        let name = service_name(domain);
+        format!(
+            "- name: {name}\n  zones:\n  - {domain}\n  forwardPlugin:\n    policy: Random\n    upstreams:\n{}",
+            upstreams.join("\n")
+        )
+    }
+
+    /// `stubDomains` of kube-dns.
+    pub fn stub_domain(&self) -> String {
+        let servers: Vec<String> = self.servers.iter().map(|server| format!("{server:?}")).collect();
+        format!("\"{}\": [{}]", self.domain, servers.join(", "))
+    }
+}
+
+/// A name for a server: the operator takes a service name of RFC 6335, of at most 15 letters, digits and hyphens, one of them a letter.
+fn service_name(domain: &str) -> String {
+    const LONGEST: usize = 15;
+    let name: String = format!("ad-{}", domain.replace('.', "-")).chars().take(LONGEST).collect();
+    // No two hyphens side by side, and none at the end.
+    let words: Vec<&str> = name.split('-').filter(|word| !word.is_empty()).collect();
+    words.join("-")
 }
 
 /// An address, with its port where that is not 53.
@@ -67,6 +95,7 @@ fn server(written: &str) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shared::corefile::{Answer, Corefile, Forward};
 
     fn wanted(domain: &str, servers: &[&str]) -> Result<Wanted, String> {
         let servers: Vec<String> = servers.iter().map(|&server| server.to_owned()).collect();
@@ -79,11 +108,13 @@ mod tests {
         assert_eq!(wanted.domain, "contoso.com");
         assert_eq!(wanted.servers, ["10.0.0.4", "fd00::4", "[fd00::5]:5353"]);
         assert_eq!(
-            wanted.block(5353),
-            "contoso.com:5353 {\n    errors\n    cache 30\n    forward . 10.0.0.4 fd00::4 [fd00::5]:5353\n}\n"
+            wanted.server_block(),
+            "contoso.com:53 {\n    errors\n    cache 30\n    forward . 10.0.0.4 fd00::4 [fd00::5]:5353\n}"
         );
-        let written = ["[fd00::4]:53", "10.0.0.4", "[fd00::5]:5353"].map(str::to_owned);
-        assert!(wanted.has_servers(&written) && !wanted.has_servers(&written[1..]));
+        // What `doctor` then finds.
+        let read = Corefile::parse(&wanted.server_block(), &|_| None).unwrap();
+        let forward = Forward { zone: "contoso.com".to_owned(), servers: wanted.servers.clone(), is_sequential: false };
+        assert_eq!(read.answer("contoso.com"), Answer::Forwarded(forward));
     }
 
     #[test]
@@ -112,6 +143,17 @@ mod tests {
             ("contoso.com", "10.0.0.4:0", "--server 10.0.0.4:0 is not an address of another machine".to_owned()),
         ] {
             assert_eq!(wanted(domain, &[server]).map(drop), Err(error));
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_server_is_one_of_a_service() {
+        for (domain, name) in [
+            ("contoso.com", "ad-contoso-com"),
+            ("emea.corp.contoso.com", "ad-emea-corp-co"),
+            ("xn--bcher-kva.example", "ad-xn-bcher-kv"),
+        ] {
+            assert_eq!(service_name(domain), name);
         }
     }
 }

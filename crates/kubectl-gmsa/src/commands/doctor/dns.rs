@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 
 use gmsa_core::{
-    corefile::{Answer, Forward, Upstream},
     diagnostic::{Check, Diagnostic, Severity, rules},
     quote::one_line,
 };
@@ -17,6 +16,7 @@ use super::{
 use crate::shared::{
     cluster_dns::{self, ClusterDns, Objects, Zones},
     connection::Cluster,
+    corefile::{Answer, Forward, Upstream},
 };
 
 const DNS: &str = "DNS";

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Node;
 
 use super::{found, not_checked};
-use gmsa_core::{
-    diagnostic::{Check, Diagnostic, Severity, rules},
-    windows_build::{Build, LABEL},
-};
+use crate::shared::windows_build::{Build, LABEL};
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
 
 const NODES: &str = "Windows nodes";
 

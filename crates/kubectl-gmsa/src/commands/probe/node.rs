@@ -7,16 +7,14 @@ use k8s_openapi::api::{
 };
 
 use super::Options;
+use crate::shared::windows_build::{Build, LABEL};
 use crate::shared::{
     connection::Cluster,
     start::scheduling::{Nodes, not_ready, see_node},
 };
-use gmsa_core::{
-    diagnostic::{
-        Diagnostic, Severity,
-        rules::{self, Rule},
-    },
-    windows_build::{Build, LABEL},
+use gmsa_core::diagnostic::{
+    Diagnostic, Severity,
+    rules::{self, Rule},
 };
 
 pub(super) const NODE: &str = "node";

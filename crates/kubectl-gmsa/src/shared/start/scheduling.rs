@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 
 use super::{events::Events, placement::labels, remedy::Subject};
+use crate::shared::windows_build::{Build, LABEL};
 use crate::shared::{connection::Cluster, not_checked::not_checked, pods::ClusterPod};
 use gmsa_core::{
     admission::pod::SlotKind,
@@ -14,7 +15,6 @@ use gmsa_core::{
         Check, Diagnostic, Severity,
         rules::{self, Rule},
     },
-    windows_build::{Build, LABEL},
 };
 
 mod unscheduled;

@@ -13,11 +13,14 @@ use super::{
     },
     Nodes, OS, build_of, error, not_ready, see_node,
 };
-use crate::shared::{output::first_five, pods::ClusterPod};
+use crate::shared::{
+    output::first_five,
+    pods::ClusterPod,
+    windows_build::{Build, LABEL},
+};
 use gmsa_core::{
     credspec::is_dns_subdomain,
     diagnostic::{Diagnostic, rules},
-    windows_build::{Build, LABEL},
 };
 
 /// Why the pod is on no node: what keeps it from the Windows nodes, or what the scheduler says.

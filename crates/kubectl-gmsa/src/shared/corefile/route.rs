@@ -1,0 +1,104 @@
+//! Where a question about a domain goes: the most specific zone wins, as in CoreDNS (`ServeDNS` in `core/dnsserver/server.go`) and
+//! in kube-dns.
+
+use super::{Corefile, DNS, DnsPlugin, Server, Zone};
+
+/// To which servers the questions of a zone are forwarded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// The zone; `.` for every other name.
+    pub zone: String,
+    /// Addresses, or the file of the resolvers of the node: `/etc/resolv.conf`.
+    pub servers: Vec<String>,
+    /// Whether the first server that answers is asked, and not a random one.
+    pub is_sequential: bool,
+}
+
+/// Where a question about a domain goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Forwarded(Forward),
+    /// The zone is there and does not forward it.
+    NotForwarded(String),
+    /// No zone is for it, not even the root.
+    Nowhere,
+}
+
+/// Whether a name is the zone, or below it.
+fn is_within(name: &str, zone: &str) -> bool {
+    zone == "." || name.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+impl Corefile {
+    /// Where a question of a pod about the domain goes. The domain is in lower case, without a dot at its end.
+    pub fn answer(&self, domain: &str) -> Answer {
+        let of_pods = |zone: &&Zone| zone.transport == DNS && zone.port == self.port() && is_within(domain, &zone.name);
+        let zones = self.servers.iter().flat_map(|server| server.zones.iter().map(move |zone| (server, zone)));
+        let matching = zones.filter(|(_, zone)| of_pods(zone));
+        let Some((server, zone)) = most_specific(matching, |(_, zone)| &zone.name) else { return Answer::Nowhere };
+        server.forward(domain, zone).map_or_else(|| Answer::NotForwarded(zone.name.clone()), Answer::Forwarded)
+    }
+
+    /// The port of a zone of exactly this name at which no pod asks.
+    pub fn other_port(&self, domain: &str) -> Option<u16> {
+        let mut zones = self.servers.iter().flat_map(|server| &server.zones);
+        zones.find(|zone| zone.name == domain && zone.port != self.port()).map(|zone| zone.port)
+    }
+
+    /// Whether a server block has exactly this zone, at the port at which pods ask: CoreDNS does not start with two of them.
+    pub fn has_zone(&self, domain: &str) -> bool {
+        let mut zones = self.servers.iter().flat_map(|server| &server.zones);
+        zones.any(|zone| zone.name == domain && zone.port == self.port() && zone.transport == DNS)
+    }
+}
+
+impl Server {
+    /// The first `forward` that is for the domain: each has a zone of its own and exceptions (`match` in `plugin/forward/forward.go`).
+    /// Before CoreDNS 1.7 the plugin was called `proxy`.
+    fn forward(&self, domain: &str, zone: &Zone) -> Option<Forward> {
+        let forwards = self.plugins.iter().filter(|plugin| matches!(plugin.name.as_str(), "forward" | "proxy"));
+        forwards.into_iter().find_map(|plugin| {
+            let (from, servers) = plugin.arguments.split_first()?;
+            let from = normal(from);
+            let except = plugin.lines("except").flatten();
+            if !is_within(domain, &from) || except.map(|zone| normal(zone)).any(|zone| is_within(domain, &zone)) {
+                return None;
+            }
+            let is_sequential = plugin.lines("policy").flatten().any(|policy| policy == "sequential");
+            let zone = if from.len() > zone.name.len() { from } else { zone.name.clone() };
+            Some(Forward { zone, servers: servers.to_vec(), is_sequential })
+        })
+    }
+}
+
+impl DnsPlugin {
+    /// What follows this word on the lines of the block that start with it.
+    fn lines(&self, word: &str) -> impl Iterator<Item = &[String]> {
+        let lines = self.block.iter().flatten();
+        lines.filter_map(move |line| line.split_first().filter(|(first, _)| *first == word).map(|(_, rest)| rest))
+    }
+}
+
+/// The forwards of a DNS that has one table of them: `stubDomains` of kube-dns, `spec.servers` of OpenShift.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stubs(pub Vec<Forward>);
+
+impl Stubs {
+    pub fn answer(&self, domain: &str) -> Answer {
+        let matching = self.0.iter().filter(|forward| is_within(domain, &normal(&forward.zone)));
+        most_specific(matching, |forward| &forward.zone)
+            .map_or(Answer::Nowhere, |found| Answer::Forwarded(found.clone()))
+    }
+}
+
+/// The first of the longest: of zones that contain the same name, the longer one has more labels. The root is the shortest.
+fn most_specific<T>(found: impl Iterator<Item = T>, name: impl Fn(&T) -> &str) -> Option<T> {
+    let length = |item: &T| if name(item) == "." { 0 } else { name(item).len() };
+    found.reduce(|best, next| if length(&next) > length(&best) { next } else { best })
+}
+
+/// A zone in lower case, without the dot at its end.
+fn normal(zone: &str) -> String {
+    let name = zone.strip_suffix('.').unwrap_or(zone).to_lowercase();
+    if name.is_empty() { ".".to_owned() } else { name }
+}
