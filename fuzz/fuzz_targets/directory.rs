@@ -10,16 +10,17 @@ use std::{
 };
 
 use gmsa_directory::{
-    Directory, Retrieval, Sid, allowing,
-    ldap::message::{self, Answer},
-    ldif, lint, resolver,
+    Directory, Retrieval, Sid, dns,
+    ldap::message::{self, LdapAnswer},
+    ldif, lint,
+    principal::Principals,
 };
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let Some((kind, bytes)) = input.split_first() else { return };
     match kind % 4 {
         0 => {
-            if let Some((_, Answer::Entry(found))) = message::read(bytes) {
+            if let Some((_, LdapAnswer::Entry(found))) = message::read(bytes) {
                 let held = found.holds("cn");
                 let entry = found.entry();
                 assert!(
@@ -28,21 +29,19 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             }
         }
         1 => {
-            let read = Retrieval::read(bytes);
-            let principals: Vec<Sid> = read.principals().take(100).cloned().collect();
-            let again = Retrieval::read(&allowing(&principals));
-            assert_eq!(again.principals().cloned().collect::<Vec<_>>(), principals);
+            Retrieval::read(bytes);
             if let Some(sid) = Sid::from_bytes(bytes) {
                 assert_eq!((Some(&sid), sid.to_bytes().as_slice()), (Sid::parse(&sid.to_string()).as_ref(), bytes));
             }
         }
-        2 => drop(resolver::controllers(bytes, "contoso.com")),
+        2 => drop(dns::controllers(bytes, "contoso.com")),
         _ => {
             let Ok(text) = str::from_utf8(bytes) else { return };
             let Ok(entries) = ldif::read(text) else { return };
             let mut directory = Directory::printed(entries);
             let accounts = ready(directory.accounts()).unwrap();
-            ready(lint::accounts(&mut directory, &accounts, &["http/web".to_owned()])).unwrap();
+            let principals = ready(Principals::of(&mut directory, &accounts)).unwrap();
+            ready(lint::accounts(&mut directory, &accounts, &principals, &["http/web".to_owned()])).unwrap();
             ready(lint::forest(&mut directory, &accounts, SystemTime::now().into())).unwrap();
         }
     }

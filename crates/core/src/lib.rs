@@ -10,7 +10,6 @@
 //! | [`causes`] | an error and its causes, in one line |
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
-//! | [`account`] | an account of the directory, and what is wrong with it |
 //! | [`node_error`] | errors of Windows nodes and of commands in containers, in words |
 //! | [`admission`] | a review: parsed, decided, answered |
 
@@ -38,7 +37,6 @@ macro_rules! word_enum {
     };
 }
 
-pub mod account;
 pub mod admission;
 pub mod causes;
 pub mod credspec;

@@ -1,14 +1,17 @@
-//! Accounts, as the directory shows them.
+//! Accounts, as the directory shows them or PowerShell prints them.
+//!
+//! Invariants: an account is complete when it is made; a property that was not printed is [`None`], which is different from one that
+//! is empty. Who is behind the SIDs of those who may retrieve the password, [`crate::principal`] knows.
 
-use gmsa_core::account::Account;
 use time::UtcDateTime;
 
 use crate::{
-    Directory, Entry, Error, Filter, Retrieval, Scope, Search, Sid,
+    Directory, Entry, Error, LdapFilter, LdapSearch, Retrieval, SearchScope, Sid,
     entry::{domain_of, parts},
     forest::InForest,
-    principal::Principals,
 };
+
+pub mod powershell;
 
 /// The class of a group Managed Service Account.
 pub const CLASS: &str = "msDS-GroupManagedServiceAccount";
@@ -60,17 +63,37 @@ impl AccountName {
     }
 }
 
-/// An account of the directory.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// What it is without its principals' names.
-    account: Account,
-    /// `None` where it was not printed.
-    pub retrieval: Option<Retrieval>,
-    /// The DNS name of its domain.
-    pub domain: String,
+/// The bits of `msDS-SupportedEncryptionTypes` that name an encryption type of tickets ([MS-KILE] 2.2.7); the others are flags.
+/// `ADKerberosEncryptionType` of PowerShell has the same values.
+const ENCRYPTION_TYPES: [(&str, u64); 5] =
+    [("DES-CBC-CRC", 0x1), ("DES-CBC-MD5", 0x2), ("RC4", 0x4), ("AES128", 0x8), ("AES256", 0x10)];
+
+/// The names of the encryption types of tickets, of the bits of `msDS-SupportedEncryptionTypes`.
+pub fn encryption_names(types: u64) -> Vec<&'static str> {
+    ENCRYPTION_TYPES.iter().filter(|(_, bit)| types & bit != 0).map(|(name, _)| *name).collect()
+}
+
+/// `ACCOUNTDISABLE` of `userAccountControl` ([MS-ADTS] 2.2.16).
+const DISABLED: u64 = 0x2;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// `sAMAccountName`, without the `$` at its end.
+    pub sam: String,
+    /// The distinguished name; empty where it was not printed.
     pub name: String,
+    /// The last of `objectClass`.
+    pub class: Option<String>,
+    pub enabled: Option<bool>,
+    /// Who may retrieve the password.
+    pub retrieval: Option<Retrieval>,
+    pub service_principals: Option<Vec<String>>,
+    /// The encryption types of its tickets, as bits of `msDS-SupportedEncryptionTypes`.
+    pub encryption: Option<u64>,
+    /// `userAccountControl`
+    pub control: Option<u64>,
     pub sid: Option<Sid>,
+    pub guid: Option<String>,
     pub host_name: Option<String>,
     /// In days.
     pub password_interval: Option<i64>,
@@ -79,36 +102,26 @@ pub struct Found {
     pub has_password: bool,
 }
 
-impl Found {
+impl Account {
     /// `is_live` where everything was asked for; of what was printed, that is so where other properties that every object has are there.
     fn of(entry: Entry, is_live: bool) -> Option<Self> {
-        const DISABLED: u64 = 0x2;
-        let sam = entry.text("sAMAccountName")?.trim_end_matches('$').to_owned();
         let control = entry.number("userAccountControl").and_then(|control| u64::try_from(control).ok());
         let encryption = entry.number("msDS-SupportedEncryptionTypes").and_then(|types| u64::try_from(types).ok());
         let is_whole = is_live || entry.value("whenCreated").is_some();
         let shown = |attribute| is_whole || entry.value(attribute).is_some();
         // Without a value, nobody is listed.
         let listed = |descriptor: Option<&[u8]>| descriptor.map_or(Retrieval::listed(Vec::new()), Retrieval::read);
-        let retrieval = shown(MEMBERSHIP).then(|| listed(entry.value(MEMBERSHIP)));
         let services = || entry.texts("servicePrincipalName").map(str::to_owned).collect();
-        let account = Account {
-            sam,
-            distinguished_name: Some(entry.name.clone()),
+        Some(Self {
+            sam: entry.text("sAMAccountName")?.trim_end_matches('$').to_owned(),
             class: entry.texts("objectClass").last().map(str::to_owned),
             enabled: control.map(|control| control & DISABLED == 0),
-            may_retrieve: None,
+            retrieval: shown(MEMBERSHIP).then(|| listed(entry.value(MEMBERSHIP))),
             service_principals: shown("servicePrincipalName").then(services),
             encryption: shown("msDS-SupportedEncryptionTypes").then(|| encryption.unwrap_or_default()),
             control,
-            sid: entry.sid("objectSid").map(|sid| sid.to_string()),
-            guid: entry.guid("objectGUID").map(|guid| guid.to_string()),
-        };
-        Some(Self {
-            account,
-            retrieval,
-            domain: domain_of(&entry.name).unwrap_or_default(),
             sid: entry.sid("objectSid"),
+            guid: entry.guid("objectGUID").map(|guid| guid.to_string()),
             host_name: entry.text("dNSHostName").map(str::to_owned),
             password_interval: entry.number("msDS-ManagedPasswordInterval"),
             password_set: entry.file_time("pwdLastSet").filter(|_| entry.number("pwdLastSet") != Some(0)),
@@ -117,27 +130,18 @@ impl Found {
         })
     }
 
-    pub fn sam(&self) -> &str {
-        &self.account.sam
-    }
-
     pub fn is_group_managed(&self) -> bool {
-        self.account.class.as_deref().is_some_and(|class| class.eq_ignore_ascii_case(CLASS))
+        self.class.as_deref().is_some_and(|class| class.eq_ignore_ascii_case(CLASS))
     }
 
-    /// The account with the names of those who may retrieve its password, those included of whom it is not certain.
-    pub fn account(&self, principals: &Principals) -> Account {
-        let names = |retrieval: &Retrieval| match retrieval {
-            Retrieval::Everybody => Some(vec!["Everyone".to_owned()]),
-            Retrieval::Listed { .. } => {
-                let unknown = retrieval.unknown().iter();
-                let unknown =
-                    unknown.map(|entry| entry.to.as_ref().map_or_else(String::new, |sid| principals.name(sid)));
-                Some(retrieval.principals().map(|sid| principals.name(sid)).chain(unknown).collect())
-            }
-            Retrieval::Unreadable => None,
-        };
-        Account { may_retrieve: self.retrieval.as_ref().and_then(names), ..self.account.clone() }
+    /// The DNS name of the domain that it is in.
+    pub fn domain(&self) -> Option<String> {
+        domain_of(&self.name)
+    }
+
+    /// The SID of that domain.
+    pub fn domain_sid(&self) -> Option<Sid> {
+        Some(self.sid.as_ref()?.split()?.0)
     }
 
     /// The SIDs of those who may retrieve the password.
@@ -152,7 +156,7 @@ impl Found {
     }
 
     pub fn services(&self) -> &[String] {
-        self.account.service_principals.as_deref().unwrap_or_default()
+        self.service_principals.as_deref().unwrap_or_default()
     }
 }
 
@@ -161,23 +165,24 @@ impl Directory {
     ///
     /// # Errors
     /// Where a domain that may have it cannot be asked.
-    pub async fn account(&mut self, name: &AccountName) -> Result<Option<Found>, Error> {
+    pub async fn account(&mut self, name: &AccountName) -> Result<Option<Account>, Error> {
         let is_live = self.is_live();
         let (sam, bases) = match name {
             AccountName::Distinguished(name) => {
-                let found = match self.search(&Search::object(name, &ATTRIBUTES)).await {
+                let found = match self.search(&LdapSearch::object(name, &ATTRIBUTES)).await {
                     Err(Error::Refused(_, _, NO_SUCH_OBJECT | INVALID_NAME)) => Vec::new(),
                     found => found?,
                 };
-                return Ok(found.into_iter().find_map(|entry| Found::of(entry, is_live)));
+                return Ok(found.into_iter().find_map(|entry| Account::of(entry, is_live)));
             }
             AccountName::Sam(sam, domain) => (sam, self.bases(domain.as_deref())?),
         };
-        let names = [sam.clone(), format!("{sam}$")].map(|name| Filter::equals("sAMAccountName", name));
-        let filter = Filter::Any(names.to_vec());
+        let names = [sam.clone(), format!("{sam}$")].map(|name| LdapFilter::equals("sAMAccountName", name));
+        let filter = LdapFilter::Any(names.to_vec());
         let mut unread = None;
         for base in &bases {
-            let search = Search { base, scope: Scope::Subtree, filter: filter.clone(), attributes: &ATTRIBUTES };
+            let search =
+                LdapSearch { base, scope: SearchScope::Subtree, filter: filter.clone(), attributes: &ATTRIBUTES };
             let entries = match self.search(&search).await {
                 Ok(entries) => entries.into_iter(),
                 // Another domain may have it.
@@ -186,14 +191,14 @@ impl Directory {
                     continue;
                 }
             };
-            let mut found: Vec<Found> = entries.filter_map(|entry| Found::of(entry, is_live)).collect();
+            let mut found: Vec<Account> = entries.filter_map(|entry| Account::of(entry, is_live)).collect();
             // Below a domain there may be others, in what was printed.
             let domain = domain_of(base);
-            found.retain(|found| domain.as_ref().is_none_or(|domain| *domain == found.domain));
+            found.retain(|found| domain.is_none() || found.domain() == domain);
             // A user may have the name without `$`.
             found.sort_by_key(|found| !found.is_group_managed());
-            let managed: Vec<&str> =
-                found.iter().filter(|found| found.is_group_managed()).map(|found| found.domain.as_str()).collect();
+            let managed: Vec<String> =
+                found.iter().filter(|found| found.is_group_managed()).filter_map(Account::domain).collect();
             if managed.len() > 1 {
                 return Err(Error::Ambiguous(sam.clone(), managed.join(", ")));
             }
@@ -204,17 +209,42 @@ impl Directory {
         unread.map_or(Ok(None), Err)
     }
 
+    /// The account with this name, as it is typed.
+    ///
+    /// # Errors
+    /// Where there is none, or a domain that may have it cannot be asked.
+    pub async fn typed(&mut self, name: &str) -> Result<Account, Error> {
+        let found = self.account(&AccountName::parse(name)).await?;
+        found.ok_or_else(|| Error::NoAccount(name.to_owned(), self.places()))
+    }
+
+    /// The domains that are looked at, for messages.
+    pub(crate) fn places(&self) -> String {
+        match &self.forest {
+            Some(forest) if self.is_live() => {
+                let names: Vec<&str> = forest.domains.iter().map(|of| of.domain.dns.as_str()).collect();
+                names.join(", ")
+            }
+            _ => self.address().to_owned(),
+        }
+    }
+
     /// Every group Managed Service Account of the own domain, or of what was printed.
     ///
     /// # Errors
     /// Where the directory refuses.
-    pub async fn accounts(&mut self) -> Result<Vec<Found>, Error> {
-        let filter = Filter::equals("objectClass", CLASS);
+    pub async fn accounts(&mut self) -> Result<Vec<Account>, Error> {
+        let filter = LdapFilter::equals("objectClass", CLASS);
         let (mut accounts, is_live) = (Vec::new(), self.is_live());
         for base in self.bases(None)?.into_iter().take(1) {
-            let search = Search { base: &base, scope: Scope::Subtree, filter: filter.clone(), attributes: &ATTRIBUTES };
+            let search = LdapSearch {
+                base: &base,
+                scope: SearchScope::Subtree,
+                filter: filter.clone(),
+                attributes: &ATTRIBUTES,
+            };
             let entries = self.search(&search).await?.into_iter();
-            accounts.extend(entries.filter_map(|entry| Found::of(entry, is_live)));
+            accounts.extend(entries.filter_map(|entry| Account::of(entry, is_live)));
         }
         Ok(accounts)
     }

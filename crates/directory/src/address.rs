@@ -2,7 +2,7 @@
 
 use std::{fmt, net::SocketAddr};
 
-use crate::{Error, resolver::Resolver};
+use crate::{Error, NameServers};
 
 /// What `--directory` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Controller {
     }
 
     /// Its addresses.
-    pub(crate) async fn endpoints(&self, resolver: Option<&Resolver>) -> Result<Vec<SocketAddr>, Error> {
+    pub(crate) async fn endpoints(&self, resolver: Option<&NameServers>) -> Result<Vec<SocketAddr>, Error> {
         let unreachable = |error| Error::Unreachable(self.to_string(), error);
         if let Some(resolver) = resolver
             && self.host.parse::<std::net::IpAddr>().is_err()

@@ -9,12 +9,9 @@ use crate::Sid;
 /// `READ_PROPERTY`, which retrieving the password needs ([MS-ADTS] 3.1.1.4.5.39), and the two generic rights that hold it.
 const RETRIEVE: u32 = 0x10 | 0x8000_0000 | 0x1000_0000;
 
-/// What `New-ADServiceAccount` grants: every right of the directory.
-const ALL: u32 = 0x000F_01FF;
-
 /// An entry of the list, in its order: the first one that fits decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct AccessRule {
     pub allows: bool,
     pub to: Sid,
 }
@@ -34,9 +31,11 @@ pub enum Retrieval {
     /// There is no list, which allows it to everybody ([MS-DTYP] 2.4.6).
     Everybody,
     Listed {
-        rules: Vec<Rule>,
+        rules: Vec<AccessRule>,
         unknown: BTreeSet<Unknown>,
     },
+    /// Those that PowerShell printed, by their names.
+    Named(Vec<String>),
     /// It is no security descriptor.
     Unreadable,
 }
@@ -68,11 +67,11 @@ impl Retrieval {
             let [kind, flags, low, high] = *rest.first_chunk()?;
             let (entry, after) = rest.split_at_checked(usize::from(u16::from_le_bytes([low, high])).max(4))?;
             match read_entry(kind, flags, entry.get(4..)?)? {
-                Read::Rule(rule) => rules.push(rule),
-                Read::Unknown(to) => {
+                Ace::Rule(rule) => rules.push(rule),
+                Ace::Unknown(to) => {
                     unknown.insert(Unknown { kind, to });
                 }
-                Read::Other => {}
+                Ace::Other => {}
             }
             rest = after;
         }
@@ -80,7 +79,7 @@ impl Retrieval {
     }
 
     /// With these rules alone.
-    pub fn listed(rules: Vec<Rule>) -> Self {
+    pub fn listed(rules: Vec<AccessRule>) -> Self {
         Self::Listed { rules, unknown: BTreeSet::new() }
     }
 
@@ -88,17 +87,26 @@ impl Retrieval {
     pub fn allows(&self, token: &HashSet<Sid>) -> bool {
         match self {
             Self::Everybody => true,
-            Self::Unreadable => false,
+            Self::Named(_) | Self::Unreadable => false,
             Self::Listed { rules, .. } => {
                 rules.iter().find(|rule| token.contains(&rule.to)).is_some_and(|rule| rule.allows)
             }
         }
     }
 
+    /// Whether it is certain that nobody may.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Everybody | Self::Unreadable => false,
+            Self::Listed { rules, unknown } => unknown.is_empty() && !rules.iter().any(|rule| rule.allows),
+            Self::Named(names) => names.is_empty(),
+        }
+    }
+
     /// Those to whom it is allowed.
     pub fn principals(&self) -> impl Iterator<Item = &Sid> {
         let rules = match self {
-            Self::Everybody | Self::Unreadable => &[],
+            Self::Everybody | Self::Named(_) | Self::Unreadable => &[],
             Self::Listed { rules, .. } => rules.as_slice(),
         };
         rules.iter().filter(|rule| rule.allows).map(|rule| &rule.to)
@@ -112,8 +120,8 @@ impl Retrieval {
 }
 
 /// What an entry says of retrieving.
-enum Read {
-    Rule(Rule),
+enum Ace {
+    Rule(AccessRule),
     /// It may say something, of this SID.
     Unknown(Option<Sid>),
     /// Nothing: it is about other rights, for objects below alone, or for audits and labels.
@@ -121,7 +129,7 @@ enum Read {
 }
 
 /// Reads an entry after its header ([MS-DTYP] 2.4.4); `None` where it is broken.
-fn read_entry(kind: u8, flags: u8, entry: &[u8]) -> Option<Read> {
+fn read_entry(kind: u8, flags: u8, entry: &[u8]) -> Option<Ace> {
     const INHERIT_ONLY: u8 = 0x8;
     // `ACE_OBJECT_TYPE_PRESENT` and `ACE_INHERITED_OBJECT_TYPE_PRESENT` ([MS-DTYP] 2.4.4.3).
     const OF_PART: u32 = 0x1;
@@ -129,63 +137,26 @@ fn read_entry(kind: u8, flags: u8, entry: &[u8]) -> Option<Read> {
     const GUID: usize = 16;
     // System audits, alarms, labels, claims and policies.
     if flags & INHERIT_ONLY != 0 || matches!(kind, 2 | 3 | 7 | 8 | 0xD..=0x13) {
-        return Some(Read::Other);
+        return Some(Ace::Other);
     }
     let retrieves = |entry: &[u8]| Some(u32::from_le_bytes(*entry.first_chunk()?) & RETRIEVE != 0);
-    let rule = |allows: bool, sid: &[u8]| Some(Read::Rule(Rule { allows, to: Sid::first(sid)?.0 }));
+    let rule = |allows: bool, sid: &[u8]| Some(Ace::Rule(AccessRule { allows, to: Sid::first(sid)?.0 }));
     Some(match kind {
-        0 | 1 | 5 | 6 | 9 | 0xA | 0xB | 0xC if !retrieves(entry)? => Read::Other,
+        0 | 1 | 5 | 6 | 9 | 0xA | 0xB | 0xC if !retrieves(entry)? => Ace::Other,
         0 | 1 => rule(kind == 0, entry.get(4..)?)?,
         // For callbacks: under a condition.
-        9 | 0xA => Read::Unknown(Sid::first(entry.get(4..)?).map(|(sid, _)| sid)),
+        9 | 0xA => Ace::Unknown(Sid::first(entry.get(4..)?).map(|(sid, _)| sid)),
         5 | 6 | 0xB | 0xC => {
             let present = u32::from_le_bytes(*entry.get(4..)?.first_chunk()?);
             let types = [OF_PART, INHERITED_BY].into_iter().filter(|flag| present & flag != 0).count();
             let sid = entry.get(8 + types * GUID..)?;
             match kind {
                 5 | 6 if present & OF_PART == 0 => rule(kind == 5, sid)?,
-                _ => Read::Unknown(Sid::first(sid).map(|(sid, _)| sid)),
+                _ => Ace::Unknown(Sid::first(sid).map(|(sid, _)| sid)),
             }
         }
-        _ => Read::Unknown(None),
+        _ => Ace::Unknown(None),
     })
-}
-
-/// The security descriptor that lets these retrieve the password, as `New-ADServiceAccount` makes it.
-pub fn allowing(principals: &[Sid]) -> Vec<u8> {
-    const ADMINISTRATORS: [u8; 16] = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0];
-    // Where the owner and the list are.
-    const OWNER: u32 = 20;
-    const LIST: u32 = OWNER + 16;
-    let entries: Vec<Vec<u8>> = principals.iter().map(allowed).collect();
-    let size = 8 + entries.iter().map(Vec::len).sum::<usize>();
-    let mut bytes = Vec::new();
-    // Revision, and the control: self-relative, with a list.
-    bytes.extend([1, 0, 0x04, 0x80]);
-    bytes.extend(OWNER.to_le_bytes());
-    bytes.extend([0; 8]);
-    bytes.extend(LIST.to_le_bytes());
-    bytes.extend(ADMINISTRATORS);
-    bytes.extend([4, 0]);
-    bytes.extend(length(size));
-    bytes.extend(length(entries.len()));
-    bytes.extend([0; 2]);
-    bytes.extend(entries.concat());
-    bytes
-}
-
-fn allowed(to: &Sid) -> Vec<u8> {
-    let sid = to.to_bytes();
-    let mut entry = vec![0, 0];
-    entry.extend(length(8 + sid.len()));
-    entry.extend(ALL.to_le_bytes());
-    entry.extend(sid);
-    entry
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a list of the principals that somebody typed")]
-fn length(length: usize) -> [u8; 2] {
-    (length as u16).to_le_bytes()
 }
 
 #[cfg(test)]
@@ -193,7 +164,10 @@ mod tests {
     use base64::{Engine as _, prelude::BASE64_STANDARD};
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{
+        made::{allowing, length},
+        *,
+    };
 
     fn sid(text: &str) -> Sid {
         Sid::parse(text).unwrap()
@@ -217,7 +191,7 @@ mod tests {
     #[test]
     fn the_first_entry_that_fits_decides() {
         let (one, other) = (sid("S-1-5-21-1-2-3-1"), sid("S-1-5-21-1-2-3-2"));
-        let rules = vec![Rule { allows: false, to: one.clone() }, Rule { allows: true, to: other.clone() }];
+        let rules = vec![AccessRule { allows: false, to: one.clone() }, AccessRule { allows: true, to: other.clone() }];
         let retrieval = Retrieval::listed(rules);
         assert!(!retrieval.allows(&HashSet::from([one, other.clone()])));
         assert!(retrieval.allows(&HashSet::from([other])));
@@ -249,7 +223,7 @@ mod tests {
             let types = [7; 16].repeat(usize::try_from(present.count_ones()).unwrap());
             [mask.as_slice(), &[present, 0, 0, 0], &types, &bytes].concat()
         };
-        let rule = |allows| Retrieval::listed(vec![Rule { allows, to: someone.clone() }]);
+        let rule = |allows| Retrieval::listed(vec![AccessRule { allows, to: someone.clone() }]);
         let unknown =
             |kind, to| Retrieval::Listed { rules: Vec::new(), unknown: BTreeSet::from([Unknown { kind, to }]) };
         let nothing = Retrieval::listed(Vec::new());
@@ -297,5 +271,51 @@ mod tests {
             let whole = allowing(&[sid("S-1-5-21-1-2-3-1103")]);
             prop_assert_eq!(Retrieval::read(whole.get(..whole.len().saturating_sub(cut)).unwrap()), Retrieval::Unreadable);
         }
+    }
+}
+
+/// Security descriptors for tests.
+#[cfg(test)]
+pub(crate) mod made {
+    use super::Sid;
+
+    /// What `New-ADServiceAccount` grants: every right of the directory.
+    const ALL: u32 = 0x000F_01FF;
+
+    /// The security descriptor that lets these retrieve the password, as `New-ADServiceAccount` makes it.
+    pub fn allowing(principals: &[Sid]) -> Vec<u8> {
+        const ADMINISTRATORS: [u8; 16] = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0];
+        // Where the owner and the list are.
+        const OWNER: u32 = 20;
+        const LIST: u32 = OWNER + 16;
+        let entries: Vec<Vec<u8>> = principals.iter().map(allowed).collect();
+        let size = 8 + entries.iter().map(Vec::len).sum::<usize>();
+        let mut bytes = Vec::new();
+        // Revision, and the control: self-relative, with a list.
+        bytes.extend([1, 0, 0x04, 0x80]);
+        bytes.extend(OWNER.to_le_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(LIST.to_le_bytes());
+        bytes.extend(ADMINISTRATORS);
+        bytes.extend([4, 0]);
+        bytes.extend(length(size));
+        bytes.extend(length(entries.len()));
+        bytes.extend([0; 2]);
+        bytes.extend(entries.concat());
+        bytes
+    }
+
+    fn allowed(to: &Sid) -> Vec<u8> {
+        let sid = to.to_bytes();
+        let mut entry = vec![0, 0];
+        entry.extend(length(8 + sid.len()));
+        entry.extend(ALL.to_le_bytes());
+        entry.extend(sid);
+        entry
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a list of the principals that somebody typed")]
+    pub fn length(length: usize) -> [u8; 2] {
+        (length as u16).to_le_bytes()
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use rustls::ClientConfig;
 
 use crate::{
-    Address, Budget, Connection, Controller, Credentials, Entry, Error, Resolver, Search, Transport,
+    Address, Budget, Controller, Credentials, Entry, Error, LdapConnection, LdapSearch, NameServers, Transport,
     entry::parts,
     forest::{Facts, Forest, ROOT},
     ldap::trust,
@@ -15,7 +15,7 @@ use crate::{
 pub struct Access {
     pub address: Address,
     /// A DNS server that knows the domain, where the system's do not.
-    pub resolver: Option<Resolver>,
+    pub resolver: Option<NameServers>,
     /// A file with the authority that made the certificates of the controllers; `None` for those that the system trusts.
     pub authority: Option<PathBuf>,
     pub credentials: Credentials,
@@ -28,22 +28,22 @@ pub type Confirm = Box<dyn Fn(&Controller, &str) -> bool + Send + Sync>;
 
 /// A directory, and the forest that it shows.
 pub struct Directory {
-    source: Source,
+    backend: Backend,
     budget: Arc<Budget>,
     /// `None` where it is printed, and what was printed does not show it.
     pub forest: Option<Forest>,
 }
 
-enum Source {
+enum Backend {
     Live(Box<Live>),
     Printed(Vec<Entry>),
 }
 
 struct Live {
     way: Way,
-    connection: Connection,
+    connection: LdapConnection,
     /// By the DNS names of their domains.
-    others: BTreeMap<String, Connection>,
+    others: BTreeMap<String, LdapConnection>,
 }
 
 /// How controllers are reached, and what all that may cost.
@@ -71,7 +71,7 @@ impl Directory {
         let references = connection.search_extended(&Forest::search(&Forest::references(&configuration))).await?;
         let forest = Some(Forest::of(&address, configuration, &references, &[], Some(facts))?);
         let live = Live { way, connection, others: BTreeMap::new() };
-        Ok(Self { source: Source::Live(Box::new(live)), budget, forest })
+        Ok(Self { backend: Backend::Live(Box::new(live)), budget, forest })
     }
 
     /// What a directory printed. It shows the forest where it holds references to its domains.
@@ -81,19 +81,19 @@ impl Directory {
         // CN=CONTOSO,CN=Partitions,CN=Configuration,DC=contoso,DC=com
         let configuration = references.first().map(|entry| parts(&entry.name).skip(2).collect::<Vec<_>>().join(","));
         let forest = configuration.and_then(|name| Forest::of("the file", name, &references, &entries, None).ok());
-        Self { source: Source::Printed(entries), budget: Arc::default(), forest }
+        Self { backend: Backend::Printed(entries), budget: Arc::default(), forest }
     }
 
     /// Whether it can be asked for more.
     pub fn is_live(&self) -> bool {
-        matches!(self.source, Source::Live(_))
+        matches!(self.backend, Backend::Live(_))
     }
 
     /// Its name, for messages.
     pub fn address(&self) -> &str {
-        match &self.source {
-            Source::Live(live) => live.connection.address(),
-            Source::Printed(_) => "the file",
+        match &self.backend {
+            Backend::Live(live) => live.connection.address(),
+            Backend::Printed(_) => "the file",
         }
     }
 
@@ -101,10 +101,10 @@ impl Directory {
     ///
     /// # Errors
     /// Where that cannot be asked, or refuses.
-    pub async fn search(&mut self, search: &Search<'_>) -> Result<Vec<Entry>, Error> {
-        match &mut self.source {
-            Source::Live(live) => live.serving(self.forest.as_ref(), search.base).await?.search(search).await,
-            Source::Printed(entries) => {
+    pub async fn search(&mut self, search: &LdapSearch<'_>) -> Result<Vec<Entry>, Error> {
+        match &mut self.backend {
+            Backend::Live(live) => live.serving(self.forest.as_ref(), search.base).await?.search(search).await,
+            Backend::Printed(entries) => {
                 self.budget.search("the file")?;
                 self.budget.within("the file", async { Ok(search.within(entries)) }).await
             }
@@ -115,31 +115,22 @@ impl Directory {
     ///
     /// # Errors
     /// As [`Self::search`].
-    pub async fn holds(&mut self, search: &Search<'_>, attribute: &str) -> Result<Option<bool>, Error> {
-        match &mut self.source {
-            Source::Live(live) => live.serving(self.forest.as_ref(), search.base).await?.holds(search, attribute).await,
-            Source::Printed(entries) => Ok(search
+    pub async fn holds(&mut self, search: &LdapSearch<'_>, attribute: &str) -> Result<Option<bool>, Error> {
+        match &mut self.backend {
+            Backend::Live(live) => {
+                live.serving(self.forest.as_ref(), search.base).await?.holds(search, attribute).await
+            }
+            Backend::Printed(entries) => Ok(search
                 .within(entries)
                 .first()
                 .map(|entry| entry.value(attribute).is_some_and(|value| !value.is_empty()))),
-        }
-    }
-
-    /// Adds an object.
-    ///
-    /// # Errors
-    /// Where the directory refuses it, or is a file.
-    pub async fn add(&mut self, entry: &Entry) -> Result<(), Error> {
-        match &mut self.source {
-            Source::Live(live) => live.serving(self.forest.as_ref(), &entry.name).await?.add(entry).await,
-            Source::Printed(_) => Err(Error::Refused("the file".to_owned(), "nothing is written to it".to_owned(), 53)),
         }
     }
 }
 
 impl Live {
     /// The connection to the domain that an object is in. What is in no domain of the forest is asked of the controller that was named.
-    async fn serving(&mut self, forest: Option<&Forest>, name: &str) -> Result<&mut Connection, Error> {
+    async fn serving(&mut self, forest: Option<&Forest>, name: &str) -> Result<&mut LdapConnection, Error> {
         let is_own = |forest: &Forest, of: &str| forest.own().is_none_or(|own| own.name.eq_ignore_ascii_case(of));
         let other = forest.and_then(|forest| forest.of_object(name).filter(|of| !is_own(forest, &of.name)));
         // Each controller has the configuration of the whole forest.
@@ -157,11 +148,11 @@ impl Live {
 impl Way {
     /// A connection to the first controller of a domain that can be reached and whose certificate has the name of the domain, as that of
     /// the template Kerberos Authentication has. Every host of a domain can have a certificate for its own name, and the DNS can be forged.
-    async fn to_domain(&self, domain: &str) -> Result<Connection, Error> {
+    async fn to_domain(&self, domain: &str) -> Result<LdapConnection, Error> {
         let not_located = |why| Error::NotLocated { domain: domain.to_owned(), why };
         let resolver = match &self.access.resolver {
             Some(resolver) => resolver.clone(),
-            None => Resolver::of_system().map_err(|error| not_located(error.to_string()))?,
+            None => NameServers::of_system().map_err(|error| not_located(error.to_string()))?,
         };
         let transport = match &self.access.address {
             Address::Controller(controller) => controller.transport,
@@ -187,12 +178,12 @@ impl Way {
         Err(Error::Unproven { controller: controller.to_string(), domain: domain.to_owned() })
     }
 
-    async fn open(&self, controller: &Controller) -> Result<Connection, Error> {
-        Connection::open(controller, self.access.resolver.as_ref(), &self.tls, &self.budget).await
+    async fn open(&self, controller: &Controller) -> Result<LdapConnection, Error> {
+        LdapConnection::open(controller, self.access.resolver.as_ref(), &self.tls, &self.budget).await
     }
 
     /// Logs on.
-    async fn bound(&self, mut connection: Connection) -> Result<Connection, Error> {
+    async fn bound(&self, mut connection: LdapConnection) -> Result<LdapConnection, Error> {
         connection.bind(&self.access.credentials).await?;
         Ok(connection)
     }

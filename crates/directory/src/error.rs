@@ -52,6 +52,13 @@ pub enum Error {
     Ambiguous(String, String),
     #[error("{0} is no domain of the forest: it has {1}")]
     NoDomain(String, String),
+    #[error("there is no account {0} in {1}")]
+    NoAccount(String, String),
+    #[error(
+        "the file does not show its domains: add the entries below CN=Partitions,CN=Configuration, and those of the domains themselves \
+         (objectClass=domainDNS)"
+    )]
+    NoDomains,
 }
 
 /// What a refused bind means, from the status in its message, such as `… data 52e, v3839` (Microsoft: Common Active Directory bind errors).

@@ -12,16 +12,16 @@ use crate::{
 const IN_CHAIN: &str = "1.2.840.113556.1.4.1941";
 
 #[derive(Clone, Debug)]
-pub enum Filter {
-    All(Vec<Filter>),
-    Any(Vec<Filter>),
+pub enum LdapFilter {
+    All(Vec<LdapFilter>),
+    Any(Vec<LdapFilter>),
     Present(&'static str),
     Equals(&'static str, Vec<u8>),
     /// The attribute names this object, or one that leads to it.
     Leads(&'static str, String),
 }
 
-impl Filter {
+impl LdapFilter {
     pub fn equals(attribute: &'static str, value: impl Into<Vec<u8>>) -> Self {
         Self::Equals(attribute, value.into())
     }
@@ -78,33 +78,33 @@ fn leads(entry: &Entry, attribute: &str, name: &str, all: &ByName<'_>) -> bool {
 
 /// How far below its base a search looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum SearchScope {
     Base,
     Subtree,
 }
 
 /// What is searched for.
 #[derive(Clone, Debug)]
-pub struct Search<'s> {
+pub struct LdapSearch<'s> {
     /// The distinguished name of the object at the top.
     pub base: &'s str,
-    pub scope: Scope,
-    pub filter: Filter,
+    pub scope: SearchScope,
+    pub filter: LdapFilter,
     /// The attributes that are asked for.
     pub attributes: &'s [&'s str],
 }
 
-impl Search<'_> {
+impl LdapSearch<'_> {
     /// One object, by its name.
-    pub fn object<'s>(name: &'s str, attributes: &'s [&'s str]) -> Search<'s> {
-        Search { base: name, scope: Scope::Base, filter: Filter::Present("objectClass"), attributes }
+    pub fn object<'s>(name: &'s str, attributes: &'s [&'s str]) -> LdapSearch<'s> {
+        LdapSearch { base: name, scope: SearchScope::Base, filter: LdapFilter::Present("objectClass"), attributes }
     }
 
     /// Of these entries those that fit.
     pub(crate) fn within(&self, entries: &[Entry]) -> Vec<Entry> {
         let is_in_scope = |entry: &&Entry| match self.scope {
-            Scope::Base => entry.name.eq_ignore_ascii_case(self.base),
-            Scope::Subtree => is_within(&entry.name, self.base),
+            SearchScope::Base => entry.name.eq_ignore_ascii_case(self.base),
+            SearchScope::Subtree => is_within(&entry.name, self.base),
         };
         let all = entries.iter().map(|entry| (entry.name.to_ascii_lowercase(), entry)).collect();
         entries.iter().filter(is_in_scope).filter(|entry| self.filter.fits(entry, &all)).cloned().collect()
@@ -114,8 +114,8 @@ impl Search<'_> {
     pub(crate) fn encode(&self) -> Vec<u8> {
         const NEVER_DEREFERENCE: u8 = 0;
         let scope = match self.scope {
-            Scope::Base => 0,
-            Scope::Subtree => 2,
+            SearchScope::Base => 0,
+            SearchScope::Subtree => 2,
         };
         let attributes = self.attributes.iter().map(|name| octets(name.as_bytes())).collect::<Vec<_>>().concat();
         let parts = [
@@ -152,8 +152,8 @@ mod tests {
             entry("CN=c,DC=x", &[("memberof", "CN=b,DC=x")]),
         ];
         let names = |group: &str| -> Vec<String> {
-            let filter = Filter::Leads("memberOf", group.to_owned());
-            let search = Search { base: "dc=X", scope: Scope::Subtree, filter, attributes: &[] };
+            let filter = LdapFilter::Leads("memberOf", group.to_owned());
+            let search = LdapSearch { base: "dc=X", scope: SearchScope::Subtree, filter, attributes: &[] };
             search.within(&all).into_iter().map(|entry| entry.name).collect()
         };
         assert_eq!(names("cn=d,dc=x"), ["CN=a,DC=x", "CN=b,DC=x", "CN=c,DC=x"]);
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn a_filter_is_what_its_values_are() {
         // As OpenLDAP's ldapsearch sends (&(cn=a*)(x)(y)) with the value in octets: nothing in it is special.
-        let filter = Filter::All(vec![Filter::equals("cn", "a*)(b"), Filter::Present("x")]);
+        let filter = LdapFilter::All(vec![LdapFilter::equals("cn", "a*)(b"), LdapFilter::Present("x")]);
         assert_eq!(filter.encode(), b"\xa0\x10\xa3\x0b\x04\x02cn\x04\x05a*)(b\x87\x01x");
-        let chain = Filter::Leads("memberOf", "CN=g".to_owned());
+        let chain = LdapFilter::Leads("memberOf", "CN=g".to_owned());
         assert_eq!(chain.encode(), b"\xa9\x29\x81\x171.2.840.113556.1.4.1941\x82\x08memberOf\x83\x04CN=g");
     }
 }

@@ -3,16 +3,16 @@
 use gmsa_core::credspec::generate::Domain;
 use time::UtcDateTime;
 
-use crate::{Entry, Error, Filter, Guid, Scope, Search, Sid, entry::domain_of};
+use crate::{Entry, Error, Guid, LdapFilter, LdapSearch, SearchScope, Sid, entry::domain_of};
 
 /// The most domains of one forest.
 const MAX_DOMAINS: usize = 100;
 
 /// What the root of a directory says (`rootDSE`, [MS-ADTS] 3.1.1.3.2).
-pub(crate) const ROOT: Search<'static> = Search {
+pub(crate) const ROOT: LdapSearch<'static> = LdapSearch {
     base: "",
-    scope: Scope::Base,
-    filter: Filter::Present("objectClass"),
+    scope: SearchScope::Base,
+    filter: LdapFilter::Present("objectClass"),
     attributes: &[
         "configurationNamingContext",
         "currentTime",
@@ -74,11 +74,12 @@ impl Forest {
         format!("CN=Partitions,{configuration}")
     }
 
-    pub(crate) fn search(references: &str) -> Search<'_> {
-        let filter = Filter::All(vec![Filter::equals("objectClass", "crossRef"), Filter::Present("nETBIOSName")]);
-        Search {
+    pub(crate) fn search(references: &str) -> LdapSearch<'_> {
+        let filter =
+            LdapFilter::All(vec![LdapFilter::equals("objectClass", "crossRef"), LdapFilter::Present("nETBIOSName")]);
+        LdapSearch {
             base: references,
-            scope: Scope::Subtree,
+            scope: SearchScope::Subtree,
             filter,
             attributes: &["nCName", "dnsRoot", "nETBIOSName", "objectClass"],
         }

@@ -1,8 +1,8 @@
-//! LDAP (RFC 4511), as much of it as is needed: simple bind over TLS, searches by pages, and adding an object.
+//! LDAP (RFC 4511), as much of it as is needed: simple bind over TLS, and searches by pages.
 
 pub(crate) mod ber;
 mod connection;
 pub mod message;
 
 pub(crate) use connection::trust;
-pub use connection::{Connection, Credentials};
+pub use connection::{Credentials, LdapConnection};

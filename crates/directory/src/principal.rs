@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::{
-    Directory, Entry, Error, Filter, Scope, Search, Sid,
+    Directory, Entry, Error, LdapFilter, LdapSearch, SearchScope, Sid,
+    account::Account,
     entry::{first_value, is_within},
 };
 
@@ -38,6 +39,16 @@ pub struct Principals {
 }
 
 impl Principals {
+    /// Those behind the SIDs of these accounts.
+    ///
+    /// # Errors
+    /// Where the budget of the command is exceeded.
+    pub async fn of(directory: &mut Directory, accounts: &[Account]) -> Result<Self, Error> {
+        let mut principals = Self::default();
+        principals.look_up(directory, accounts.iter().flat_map(Account::named)).await?;
+        Ok(principals)
+    }
+
     pub fn get(&self, sid: &Sid) -> Option<&Principal> {
         self.known.get(sid)
     }
@@ -52,14 +63,7 @@ impl Principals {
     }
 
     /// Looks up those that are not yet known. Those of a domain that cannot be asked stay unknown.
-    ///
-    /// # Errors
-    /// Where the budget of the command is exceeded.
-    pub async fn look_up(
-        &mut self,
-        directory: &mut Directory,
-        sids: impl IntoIterator<Item = &Sid>,
-    ) -> Result<(), Error> {
+    async fn look_up(&mut self, directory: &mut Directory, sids: impl IntoIterator<Item = &Sid>) -> Result<(), Error> {
         let mut by_domain: BTreeMap<String, Vec<Sid>> = BTreeMap::new();
         for sid in sids {
             if self.known.contains_key(sid) {
@@ -97,8 +101,8 @@ impl Principals {
     }
 
     async fn look_up_in(&mut self, directory: &mut Directory, base: &str, sids: &[Sid]) -> Result<(), Error> {
-        let filter = Filter::Any(sids.iter().map(|sid| Filter::equals("objectSid", sid.to_bytes())).collect());
-        let search = Search { base, scope: Scope::Subtree, filter, attributes: &ATTRIBUTES };
+        let filter = LdapFilter::Any(sids.iter().map(|sid| LdapFilter::equals("objectSid", sid.to_bytes())).collect());
+        let search = LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES };
         let found = directory.search(&search).await?;
         for sid in sids {
             let principal = match found.iter().find(|entry| entry.sid("objectSid").as_ref() == Some(sid)) {
@@ -131,23 +135,24 @@ async fn members(directory: &mut Directory, base: &str, group: &Entry) -> Result
     while let Some(group) = groups.pop() {
         // A primary group is no membership.
         let number = group.sid("objectSid").and_then(|sid| sid.split());
-        let mut by: Vec<Filter> =
-            number.into_iter().map(|(_, number)| Filter::equals("primaryGroupID", number.to_string())).collect();
+        let mut by: Vec<LdapFilter> =
+            number.into_iter().map(|(_, number)| LdapFilter::equals("primaryGroupID", number.to_string())).collect();
         // A controller gives a part of many members only ([MS-ADTS] 3.1.1.3.1.3.3), and a file may not hold them at all.
         let is_whole = directory.is_live() && !group.attributes.keys().any(|name| name.starts_with("member;"));
         if !is_whole {
-            by.push(Filter::Leads("memberOf", group.name.clone()));
+            by.push(LdapFilter::Leads("memberOf", group.name.clone()));
         }
-        let filter = Filter::All(vec![Filter::equals("objectClass", "user"), Filter::Any(by)]);
-        let search = Search { base, scope: Scope::Subtree, filter, attributes: &ATTRIBUTES };
+        let filter = LdapFilter::All(vec![LdapFilter::equals("objectClass", "user"), LdapFilter::Any(by)]);
+        let search = LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES };
         names.extend(directory.search(&search).await?.iter().filter_map(name_of));
         let direct = group.texts("member").filter(|name| seen.insert(name.to_ascii_lowercase()));
         // Those of other domains are known by name alone.
         let (here, elsewhere): (Vec<&str>, Vec<&str>) = direct.partition(|name| is_within(name, base));
         names.extend(elsewhere.into_iter().map(first_value));
         for some in here.chunks(AT_ONCE) {
-            let filter = Filter::Any(some.iter().map(|name| Filter::equals("distinguishedName", *name)).collect());
-            let search = Search { base, scope: Scope::Subtree, filter, attributes: &ATTRIBUTES };
+            let filter =
+                LdapFilter::Any(some.iter().map(|name| LdapFilter::equals("distinguishedName", *name)).collect());
+            let search = LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES };
             for found in directory.search(&search).await? {
                 if found.is_a("group") {
                     groups.push(found);

@@ -44,7 +44,7 @@ struct Cli {
 enum Command {
     /// Check manifests, or the workloads of a cluster: what the webhook will do to each pod, and what it will refuse
     Check(check::Options),
-    /// Show, lint, test and make accounts of Active Directory
+    /// Lint and test accounts of Active Directory
     #[command(subcommand)]
     Account(account::Command),
     /// Make and lint credential specs

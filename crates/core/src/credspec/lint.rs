@@ -5,7 +5,7 @@
 //! right value; no finding quotes a plugin's input, which may contain a secret; each quoted text is
 //! escaped and cut.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 pub use super::suggest_name;
 use super::{
@@ -121,7 +121,7 @@ fn cms_plugins(findings: &mut Findings, plugins: Option<&Value>) {
 #[derive(Default)]
 struct Findings(Vec<Diagnostic>);
 
-pub(crate) const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
+pub const WRONG_DOMAIN: &str = "the container starts, but has no trust with the domain: every logon fails";
 const CANNOT_START: &str = "Windows cannot read the credential spec: the container does not start";
 const PRUNED: &str = "kubectl refuses it, and for other clients the API server drops it silently";
 
@@ -221,13 +221,6 @@ fn bare(text: &str) -> String {
 /// A value from the object or the domain as YAML, as a remedy shows it.
 fn yaml(text: &str) -> String {
     scalar(quote::cut(text, quote::VALUE))
-}
-
-/// What is wrong with a value of `DomainJoinConfig` by itself.
-pub fn join_value(field: &str, value: &str) -> Option<Diagnostic> {
-    let findings = object(&json!({"credspec": {"DomainJoinConfig": {field: value}}})).into_iter();
-    let field = format!("credspec.DomainJoinConfig.{field}");
-    findings.filter(|found| found.severity == Severity::Error).find(|found| found.field == field)
 }
 
 /// Where a credential spec differs from the domain, as the domain itself prints it. What is missing is found by [`object`].

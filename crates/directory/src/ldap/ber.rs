@@ -31,6 +31,7 @@ pub fn sequence(content: &[u8]) -> Vec<u8> {
     value(SEQUENCE, content)
 }
 
+#[cfg(test)]
 pub fn set(content: &[u8]) -> Vec<u8> {
     value(SET, content)
 }
@@ -71,9 +72,9 @@ pub fn constructed(tag: u8, content: &[u8]) -> Vec<u8> {
 
 /// What is read, from the start to the end.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'b>(pub &'b [u8]);
+pub struct BerReader<'b>(pub &'b [u8]);
 
-impl<'b> Reader<'b> {
+impl<'b> BerReader<'b> {
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
@@ -151,10 +152,10 @@ mod tests {
             (128, &[2, 2, 0, 128]),
             (u32::MAX, &[2, 5, 0, 255, 255, 255, 255]),
         ] {
-            assert_eq!((integer(of).as_slice(), Reader(bytes).integer()), (bytes, Some(of)));
+            assert_eq!((integer(of).as_slice(), BerReader(bytes).integer()), (bytes, Some(of)));
         }
-        assert_eq!(Reader(&[2, 1, 0x80]).integer(), None);
-        assert_eq!(Reader(&[2, 0]).integer(), None);
+        assert_eq!(BerReader(&[2, 1, 0x80]).integer(), None);
+        assert_eq!(BerReader(&[2, 0]).integer(), None);
     }
 
     #[test]
@@ -172,7 +173,7 @@ mod tests {
         fn any_content_survives(tag in 0u8..0x1F, content in prop::collection::vec(any::<u8>(), 0..70_000), after in any::<u8>()) {
             let mut bytes = value(tag, &content);
             bytes.push(after);
-            let mut reader = Reader(&bytes);
+            let mut reader = BerReader(&bytes);
             prop_assert_eq!(reader.next(), Some((tag, content.as_slice())));
             prop_assert_eq!(reader.0, &[after]);
         }

@@ -21,13 +21,13 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use super::{
     ber,
-    message::{self, Answer, Control, Ending, Found},
+    message::{self, Control, Ending, FoundEntry, LdapAnswer},
 };
 use crate::{
-    Budget, Entry, Error, Resolver,
+    Budget, Entry, Error, NameServers,
     address::{Controller, Transport},
     error::{bind_refused, refused},
-    filter::{Scope, Search},
+    filter::{LdapSearch, SearchScope},
 };
 
 /// The largest message, in bytes: an object with tens of thousands of values.
@@ -78,7 +78,7 @@ pub fn trust(authority: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
 }
 
 /// A connection, one operation at a time.
-pub struct Connection<S = TlsStream<TcpStream>> {
+pub struct LdapConnection<S = TlsStream<TcpStream>> {
     stream: S,
     /// The server, for messages.
     address: String,
@@ -90,14 +90,14 @@ pub struct Connection<S = TlsStream<TcpStream>> {
     received: Zeroizing<Vec<u8>>,
 }
 
-impl Connection {
+impl LdapConnection {
     /// Connects to the controller, with TLS from the start or by `StartTLS`.
     ///
     /// # Errors
     /// Where it cannot be reached within the time limit, or its certificate is not for its name or not trusted.
     pub async fn open(
         controller: &Controller,
-        resolver: Option<&Resolver>,
+        resolver: Option<&NameServers>,
         tls: &Arc<ClientConfig>,
         budget: &Arc<Budget>,
     ) -> Result<Self, Error> {
@@ -110,7 +110,9 @@ impl Connection {
                 socket.set_nodelay(true).map_err(unreachable)?;
                 let socket = match controller.transport {
                     Transport::Tls => socket,
-                    Transport::StartTls => Connection::new(socket, &address, Arc::clone(budget)).start_tls().await?,
+                    Transport::StartTls => {
+                        LdapConnection::new(socket, &address, Arc::clone(budget)).start_tls().await?
+                    }
                 };
                 let name = ServerName::try_from(controller.host.clone());
                 let name = name.map_err(|error| Error::Tls(address.clone(), io::Error::other(error)))?;
@@ -120,7 +122,7 @@ impl Connection {
                         _ => Error::Tls(address.clone(), error),
                     }
                 })?;
-                Ok(Connection::new(stream, &address, Arc::clone(budget)))
+                Ok(LdapConnection::new(stream, &address, Arc::clone(budget)))
             })
             .await
     }
@@ -132,7 +134,7 @@ impl Connection {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
     /// The stream, on which TLS may begin.
     async fn start_tls(mut self) -> Result<S, Error> {
         let number = self.send(&message::start_tls(), &[]).await?;
@@ -145,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
     pub(crate) fn new(stream: S, address: &str, budget: Arc<Budget>) -> Self {
         Self { stream, address: address.to_owned(), budget, number: 0, received: Zeroizing::default() }
     }
@@ -187,7 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ///
     /// # Errors
     /// Where the server refuses, or the answer is larger than any honest one.
-    pub async fn search(&mut self, search: &Search<'_>) -> Result<Vec<Entry>, Error> {
+    pub async fn search(&mut self, search: &LdapSearch<'_>) -> Result<Vec<Entry>, Error> {
         self.search_with(search, false).await
     }
 
@@ -195,11 +197,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ///
     /// # Errors
     /// As [`Self::search`].
-    pub async fn search_extended(&mut self, search: &Search<'_>) -> Result<Vec<Entry>, Error> {
+    pub async fn search_extended(&mut self, search: &LdapSearch<'_>) -> Result<Vec<Entry>, Error> {
         self.search_with(search, true).await
     }
 
-    async fn search_with(&mut self, search: &Search<'_>, extended_names: bool) -> Result<Vec<Entry>, Error> {
+    async fn search_with(&mut self, search: &LdapSearch<'_>, extended_names: bool) -> Result<Vec<Entry>, Error> {
         let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
         budget
             .within(&address, async {
@@ -208,12 +210,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let (mut entries, mut size, mut cookie) = (Vec::new(), 0, Vec::new());
                 loop {
                     // One object is no list.
-                    let paged = (search.scope == Scope::Subtree).then_some(Control::Page(PAGE, &cookie));
+                    let paged = (search.scope == SearchScope::Subtree).then_some(Control::Page(PAGE, &cookie));
                     let controls: Vec<_> =
                         paged.into_iter().chain(extended_names.then_some(Control::ExtendedNames)).collect();
                     let number = self.send(&operation, &controls).await?;
                     let before = entries.len();
-                    let entry = |found: Found<'_>| {
+                    let entry = |found: FoundEntry<'_>| {
                         let malformed = || Error::Malformed(address.clone());
                         budget.bytes(&address, found.cost().ok_or_else(malformed)?)?;
                         entries.push(found.entry().ok_or_else(malformed)?);
@@ -241,14 +243,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     ///
     /// # Errors
     /// As [`Self::search`].
-    pub async fn holds(&mut self, search: &Search<'_>, attribute: &str) -> Result<Option<bool>, Error> {
+    pub async fn holds(&mut self, search: &LdapSearch<'_>, attribute: &str) -> Result<Option<bool>, Error> {
         let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
         budget
             .within(&address, async {
                 budget.search(&address)?;
                 let number = self.send(&search.encode(), &[]).await?;
                 let mut held = None;
-                let entry = |found: Found<'_>| {
+                let entry = |found: FoundEntry<'_>| {
                     held = Some(found.holds(attribute));
                     Ok(())
                 };
@@ -258,21 +260,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     (SUCCESS, held) => Ok(held.flatten()),
                     (code, _) => Err(refused(&address, code, &ending.message)),
                 }
-            })
-            .await
-    }
-
-    /// Adds an object.
-    ///
-    /// # Errors
-    /// Where the server refuses it.
-    pub async fn add(&mut self, entry: &Entry) -> Result<(), Error> {
-        let (address, budget) = (self.address.clone(), Arc::clone(&self.budget));
-        budget
-            .within(&address, async {
-                let number = self.send(&message::add(entry), &[]).await?;
-                let Ending { code, message } = self.ending(number).await?;
-                if code == SUCCESS { Ok(()) } else { Err(refused(&address, code, &message)) }
             })
             .await
     }
@@ -301,7 +288,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         &mut self,
         number: u32,
         size: &mut usize,
-        mut found: impl FnMut(Found<'_>) -> Result<(), Error>,
+        mut found: impl FnMut(FoundEntry<'_>) -> Result<(), Error>,
     ) -> Result<(Ending, Vec<u8>), Error> {
         loop {
             let length = self.receive().await?;
@@ -314,12 +301,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 // Of itself it says only that it ends the connection (RFC 4511, 4.4.1).
                 Some((0, _)) => return Err(Error::Ended(self.address.clone())),
                 Some((of, _)) if of != number => return Err(Error::Malformed(self.address.clone())),
-                Some((_, Answer::Entry(entry))) => {
+                Some((_, LdapAnswer::Entry(entry))) => {
                     found(entry)?;
                     None
                 }
-                Some((_, Answer::Reference)) => None,
-                Some((_, Answer::Done(ending, next))) => Some((ending, next.to_vec())),
+                Some((_, LdapAnswer::Reference)) => None,
+                Some((_, LdapAnswer::Done(ending, next))) => Some((ending, next.to_vec())),
                 None => return Err(Error::Malformed(self.address.clone())),
             };
             if let Some(read) = self.received.get_mut(..length) {
@@ -366,10 +353,10 @@ mod tests {
     use tokio::io::{DuplexStream, duplex};
 
     use super::*;
-    use crate::{Filter, ldap::ber::*};
+    use crate::{LdapFilter, ldap::ber::*};
 
     /// A server that sends this, over and over where `endless`, and then nothing. What it was sent comes back.
-    fn server(sends: Vec<u8>, endless: bool) -> (Connection<DuplexStream>, tokio::task::JoinHandle<Vec<u8>>) {
+    fn server(sends: Vec<u8>, endless: bool) -> (LdapConnection<DuplexStream>, tokio::task::JoinHandle<Vec<u8>>) {
         let (client, mut server) = duplex(1 << 16);
         let task = tokio::spawn(async move {
             while server.write_all(&sends).await.is_ok() && endless {}
@@ -377,7 +364,7 @@ mod tests {
             let _ = server.read_to_end(&mut sent).await;
             sent
         });
-        (Connection::new(client, "ldaps://dc1", Arc::default()), task)
+        (LdapConnection::new(client, "ldaps://dc1", Arc::default()), task)
     }
 
     fn message(number: u32, operation: &[u8]) -> Vec<u8> {
@@ -399,8 +386,8 @@ mod tests {
     const EXHAUSTED: &str = "one command takes at most 128 MiB of answers, which ldaps://dc1 exceeds: name single accounts, or another domain \
                              controller with --directory ldaps://HOST";
 
-    fn search() -> Search<'static> {
-        Search { base: "DC=x", scope: Scope::Subtree, filter: Filter::Present("cn"), attributes: &["cn"] }
+    fn search() -> LdapSearch<'static> {
+        LdapSearch { base: "DC=x", scope: SearchScope::Subtree, filter: LdapFilter::Present("cn"), attributes: &["cn"] }
     }
 
     /// What a search ends with, where the server sends this.

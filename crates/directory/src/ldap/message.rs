@@ -5,7 +5,7 @@
 use gmsa_core::quote::cut;
 use zeroize::Zeroizing;
 
-use super::ber::{self, Reader, SEQUENCE, SET, boolean, context, integer, octets, sequence, value};
+use super::ber::{self, BerReader, SEQUENCE, SET, boolean, context, integer, octets, sequence, value};
 use crate::{Entry, entry::MAX_TEXT};
 
 /// Upgrades to TLS (RFC 4511, 4.14).
@@ -55,16 +55,6 @@ pub fn start_tls() -> Vec<u8> {
     ber::application(23, &context(0, START_TLS.as_bytes()))
 }
 
-/// Adds an object.
-pub fn add(entry: &Entry) -> Vec<u8> {
-    let attribute = |(name, values): (&String, &Vec<Vec<u8>>)| {
-        let values = values.iter().map(|value| octets(value)).collect::<Vec<_>>().concat();
-        sequence(&[octets(name.as_bytes()), ber::set(&values)].concat())
-    };
-    let attributes = entry.attributes.iter().map(attribute).collect::<Vec<_>>().concat();
-    ber::application(8, &[octets(entry.name.as_bytes()), sequence(&attributes)].concat())
-}
-
 /// How an operation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
@@ -74,9 +64,9 @@ pub struct Ending {
 }
 
 #[derive(Debug)]
-pub enum Answer<'m> {
+pub enum LdapAnswer<'m> {
     /// An entry, whose values are still in the message.
-    Entry(Found<'m>),
+    Entry(FoundEntry<'m>),
     /// Where more may be, which nobody asked for.
     Reference,
     /// The end, and where the next page begins; empty after the last one.
@@ -85,21 +75,21 @@ pub enum Answer<'m> {
 
 /// An entry of a message.
 #[derive(Debug)]
-pub struct Found<'m> {
+pub struct FoundEntry<'m> {
     name: &'m [u8],
-    attributes: Reader<'m>,
+    attributes: BerReader<'m>,
 }
 
-impl<'m> Found<'m> {
+impl<'m> FoundEntry<'m> {
     /// Each attribute, and its values; `None` where it is broken.
-    fn attributes(&self) -> impl Iterator<Item = Option<(&'m [u8], Reader<'m>)>> {
+    fn attributes(&self) -> impl Iterator<Item = Option<(&'m [u8], BerReader<'m>)>> {
         let mut rest = self.attributes;
         std::iter::from_fn(move || {
             (!rest.is_empty()).then(|| {
                 let mut one = rest.within(SEQUENCE);
                 // What follows something broken is not read.
                 if one.is_none() {
-                    rest = Reader(&[]);
+                    rest = BerReader(&[]);
                 }
                 let one = one.as_mut()?;
                 Some((one.octets()?, one.within(SET)?))
@@ -152,23 +142,23 @@ impl<'m> Found<'m> {
 }
 
 /// Reads a whole message: the number of the request that it answers, and the answer. `None` where it is broken.
-pub fn read(message: &[u8]) -> Option<(u32, Answer<'_>)> {
+pub fn read(message: &[u8]) -> Option<(u32, LdapAnswer<'_>)> {
     const ENTRY: u8 = 0x64;
     const REFERENCE: u8 = 0x73;
     const ENDINGS: [u8; 4] = [0x61, 0x65, 0x69, 0x78];
-    let mut outer = Reader(message);
+    let mut outer = BerReader(message);
     let mut message = outer.within(SEQUENCE)?;
     let number = message.integer()?;
     let (tag, content) = message.next()?;
-    let mut content = Reader(content);
+    let mut content = BerReader(content);
     let answer = match tag {
-        ENTRY => Answer::Entry(Found { name: content.octets()?, attributes: content.within(SEQUENCE)? }),
-        REFERENCE => Answer::Reference,
+        ENTRY => LdapAnswer::Entry(FoundEntry { name: content.octets()?, attributes: content.within(SEQUENCE)? }),
+        REFERENCE => LdapAnswer::Reference,
         tag if ENDINGS.contains(&tag) => {
             let code = content.enumerated()?;
             let _matched = content.octets()?;
             let message_of = String::from_utf8_lossy(content.octets()?).into_owned();
-            Answer::Done(Ending { code, message: message_of }, next_page(message).unwrap_or_default())
+            LdapAnswer::Done(Ending { code, message: message_of }, next_page(message).unwrap_or_default())
         }
         _ => return None,
     };
@@ -176,7 +166,7 @@ pub fn read(message: &[u8]) -> Option<(u32, Answer<'_>)> {
 }
 
 /// The cookie of the control of pages.
-fn next_page(mut message: Reader<'_>) -> Option<&[u8]> {
+fn next_page(mut message: BerReader<'_>) -> Option<&[u8]> {
     const CONTROLS: u8 = 0xA0;
     let mut controls = message.within(CONTROLS)?;
     while !controls.is_empty() {
@@ -184,7 +174,7 @@ fn next_page(mut message: Reader<'_>) -> Option<&[u8]> {
         let is_paged = control.octets()? == PAGED.as_bytes();
         while let Some((tag, content)) = control.next() {
             if is_paged && tag == 0x04 {
-                let mut content = Reader(content).within(SEQUENCE)?;
+                let mut content = BerReader(content).within(SEQUENCE)?;
                 let _estimate = content.integer()?;
                 return content.octets();
             }

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs::{File, OpenOptions},
-    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -15,7 +15,7 @@ use crate::shared::{
     args::spec_name,
     connection::{Connection, block_on},
     credspecs::{findings, is_credential_spec, located},
-    directory::{self, DirectoryOptions},
+    directory::{DirectoryOptions, Source},
     input,
     output::{Filter, Format, Report},
     print,
@@ -31,7 +31,7 @@ use gmsa_core::credspec::{
     lint,
 };
 use gmsa_core::{diagnostic::Severity, quote::one_line};
-use gmsa_directory::account::AccountName;
+use gmsa_directory::{Error, account::AccountName, lint as directory_lint};
 use serde_json::Value;
 
 /// The one value that no file about the domain contains.
@@ -39,7 +39,7 @@ const ACCOUNT: &str = "--account";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make a credential spec, from flags, from what PowerShell prints, or from answers to questions
+    /// Make a credential spec, from flags, from the directory, or from what PowerShell prints
     New(Box<NewOptions>),
     /// Find what is wrong with credential specs
     Lint(Box<LintOptions>),
@@ -243,15 +243,15 @@ fn domain(path: &Path) -> anyhow::Result<Domain> {
 }
 
 /// The account and its domain, from the directory.
-fn from_directory(options: &NewOptions, source: directory::Source) -> anyhow::Result<Draft> {
+fn from_directory(options: &NewOptions, source: Source) -> anyhow::Result<Draft> {
     let typed = options.account.as_deref().with_context(|| format!("missing: {ACCOUNT}"))?;
     block_on(async {
         let mut directory = source.open().await?;
-        let found = directory::account(&mut directory, typed).await?;
+        let found = directory.typed(typed).await?;
         if !found.is_group_managed() {
             bail!("{} is no group Managed Service Account", found.name);
         }
-        let forest = directory.forest.as_ref().context(directory::NO_DOMAINS)?;
+        let forest = directory.forest.as_ref().ok_or(Error::NoDomains)?;
         let of_account = forest.of_object(&found.name).map(|of| of.domain.clone());
         let domain = of_account.with_context(|| format!("{} is in no domain of the forest", found.name))?;
         for additional in &options.additional {
@@ -262,8 +262,8 @@ fn from_directory(options: &NewOptions, source: directory::Source) -> anyhow::Re
                 bail!("{} is no group Managed Service Account", found.name);
             }
         }
-        let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(found.sam()));
-        Ok(Draft::new(name, found.sam().to_owned(), domain, &options.additional, options.plugin.plugin()?))
+        let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&found.sam));
+        Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, options.plugin.plugin()?))
     })
 }
 
@@ -271,111 +271,42 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
     if let Some(source) = options.directory.source()? {
         return from_directory(options, source);
     }
-    let mut questions = Questions::default();
-    let account =
-        questions.answer(options.account.as_ref(), ACCOUNT, "SAM name of the account", "MachineAccountName")?;
+    let mut missing = Vec::new();
+    let account = given(options.account.as_ref(), ACCOUNT, &mut missing);
     let domain = if let Some(path) = &options.from_ad {
         domain(path)?
     } else {
-        let dns = questions.answer(options.domain.as_ref(), "--domain", "DNS name of the domain", "DnsName")?;
-        let netbios =
-            questions.answer(options.netbios.as_ref(), "--netbios", "NetBIOS name of the domain", "NetBiosName")?;
-        let sid = questions.answer(options.domain_sid.as_ref(), "--domain-sid", "SID of the domain", "Sid")?;
-        let guid = questions.answer(options.domain_guid.as_ref(), "--domain-guid", "GUID of the domain", "Guid")?;
+        let dns = given(options.domain.as_ref(), "--domain", &mut missing);
+        let netbios = given(options.netbios.as_ref(), "--netbios", &mut missing);
+        let sid = given(options.domain_sid.as_ref(), "--domain-sid", &mut missing);
+        let guid = given(options.domain_guid.as_ref(), "--domain-guid", &mut missing);
         // The name of a child domain has three labels or more; most others are the root of their forest.
-        let forest = if options.forest.is_some() || questions.asked || dns.split('.').count() > 2 {
-            questions.answer(options.forest.as_ref(), "--forest", "DNS name of the forest's root", "DnsTreeName")?
+        let forest = if options.forest.is_some() || dns.split('.').count() > 2 {
+            given(options.forest.as_ref(), "--forest", &mut missing)
         } else {
             dns.clone()
         };
         Domain { dns, forest, netbios, sid, guid }
     };
-    if !questions.missing.is_empty() {
-        let missing = questions.missing.join(", ");
-        if questions.missing == [ACCOUNT] {
-            bail!("missing: {missing}");
-        }
+    if missing == [ACCOUNT] {
+        bail!("missing: {ACCOUNT}");
+    } else if !missing.is_empty() {
         bail!(
-            "missing: {missing}; or take the domain from the directory: --directory DOMAIN, or from a file: --from-ad FILE, made by: \
-             Get-ADDomain | ConvertTo-Json"
+            "missing: {}; or take the domain from the directory: --directory DOMAIN, or from a file: --from-ad FILE, made by: \
+             Get-ADDomain | ConvertTo-Json",
+            missing.join(", ")
         );
     }
     let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&account));
-    let plugin = match options.plugin.plugin()? {
-        None if questions.asked => Questions::plugin()?,
-        plugin => plugin,
-    };
-    Ok(Draft::new(name, account, domain, &options.additional, plugin))
+    Ok(Draft::new(name, account, domain, &options.additional, options.plugin.plugin()?))
 }
 
-/// Asks for missing values at a terminal, each until the linter accepts it; without one, collects their flags for one error message.
-#[derive(Default)]
-struct Questions {
-    missing: Vec<&'static str>,
-    asked: bool,
-}
-
-impl Questions {
-    /// The value of a field of `DomainJoinConfig`: the one that was given, or an answer.
-    fn answer(&mut self, given: Option<&String>, flag: &'static str, what: &str, field: &str) -> io::Result<String> {
-        if let Some(given) = given {
-            return Ok(given.clone());
-        }
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            self.missing.push(flag);
-            return Ok(String::new());
-        }
-        self.asked = true;
-        loop {
-            let Some(answer) = ask(what)? else {
-                self.missing.push(flag);
-                return Ok(String::new());
-            };
-            let wrong = if answer.is_empty() { None } else { lint::join_value(field, &answer) };
-            match wrong {
-                Some(wrong) => writeln!(io::stderr(), "{}", one_line(&wrong.message))?,
-                None if answer.is_empty() => {}
-                None => return Ok(answer),
-            }
-        }
-    }
-
-    /// The plugin, where the answer names one.
-    fn plugin() -> io::Result<Option<Plugin>> {
-        let part = |what: &str| loop {
-            match ask(what)? {
-                Some(answer) if answer.is_empty() => {}
-                answer => return answer.ok_or(io::Error::from(io::ErrorKind::UnexpectedEof)),
-            }
-        };
-        let known = loop {
-            let named = ask("Plugin for hosts that are not joined to the domain (azure, aws, rancher, or nothing)")?;
-            let Some(named) = named.filter(|named| !named.is_empty()) else { return Ok(None) };
-            if let Some(known) = KnownPlugin::ALL.into_iter().find(|known| known.as_str() == named) {
-                break known;
-            }
-        };
-        let input = match known {
-            KnownPlugin::Azure => azure_input(
-                &part("Object ID of the managed identity")?,
-                &part("Address of the secret in the key vault")?,
-            ),
-            KnownPlugin::Aws => aws_input(&part("ARN of the secret or the parameter")?),
-            KnownPlugin::Rancher => {
-                rancher_input(&part("Namespace of the account provider")?, &part("Secret in that namespace")?)
-            }
-        };
-        Ok(Some(Plugin { guid: known.guid().to_owned(), input }))
-    }
-}
-
-/// Asks one question; `None` where the input has ended.
-fn ask(what: &str) -> io::Result<Option<String>> {
-    write!(io::stderr(), "{what}: ")?;
-    io::stderr().flush()?;
-    let mut answer = String::new();
-    let length = io::stdin().lock().read_line(&mut answer)?;
-    Ok((length > 0).then(|| answer.trim().to_owned()))
+/// The value of a flag; where there is none, the flag is one of those that are missing.
+fn given(value: Option<&String>, flag: &'static str, missing: &mut Vec<&'static str>) -> String {
+    value.cloned().unwrap_or_else(|| {
+        missing.push(flag);
+        String::new()
+    })
 }
 
 fn write(path: &Path, yaml: &str, force: bool) -> anyhow::Result<Outcome> {
@@ -411,7 +342,7 @@ fn lint(options: &LintOptions, connection: &Connection) -> anyhow::Result<Outcom
             let mut directory = source.open().await?;
             let mut found = Vec::new();
             for document in specs {
-                let (list, _) = directory::against(&mut directory, &document.value).await?;
+                let (list, _) = directory_lint::credential_spec(&mut directory, &document.value).await?;
                 found.extend(list.into_iter().map(|found| located(document, found)));
             }
             Ok(found)

@@ -33,6 +33,15 @@ pub fn rule(text: &str) -> Result<&'static Rule, String> {
     }
 }
 
+/// A service principal name as it is typed.
+pub fn service(text: &str) -> Result<String, String> {
+    let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| !c.is_whitespace() && !c.is_control());
+    match text.split_once('/') {
+        Some((class, host)) if is_part(class) && is_part(host) => Ok(text.to_owned()),
+        _ => Err("expected CLASS/HOST, such as http/web.contoso.com".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

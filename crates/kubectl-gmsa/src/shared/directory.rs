@@ -1,4 +1,4 @@
-//! The flags by which commands ask Active Directory, and what they compare with it.
+//! The flags by which commands ask Active Directory, and how it is opened with them.
 //!
 //! Invariants: a password comes from a file, the environment or a terminal, never from an argument; it is wiped after use, and the
 //! process leaves no core dump from before it is read.
@@ -12,19 +12,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use gmsa_core::{
-    account,
-    credspec::lint,
-    diagnostic::{Diagnostic, Rule, rules},
-    quote::Quoted,
-};
-use gmsa_directory::{
-    Access, Address, Confirm, Controller, Credentials, Directory, Entry, Resolver,
-    account::{AccountName, Found},
-    ldif,
-    principal::Principals,
-};
-use serde_json::Value;
+use gmsa_directory::{Access, Address, Confirm, Controller, Credentials, Directory, Entry, NameServers, ldif};
 use zeroize::Zeroizing;
 
 use super::{
@@ -63,8 +51,8 @@ pub struct DirectoryOptions {
     #[arg(long, value_name = "FILE", requires = "directory")]
     directory_ca: Option<PathBuf>,
     /// A DNS server that knows the domain, with its port where that is not 53 [default: those of the system]
-    #[arg(long, value_name = "IP", requires = "directory", value_parser = Resolver::at)]
-    directory_dns: Option<Resolver>,
+    #[arg(long, value_name = "IP", requires = "directory", value_parser = NameServers::at)]
+    directory_dns: Option<NameServers>,
 }
 
 /// What is needed to open a directory.
@@ -180,7 +168,7 @@ fn leave_no_core_dump() {
 }
 
 impl Source {
-    /// Whether it can be asked, and written to.
+    /// Whether it can be asked.
     pub fn is_live(&self) -> bool {
         matches!(self, Self::Live(_))
     }
@@ -194,87 +182,5 @@ impl Source {
             Self::Live(access) => Directory::connect(*access).await?,
             Self::Printed(entries) => Directory::printed(entries),
         })
-    }
-}
-
-/// The account with this name.
-///
-/// # Errors
-/// Where there is none, with where it was looked for.
-pub async fn account(directory: &mut Directory, typed: &str) -> anyhow::Result<Found> {
-    let found = directory.account(&AccountName::parse(typed)).await?;
-    found.with_context(|| format!("there is no account {typed} in {}", places(directory)))
-}
-
-/// The domains that are looked at, for messages.
-fn places(directory: &Directory) -> String {
-    match &directory.forest {
-        Some(forest) if directory.is_live() => {
-            let names: Vec<&str> = forest.domains.iter().map(|of| of.domain.dns.as_str()).collect();
-            names.join(", ")
-        }
-        _ => directory.address().to_owned(),
-    }
-}
-
-/// What a file lacks that was printed without them.
-pub const NO_DOMAINS: &str = "the file does not show its domains: add the entries below CN=Partitions,CN=Configuration, and those of the domains \
-    themselves (objectClass=domainDNS)";
-
-/// What is wrong with an account, and said of the credential spec that names it.
-pub const SAID_OF_SPECS: [&Rule; 2] = [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DISABLED];
-
-/// Compares a credential spec with the directory: its domain, and its accounts.
-///
-/// # Errors
-/// Where the directory cannot be asked.
-pub async fn against(directory: &mut Directory, spec: &Value) -> anyhow::Result<(Vec<Diagnostic>, Option<Found>)> {
-    const MACHINE: &str = "credspec.DomainJoinConfig.MachineAccountName";
-    let forest = directory.forest.clone().context(NO_DOMAINS)?;
-    let join = |key: &str| spec.pointer(&format!("/credspec/DomainJoinConfig/{key}")).and_then(Value::as_str);
-    let named = join("DnsName").and_then(|dns| forest.named(dns).ok());
-    let Some(sam) = join("MachineAccountName") else {
-        // What is missing is another finding.
-        let domain = named.or_else(|| forest.own());
-        return Ok((domain.map(|of| lint::against(spec, &of.domain)).unwrap_or_default(), None));
-    };
-    let typed = AccountName::Sam(sam.to_owned(), named.map(|of| of.domain.dns.clone()));
-    let found = directory.account(&typed).await?;
-    // Where the DNS name is wrong, the account says which domain is meant.
-    let of_account = found.as_ref().and_then(|found| forest.of_object(&found.name));
-    let domain = named.or(of_account).or_else(|| forest.own());
-    let mut list = domain.map(|of| lint::against(spec, &of.domain)).unwrap_or_default();
-    match &found {
-        None => {
-            let place = domain.map_or_else(|| places(directory), |of| of.domain.dns.clone());
-            let problem = format!("there is no account {} in {place}", Quoted::new(sam));
-            list.push(Diagnostic {
-                field: MACHINE.to_owned(),
-                ..Diagnostic::new(&rules::ACCOUNT_UNKNOWN, problem).with_fix(rules::ACCOUNT_UNKNOWN.remedy)
-            });
-        }
-        Some(found) => {
-            let account = found.account(&Principals::default());
-            // The domain is compared above, field by field.
-            let others = account::lint::against(std::slice::from_ref(&account), spec).into_iter();
-            list.extend(others.filter(|found| found.field == "SamAccountName"));
-            let of_account = account::lint::account(&account, &[]).into_iter();
-            let of_account = of_account.filter(|found| SAID_OF_SPECS.contains(&found.rule));
-            list.extend(of_account.map(|found| Diagnostic {
-                field: MACHINE.to_owned(),
-                message: format!("{}: {} {}", found.object, found.field, found.message),
-                ..found
-            }));
-        }
-    }
-    Ok((list, found))
-}
-
-/// A service principal name as it is typed.
-pub fn service(text: &str) -> Result<String, String> {
-    let is_part = |part: &str| !part.is_empty() && part.chars().all(|c| !c.is_whitespace() && !c.is_control());
-    match text.split_once('/') {
-        Some((class, host)) if is_part(class) && is_part(host) => Ok(text.to_owned()),
-        _ => Err("expected CLASS/HOST, such as http/web.contoso.com".to_owned()),
     }
 }

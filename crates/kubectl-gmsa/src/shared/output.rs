@@ -125,6 +125,8 @@ pub struct Place {
 
 #[derive(Debug, Default)]
 pub struct Report {
+    /// What is printed for people before everything else.
+    pub head: String,
     /// How many objects were read.
     pub documents: usize,
     pub places: Vec<Place>,
@@ -157,7 +159,7 @@ impl Report {
             Outcome::Clean
         };
         let text = match format {
-            Format::Table => table::report(&self.places, &folded(&findings), &totals.to_string(), style),
+            Format::Table => self.head + &table::report(&self.places, &folded(&findings), &totals.to_string(), style),
             Format::Json => json::report(outcome, &totals, &self.places, &findings)?,
             Format::Sarif => json::text(&sarif::log(&findings))?,
             Format::Github => github::render(&folded(&findings), &totals.to_string()),

@@ -9,11 +9,11 @@ use std::{
 
 use rustix::termios::{LocalModes, tcgetattr};
 
-use crate::domain::{ADMIN, Ended, administer, change, gmsa, gmsa_in, said, tls, user};
+use crate::domain::{ADMIN, Ended, account, administer, change, gmsa, gmsa_in, said, tls, user};
 
-const ASKED: &str = "account get --directory";
+const ASKED: &str = "account lint --directory";
 
-/// Runs `account get` with these words, where the answer is an error.
+/// Runs `account lint` with these words, where the answer is an error.
 fn refused(words: &str, password: Option<&str>) -> String {
     let authority = tls();
     let words: Vec<String> = words.split(' ').map(|word| word.replace("TLS", authority.to_str().unwrap())).collect();
@@ -27,10 +27,8 @@ fn refused(words: &str, password: Option<&str>) -> String {
 #[test]
 fn each_address_of_a_controller_is_taken_with_tls() {
     administer("group add WayHosts");
-    assert_eq!(
-        gmsa("account new WayApp --dns-host-name w.contoso.com --hosts-group WayHosts --apply --yes", ADMIN).code,
-        Some(0)
-    );
+    user("wayuser", "Passw0rd!Way", Some("WayHosts"));
+    account("WayApp", "WayHosts", &["http/way"]);
     let authority = tls().join("ca.pem");
     let folder = tempfile::tempdir().unwrap();
     for address in [
@@ -42,7 +40,7 @@ fn each_address_of_a_controller_is_taken_with_tls() {
     ] {
         let words = [
             "account",
-            "get",
+            "lint",
             "CONTOSO\\WayApp",
             "--directory",
             address,
@@ -158,7 +156,7 @@ fn program() -> String {
 fn the_password_is_asked_for_and_not_shown() {
     let authority = tls().join("ca.pem");
     let line = format!(
-        "{} account get Nobody --directory contoso.com --directory-dns 10.0.0.1 --directory-ca {} --directory-user {}",
+        "{} account lint Nobody --directory contoso.com --directory-dns 10.0.0.1 --directory-ca {} --directory-user {}",
         env!("CARGO_BIN_EXE_kubectl-gmsa"),
         authority.display(),
         ADMIN.0

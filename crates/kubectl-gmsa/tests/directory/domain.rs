@@ -8,6 +8,8 @@ use std::{
     sync::LazyLock,
 };
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+
 /// Where the domain controller is installed.
 static ROOT: LazyLock<PathBuf> =
     LazyLock::new(|| env::var_os("DOMAIN_ROOT").expect("tests/directory.sh sets DOMAIN_ROOT").into());
@@ -54,6 +56,28 @@ pub fn change(ldif: &str) {
 /// Adds objects over the network, as administrators do.
 pub fn add(ldif: &str) {
     prints(&["ldapadd", "-H", "ldaps://dc1.contoso.com", "-x", "-D", ADMIN.0, "-w", ADMIN.1], ldif);
+}
+
+/// An account whose password the members of a group may retrieve, with these service principal names, as administrators add it over the
+/// network.
+pub fn account(name: &str, group: &str, services: &[&str]) {
+    let shown =
+        prints(&["ldbsearch", "-H", "/dc/private/sam.ldb", &format!("sAMAccountName={group}"), "objectSid"], "");
+    let sid = gmsa_directory::Sid::parse(&field(&shown, "objectSid")).unwrap().to_bytes();
+    let length = |length: usize| u16::try_from(length).unwrap().to_le_bytes();
+    // As `New-ADServiceAccount` makes it: O:BAD:(A;;0xf01ff;;;SID).
+    let owner = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0];
+    let header = [1, 0, 0x04, 0x80, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 36, 0, 0, 0];
+    let entry = [&[0, 0][..], &length(8 + sid.len()), &[0xFF, 0x01, 0x0F, 0], &sid].concat();
+    let list = [&[4, 0][..], &length(8 + entry.len()), &[1, 0, 0, 0], &entry].concat();
+    let descriptor = BASE64_STANDARD.encode([&header[..], &owner, &list].concat());
+    let services: Vec<String> = services.iter().map(|service| format!("servicePrincipalName: {service}\n")).collect();
+    add(&format!(
+        "dn: CN={name},CN=Managed Service Accounts,DC=contoso,DC=com\nchangetype: add\nobjectClass: msDS-GroupManagedServiceAccount\n\
+         sAMAccountName: {name}$\ndNSHostName: {name}.contoso.com\nmsDS-ManagedPasswordInterval: 30\nuserAccountControl: 4096\n\
+         msDS-SupportedEncryptionTypes: 24\nmsDS-GroupMSAMembership:: {descriptor}\n{}",
+        services.concat()
+    ));
 }
 
 /// A user, and a group that it is in where one is named.

@@ -64,7 +64,7 @@ fn sent(mut server: Child) -> Vec<u8> {
 fn words(dns: SocketAddr) -> Vec<String> {
     let authority = tls().join("ca.pem");
     let dns = dns.to_string();
-    let words = ["account", "get", "Forged", "--directory", "contoso.com", "--directory-dns", &dns, "--directory-ca"];
+    let words = ["account", "lint", "Forged", "--directory", "contoso.com", "--directory-dns", &dns, "--directory-ca"];
     let more = [authority.to_str().unwrap(), "--directory-user", ADMIN.0];
     words.into_iter().chain(more).map(str::to_owned).collect()
 }

@@ -1,14 +1,11 @@
 //! Credential specs against the domain: each wrong field is found.
 
-use crate::domain::{ADMIN, administer, gmsa, gmsa_there, said, write};
+use crate::domain::{ADMIN, account, administer, gmsa, gmsa_there, said, write};
 
 #[test]
 fn each_wrong_field_of_a_credential_spec_is_found() {
     administer("group add SpecHosts");
-    assert_eq!(
-        gmsa("account new SpecApp --dns-host-name s.contoso.com --hosts-group SpecHosts --apply --yes", ADMIN).code,
-        Some(0)
-    );
+    account("SpecApp", "SpecHosts", &["http/spec"]);
     let right = said(gmsa("credspec new --account SpecApp", ADMIN), 0);
     let folder = tempfile::tempdir().unwrap();
     let line =

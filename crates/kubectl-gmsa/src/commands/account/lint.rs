@@ -1,5 +1,5 @@
-//! `account lint`: what is wrong with an account of Active Directory, from the directory itself, or from its properties as PowerShell or
-//! `ldapsearch` prints them.
+//! `account lint`: what the directory holds of accounts and what is wrong with them, from the directory itself, or from their properties as
+//! PowerShell or `ldapsearch` prints them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,13 @@ use clap::{Args, builder::NonEmptyStringValueParser};
 use serde_json::Value;
 use time::UtcDateTime;
 
+use super::head;
 use crate::shared::{
     Outcome,
-    args::spec_name,
+    args::{service, spec_name},
     connection::{Connection, block_on},
     credspecs::is_credential_spec,
-    directory::{self, DirectoryOptions},
+    directory::DirectoryOptions,
     input,
     output::{Filter, Format, Report},
 };
@@ -22,11 +23,15 @@ use gmsa_cluster::{
     resolver::live::collection,
 };
 use gmsa_core::{
-    account::{self, Account},
     causes,
     diagnostic::{Diagnostic, Diagnostics, Location, rules},
 };
-use gmsa_directory::{Directory, account::Found, ldif, lint, principal::Principals};
+use gmsa_directory::{
+    Directory,
+    account::{Account, powershell},
+    ldif, lint,
+    principal::Principals,
+};
 
 #[derive(Debug, Args)]
 pub struct Options {
@@ -47,7 +52,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE|NAME")]
     credspec: Option<PathBuf>,
     /// A service principal name that clients ask for, such as http/web.contoso.com; repeatable
-    #[arg(long = "service", value_name = "CLASS/HOST", value_parser = directory::service)]
+    #[arg(long = "service", value_name = "CLASS/HOST", value_parser = service)]
     services: Vec<String>,
     #[command(flatten)]
     directory: DirectoryOptions,
@@ -59,29 +64,26 @@ pub struct Options {
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
-    let mut read = Read::default();
+    let mut linted = Linted::default();
     if let Some(source) = options.directory.source()? {
-        block_on(async { read.directory(source.open().await?, options).await })?;
+        block_on(async { linted.directory(source.open().await?, options).await })?;
     }
     for path in &options.files {
         let name = if path == Path::new(input::STDIN) { "<stdin>".into() } else { path.to_string_lossy() };
-        if let Err(error) = read.file(path, &name, options) {
+        if let Err(error) = linted.file(path, &name, options) {
             let found = Diagnostic::new(&rules::UNREADABLE, causes::chain(error.as_ref()));
-            read.findings.push(found.at(Location::file(&name)));
+            linted.findings.push(found.at(Location::file(&name)));
         }
     }
-    let Read { accounts, mut findings } = read;
+    let Linted { head, accounts, file, mut findings } = linted;
     if accounts.is_empty() && findings.is_empty() {
         bail!("no account in the {}", if options.files.is_empty() { "directory" } else { "files" });
     }
     if let Some(asked) = options.credspec.as_ref().filter(|_| !accounts.is_empty()) {
         let spec = credential_spec(asked, connection)?;
-        let all: Vec<Account> = accounts.iter().map(|(_, account)| account.clone()).collect();
-        let file = accounts.first().and_then(|(name, _)| name.as_deref());
-        findings.extend(account::lint::against(&all, &spec).into_iter().map(|found| located(found, file)));
+        findings.extend(lint::against(&accounts, &spec).into_iter().map(|found| located(found, file.as_deref())));
     }
-    let mut report = Report { documents: accounts.len(), ..Report::default() };
-    report.findings.extend(findings);
+    let report = Report { head, documents: accounts.len(), findings, ..Report::default() };
     report.print(options.output, &options.filter)
 }
 
@@ -93,55 +95,61 @@ fn located(found: Diagnostic, file: Option<&str>) -> Diagnostic {
     }
 }
 
-/// What was read: the accounts, each with its file, and what is wrong with them.
+/// The accounts, and what is wrong with them.
 #[derive(Default)]
-struct Read {
-    accounts: Vec<(Option<String>, Account)>,
+struct Linted {
+    /// What the directory holds of them.
+    head: String,
+    accounts: Vec<Account>,
+    /// The file that the first one is in.
+    file: Option<String>,
     findings: Diagnostics,
 }
 
-impl Read {
+impl Linted {
     async fn directory(&mut self, mut directory: Directory, options: &Options) -> anyhow::Result<()> {
         let mut accounts = Vec::new();
         for name in &options.names {
-            accounts.push(directory::account(&mut directory, name).await?);
+            accounts.push(directory.typed(name).await?);
         }
         if options.names.is_empty() {
             accounts = directory.accounts().await?;
         }
-        self.found(&mut directory, &accounts, None, &options.services).await?;
-        let of_forest = lint::forest(&mut directory, &accounts, UtcDateTime::now()).await?;
-        self.findings.extend(of_forest);
+        let principals = Principals::of(&mut directory, &accounts).await?;
+        self.head = match accounts.as_slice() {
+            [one] if !options.names.is_empty() => head::properties(one, &principals),
+            [] => String::new(),
+            all => head::list(all, &principals),
+        };
+        self.findings.extend(lint::accounts(&mut directory, &accounts, &principals, &options.services).await?);
+        self.findings.extend(lint::forest(&mut directory, &accounts, UtcDateTime::now()).await?);
+        self.accounts = accounts;
         Ok(())
     }
 
     fn file(&mut self, path: &Path, name: &str, options: &Options) -> anyhow::Result<()> {
         let text = input::text(path)?;
-        if ldif::is_ldif(&text) {
+        let (accounts, findings) = if ldif::is_ldif(&text) {
             let mut directory = Directory::printed(ldif::read(&text)?);
-            return block_on(async {
+            block_on(async {
                 let accounts = directory.accounts().await?;
-                self.found(&mut directory, &accounts, Some(name), &options.services).await
-            });
+                let principals = Principals::of(&mut directory, &accounts).await?;
+                let findings = lint::accounts(&mut directory, &accounts, &principals, &options.services).await?;
+                anyhow::Ok((accounts, findings))
+            })?
+        } else {
+            let accounts = powershell::read(&text)?;
+            let mut findings = Diagnostics::default();
+            for account in &accounts {
+                findings.extend(lint::account(account, &Principals::default(), &options.services));
+            }
+            (accounts, findings)
+        };
+        self.findings.extend(findings.into_iter().map(|found| located(found, Some(name))));
+        if self.accounts.is_empty() && !accounts.is_empty() {
+            self.file = Some(name.to_owned());
         }
-        let accounts = account::read(&text)?;
-        let findings = accounts.iter().flat_map(|one| account::lint::account(one, &options.services));
-        self.findings.extend(findings.map(|found| located(found, Some(name))));
-        self.accounts.extend(accounts.into_iter().map(|account| (Some(name.to_owned()), account)));
-        Ok(())
-    }
-
-    async fn found(
-        &mut self,
-        directory: &mut Directory,
-        accounts: &[Found],
-        file: Option<&str>,
-        services: &[String],
-    ) -> anyhow::Result<()> {
-        let findings = lint::accounts(directory, accounts, services).await?;
-        self.findings.extend(findings.into_iter().map(|found| located(found, file)));
-        let account = |found: &Found| (file.map(str::to_owned), found.account(&Principals::default()));
-        self.accounts.extend(accounts.iter().map(account));
+        self.accounts.extend(accounts);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use time::UtcDateTime;
 use crate::shared::{
     Outcome,
     connection::block_on,
-    directory::{self, DirectoryOptions},
+    directory::{DirectoryOptions, Source},
     output::{Filter, Shape, print_checks},
 };
 use gmsa_directory::lint;
@@ -34,14 +34,14 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let source = options.directory.source()?;
     let user = options.directory.user();
     let checks = block_on(async {
-        let Some(source) = source.filter(directory::Source::is_live) else {
+        let Some(source) = source.filter(Source::is_live) else {
             anyhow::bail!("missing: --directory ldaps://HOST or DOMAIN, with --directory-user, the user to test");
         };
         let mut opened = source.open().await?;
-        let account = directory::account(&mut opened, &options.name).await?;
+        let account = opened.typed(&options.name).await?;
         let found = lint::password(&mut opened, &account, user, UtcDateTime::now()).await?;
         if found.is_empty() {
-            let text = format!("{user} may retrieve the password of {}", account.sam());
+            let text = format!("{user} may retrieve the password of {}", account.sam);
             return Ok(vec![Check::pass(ABOUT, text)]);
         }
         Ok(found.into_iter().map(|found| Check::found(ABOUT, found)).collect())

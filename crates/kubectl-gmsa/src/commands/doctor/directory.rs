@@ -1,12 +1,16 @@
 //! The credential specs of the cluster against the directory.
 
 use gmsa_core::diagnostic::{Check, Diagnostic};
-use gmsa_directory::{Directory, lint};
+use gmsa_directory::{
+    Directory,
+    lint::{self, SAID_OF_SPECS},
+    principal::Principals,
+};
 use serde_json::Value;
 use time::UtcDateTime;
 
 use super::not_checked;
-use crate::shared::directory::{SAID_OF_SPECS, Source, against};
+use crate::shared::directory::Source;
 
 const DIRECTORY: &str = "directory";
 
@@ -31,14 +35,15 @@ async fn found(mut directory: Directory, specs: &[Value]) -> anyhow::Result<Vec<
     let (mut list, mut accounts) = (Vec::new(), Vec::new());
     for spec in specs {
         let name = spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        let (found, account) = against(&mut directory, spec).await?;
+        let (found, account) = lint::credential_spec(&mut directory, spec).await?;
         list.extend(found.into_iter().map(|found| Diagnostic { object: name.to_owned(), ..found }));
         accounts.extend(account);
     }
     // Several credential specs may be for one account.
     accounts.sort_by(|one, other| one.name.cmp(&other.name));
     accounts.dedup_by(|one, other| one.name == other.name);
-    let of_accounts = lint::accounts(&mut directory, &accounts, &[]).await?;
+    let principals = Principals::of(&mut directory, &accounts).await?;
+    let of_accounts = lint::accounts(&mut directory, &accounts, &principals, &[]).await?;
     let of_accounts = of_accounts.into_iter().filter(|found| !SAID_OF_SPECS.contains(&found.rule));
     list.extend(of_accounts.map(|found| match found.more {
         0 => found,

@@ -28,7 +28,7 @@ const DATAGRAM_LIMIT: Duration = Duration::from_secs(3);
 const MAX_HOSTS: usize = 8;
 
 #[derive(Clone, Debug)]
-pub struct Resolver {
+pub struct NameServers {
     servers: Vec<SocketAddr>,
 }
 
@@ -41,7 +41,7 @@ struct Offer {
     host: String,
 }
 
-impl Resolver {
+impl NameServers {
     /// One server, with its port or without.
     ///
     /// # Errors

@@ -1,22 +1,32 @@
-//! Every rule on accounts, by the mistake that people make.
+//! Every rule on accounts, by the mistake that people make, and on what a directory shows.
 
+use std::time::{Duration, SystemTime};
+
+use gmsa_core::diagnostic::Diagnostic;
 use serde_json::{Value, json};
+use time::UtcDateTime;
 
-use super::{super::Account, account, against};
-use crate::diagnostic::Diagnostic;
+use super::*;
+use crate::{Retrieval, Sid, account::CLASS, descriptor::made::allowing, ldif};
+
+/// Of an account whose principals are not known.
+fn alone(of: &Account, services: &[String]) -> Vec<Diagnostic> {
+    account(of, &Principals::default(), services)
+}
 
 fn good() -> Account {
     Account {
         sam: "WebApp1".to_owned(),
-        distinguished_name: Some("CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com".to_owned()),
+        name: "CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com".to_owned(),
         class: Some("msDS-GroupManagedServiceAccount".to_owned()),
         enabled: Some(true),
-        may_retrieve: Some(vec!["CN=Hosts,CN=Users,DC=contoso,DC=com".to_owned()]),
+        retrieval: Some(Retrieval::Named(vec!["CN=Hosts,CN=Users,DC=contoso,DC=com".to_owned()])),
         service_principals: Some(vec!["host/web.contoso.com".to_owned()]),
         encryption: Some(0x1c),
         control: Some(0x1000),
-        sid: Some("S-1-5-21-1-2-3-1103".to_owned()),
+        sid: Sid::parse("S-1-5-21-1-2-3-1103"),
         guid: Some("850ad035-f87e-4846-b6bf-403235381858".to_owned()),
+        ..Account::default()
     }
 }
 
@@ -30,16 +40,16 @@ fn lines(found: &[Diagnostic]) -> Vec<String> {
 
 #[test]
 fn a_good_account_has_no_findings() {
-    for good in [good(), Account { enabled: None, ..good() }, Account { sam: "a".repeat(15), ..good() }] {
-        assert_eq!(lines(&account(&good, &[])), [""; 0], "{good:?}");
+    for good in [good(), Account { sam: "a".repeat(15), ..good() }] {
+        assert_eq!(lines(&alone(&good, &[])), [""; 0], "{good:?}");
     }
     let served = ["host/web.contoso.com", "HTTP/WEB.contoso.com"].map(str::to_owned);
-    assert_eq!(lines(&account(&good(), &served)), [""; 0]);
+    assert_eq!(lines(&alone(&good(), &served)), [""; 0]);
 }
 
 #[test]
 fn a_finding_names_the_account_and_says_what_follows() {
-    let found = account(&Account { enabled: Some(false), ..good() }, &[]);
+    let found = alone(&Account { enabled: Some(false), ..good() }, &[]);
     let [Diagnostic { object, consequence, .. }] = &*found else { panic!("{found:?}") };
     assert_eq!(object, "account WebApp1");
     assert_eq!(*consequence, Some("the domain refuses every logon of the account"));
@@ -54,11 +64,7 @@ fn each_mistake_is_found() {
             "error account-disabled Enabled: is false -> Set-ADServiceAccount 'WebApp1' -Enabled $true",
         ),
         (
-            Account { enabled: None, control: Some(0x1002), ..good() },
-            "error account-disabled Enabled: is false -> Set-ADServiceAccount 'WebApp1' -Enabled $true",
-        ),
-        (
-            Account { may_retrieve: Some(vec![]), ..good() },
+            Account { retrieval: Some(Retrieval::Named(Vec::new())), ..good() },
             "error account-hosts PrincipalsAllowedToRetrieveManagedPassword: is empty -> Set-ADServiceAccount 'WebApp1' -PrincipalsAllowedToRetrieveManagedPassword GROUP, a group of the nodes, or of the user that the plugin logs on as",
         ),
         (
@@ -94,7 +100,7 @@ fn each_mistake_is_found() {
             "warning account-incomplete : was printed without ServicePrincipalNames, msDS-SupportedEncryptionTypes -> Get-ADServiceAccount 'WebApp1' -Properties * | ConvertTo-Json -Depth 4",
         ),
     ] {
-        assert_eq!(lines(&account(&wrong, &[])), [expected]);
+        assert_eq!(lines(&alone(&wrong, &[])), [expected]);
     }
 }
 
@@ -106,12 +112,12 @@ fn a_service_needs_its_principal_name() {
             "warning account-spn ServicePrincipalNames: does not hold \"{name}\" -> Set-ADServiceAccount 'WebApp1' -ServicePrincipalNames @{{Add='{name}'}}"
         )
     };
-    assert_eq!(lines(&account(&good(), &served)), [missing("http/shop"), missing("MSSQLSvc/web.contoso.com")]);
+    assert_eq!(lines(&alone(&good(), &served)), [missing("http/shop"), missing("MSSQLSvc/web.contoso.com")]);
 }
 
 #[test]
 fn a_name_is_no_code_of_the_command_that_mends_its_account() {
-    let fix = |of: Account, services: &[String]| account(&of, services)[0].fix.clone().unwrap();
+    let fix = |of: Account, services: &[String]| alone(&of, services)[0].fix.clone().unwrap();
     let named = |sam: &str| Account { sam: sam.to_owned(), enabled: Some(false), ..good() };
     assert_eq!(
         fix(named("w\u{2019}(calc)\u{2018}'"), &[]),
@@ -173,4 +179,110 @@ fn the_credential_spec_is_of_the_same_account_and_domain() {
     ] {
         assert_eq!(lines(&against(&[other.clone(), good()], &spec)), [expected]);
     }
+}
+
+/// A forest with one account, and what else is in it.
+fn directory(more: &str) -> Directory {
+    let text = format!(
+        "dn: CN=CONTOSO,CN=Partitions,CN=Configuration,DC=contoso,DC=com\nobjectClass: crossRef\ndnsRoot: contoso.com\nnETBIOSName: CONTOSO\n\
+         nCName: <GUID=8259123b-591e-479d-9189-2a80af4d8de2>;<SID=S-1-5-21-1-2-3>;DC=contoso,DC=com\n\n\
+         dn: CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: WebApp1$\n\
+         servicePrincipalName: http/web\nuserAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\n\n{more}"
+    );
+    Directory::printed(ldif::read(&text).unwrap())
+}
+
+fn said(found: &[Diagnostic]) -> Vec<String> {
+    found.iter().map(|found| format!("{} {}", found.rule.id, found.message)).collect()
+}
+
+fn of_forest(more: &str) -> Vec<String> {
+    let mut directory = directory(more);
+    // 2026-11-23T09:12:44Z
+    let now = UtcDateTime::from(SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_425_164));
+    let accounts = block_on(directory.accounts()).unwrap();
+    said(&block_on(forest(&mut directory, &accounts, now)).unwrap())
+}
+
+fn checked(directory: &mut Directory, all: &[Account]) -> Diagnostics {
+    let principals = block_on(Principals::of(directory, all)).unwrap();
+    block_on(accounts(directory, all, &principals, &[])).unwrap()
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+}
+
+fn key(start: &str) -> String {
+    format!(
+        "dn: CN=1,CN=Master Root Keys,CN=Group Key Distribution Service,CN=Services,CN=Configuration,DC=contoso,DC=com\n\
+         objectClass: msKds-ProvRootKey\n{start}\n"
+    )
+}
+
+#[test]
+fn a_root_key_is_used_ten_hours_after_its_effective_time() {
+    assert_eq!(of_forest(""), [""; 0]);
+    // 2026-11-22T23:12:44Z, and a second later.
+    assert_eq!(of_forest(&key("msKds-UseStartTime: 134398627640000000")), [""; 0]);
+    let later = ["kds-root-key is used from 2026-11-23 09:12 UTC on, 10 hours after its effective time"];
+    assert_eq!(of_forest(&key("msKds-UseStartTime: 134398627650000000")), later);
+    // Others than administrators see that it is there, and not since when.
+    assert_eq!(of_forest(&key("cn: 1")), [""; 0]);
+}
+
+#[test]
+fn a_name_is_no_code_of_the_command_that_removes_it() {
+    let fix = |name: &str| {
+        let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, name);
+        let other = |of: &str, class: &str| {
+            format!(
+                "dn: CN={of},DC=contoso,DC=com\nobjectClass: {class}\nsAMAccountName: {of}$\nwhenCreated: 1\nservicePrincipalName:: {encoded}\n"
+            )
+        };
+        let mut directory = directory(&(other("a", CLASS) + "\n" + &other("b", "user")));
+        let all = block_on(directory.accounts()).unwrap();
+        let found = checked(&mut directory, &all);
+        let found = found.into_iter().find(|found| *found.rule == rules::ACCOUNT_SPN_DUPLICATE).unwrap();
+        found.fix.unwrap()
+    };
+    let of = |argument: &str| format!("setspn -D {argument} ACCOUNT, for the one that does not serve it");
+    assert_eq!(fix("http/a"), of("http/a"));
+    assert_eq!(fix("http/web & calc & rem"), of("\"http/web & calc & rem\""));
+    for refused in ["http/%PATH%", "http/a\" & calc", "http/$(calc)", "http/a\r\ncalc"] {
+        assert_eq!(fix(refused), rules::ACCOUNT_SPN_DUPLICATE.remedy);
+    }
+}
+
+#[test]
+fn an_entry_that_is_not_understood_is_a_finding() {
+    // D:(XA;;RP;;;S-1-5-21-1-2-3-1103;(…)): an entry of kind 9.
+    let (mut descriptor, read) = (allowing(&[Sid::parse("S-1-5-21-1-2-3-1103").unwrap()]), 44);
+    descriptor[read] = 9;
+    let encoded = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, descriptor);
+    let name = "dn: CN=w\\,eb,DC=contoso,DC=com\nobjectClass: group\nobjectSid:: AQUAAAAAAAUVAAAAAQAAAAIAAAADAAAATwQAAA==\nsAMAccountName: we\"b\n";
+    let account = format!(
+        "dn: CN=kept,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: kept$\nservicePrincipalName: http/kept\n\
+         userAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\nmsDS-GroupMSAMembership:: {encoded}\n\n{name}"
+    );
+    let mut directory = directory(&account);
+    let all = vec![block_on(directory.account(&crate::account::AccountName::parse("kept"))).unwrap().unwrap()];
+    let found = checked(&mut directory, &all);
+    assert_eq!(
+        said(found.as_slice()),
+        ["account-hosts-unknown holds an entry for \"we\\\"b\" that is not understood (kind 9)"]
+    );
+}
+
+#[test]
+fn a_name_that_two_accounts_have_is_found() {
+    let other = "dn: CN=old,DC=contoso,DC=com\nobjectClass: user\nservicePrincipalName: HTTP/WEB\n";
+    let mut directory = directory(other);
+    let all = block_on(directory.accounts()).unwrap();
+    let found = checked(&mut directory, &all);
+    let wanted = [
+        "account-incomplete was printed without PrincipalsAllowedToRetrieveManagedPassword",
+        "account-spn-duplicate \"http/web\" is a name of \"CN=old,DC=contoso,DC=com\" too",
+    ];
+    assert_eq!(said(found.as_slice()), wanted);
 }

@@ -1,45 +1,15 @@
-//! A group Managed Service Account, as `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json` prints it.
+//! Accounts as `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json` prints them.
 //!
-//! Pure. Invariants: properties that are not checked are ignored; a property that was not printed
-//! is [`None`], which is different from one that is empty.
+//! Invariants: properties that are not checked are ignored; a property that was not printed is [`None`], which is different from one
+//! that is empty.
 
 use serde_json::{Map, Value};
 
-pub mod lint;
+use super::{Account, DISABLED, ENCRYPTION_TYPES};
+use crate::{Retrieval, Sid};
 
 /// The most accounts that are read from one text.
 pub const MAX_ACCOUNTS: usize = 10_000;
-
-/// The bits of `msDS-SupportedEncryptionTypes` that name an encryption type of tickets ([MS-KILE] 2.2.7); the others are flags.
-/// `ADKerberosEncryptionType` of PowerShell has the same values.
-const ENCRYPTION_TYPES: [(&str, u64); 5] =
-    [("DES-CBC-CRC", 0x1), ("DES-CBC-MD5", 0x2), ("RC4", 0x4), ("AES128", 0x8), ("AES256", 0x10)];
-
-/// The names of the encryption types of tickets, of the bits of `msDS-SupportedEncryptionTypes`.
-pub fn encryption_names(types: u64) -> Vec<&'static str> {
-    ENCRYPTION_TYPES.iter().filter(|(_, bit)| types & bit != 0).map(|(name, _)| *name).collect()
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Account {
-    /// `SamAccountName`, without the `$` at its end.
-    pub sam: String,
-    pub distinguished_name: Option<String>,
-    /// `ObjectClass`
-    pub class: Option<String>,
-    pub enabled: Option<bool>,
-    /// `PrincipalsAllowedToRetrieveManagedPassword`
-    pub may_retrieve: Option<Vec<String>>,
-    /// `ServicePrincipalNames`
-    pub service_principals: Option<Vec<String>>,
-    /// The encryption types of its tickets, as bits of `msDS-SupportedEncryptionTypes`.
-    pub encryption: Option<u64>,
-    /// `userAccountControl`
-    pub control: Option<u64>,
-    pub sid: Option<String>,
-    /// `ObjectGUID`
-    pub guid: Option<String>,
-}
 
 /// What a text is that is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +51,7 @@ fn not_json(printed: Printed) -> String {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum PowerShellError {
     #[error("{}", not_json(*.1))]
     Json(#[source] serde_json::Error, Printed),
     #[error(
@@ -96,71 +66,49 @@ pub enum ReadError {
 ///
 /// # Errors
 /// Where the text is not JSON of that shape.
-pub fn read(json: &str) -> Result<Vec<Account>, ReadError> {
-    let entries = match serde_json::from_str(json).map_err(|error| ReadError::Json(error, Printed::of(json)))? {
+pub fn read(json: &str) -> Result<Vec<Account>, PowerShellError> {
+    let entries = match serde_json::from_str(json).map_err(|error| PowerShellError::Json(error, Printed::of(json)))? {
         Value::Array(entries) => entries,
         one => vec![one],
     };
     if entries.len() > MAX_ACCOUNTS {
-        return Err(ReadError::TooMany);
+        return Err(PowerShellError::TooMany);
     }
     let account = |(place, entry): (usize, &Value)| {
-        entry.as_object().and_then(Account::of).ok_or(ReadError::NotAnAccount(place + 1))
+        entry.as_object().and_then(of).ok_or(PowerShellError::NotAnAccount(place + 1))
     };
     entries.iter().enumerate().map(account).collect()
 }
 
-impl Account {
-    fn of(printed: &Map<String, Value>) -> Option<Self> {
-        // PowerShell ignores the case of names, and so do scripts that select properties by theirs.
-        // What was cut off says nothing of the account: it counts as not printed.
-        let field = |name: &str| {
-            let mut fields = printed.iter().filter(|(_, value)| !is_cut_off(value));
-            fields.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-        };
-        let text = |name| field(name).and_then(|value| texts(value).into_iter().next());
-        let list = |name| field(name).map(texts);
-        let encryption = field("msDS-SupportedEncryptionTypes").and_then(Value::as_u64).or_else(|| {
-            list("KerberosEncryptionType").map(|types| types.iter().map(|text| bits(text)).fold(0, |a, b| a | b))
-        });
-        Some(Self {
-            sam: text("SamAccountName").filter(|name| !name.is_empty())?.trim_end_matches('$').to_owned(),
-            distinguished_name: text("DistinguishedName"),
-            // Of a list, which begins with `top`, the last is the object's own.
-            class: list("ObjectClass").and_then(|classes| classes.into_iter().next_back()),
-            enabled: field("Enabled").and_then(Value::as_bool),
-            may_retrieve: list("PrincipalsAllowedToRetrieveManagedPassword"),
-            service_principals: list("ServicePrincipalNames").or_else(|| list("servicePrincipalName")),
-            encryption,
-            control: field("userAccountControl").and_then(Value::as_u64),
-            sid: text("SID").or_else(|| text("objectSid")),
-            guid: text("ObjectGUID"),
-        })
-    }
-
-    /// The DNS name of the domain that the account is in, from its distinguished name.
-    pub fn domain(&self) -> Option<String> {
-        let name = self.distinguished_name.as_deref()?;
-        // A comma of a name is escaped (RFC 4514, 2.4).
-        let mut escaped = false;
-        let parts = name.split(|c| {
-            let separates = c == ',' && !escaped;
-            escaped = c == '\\' && !escaped;
-            separates
-        });
-        let parts = parts.map(str::trim);
-        let component = |part: &str| {
-            let (key, value) = part.split_once('=')?;
-            key.eq_ignore_ascii_case("DC").then(|| value.to_owned())
-        };
-        let labels: Vec<String> = parts.filter_map(component).collect();
-        (!labels.is_empty()).then(|| labels.join("."))
-    }
-
-    /// The SID of the domain that the account is in: its own without the last number.
-    pub fn domain_sid(&self) -> Option<&str> {
-        self.sid.as_deref()?.rsplit_once('-').map(|(domain, _)| domain)
-    }
+/// The account of these properties; `None` where they have no name.
+fn of(printed: &Map<String, Value>) -> Option<Account> {
+    // PowerShell ignores the case of names, and so do scripts that select properties by theirs.
+    // What was cut off says nothing of the account: it counts as not printed.
+    let field = |name: &str| {
+        let mut fields = printed.iter().filter(|(_, value)| !is_cut_off(value));
+        fields.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    };
+    let text = |name| field(name).and_then(|value| texts(value).into_iter().next());
+    let list = |name| field(name).map(texts);
+    let encryption = field("msDS-SupportedEncryptionTypes").and_then(Value::as_u64).or_else(|| {
+        list("KerberosEncryptionType").map(|types| types.iter().map(|text| bits(text)).fold(0, |a, b| a | b))
+    });
+    let control = field("userAccountControl").and_then(Value::as_u64);
+    let by_control = control.map(|control| control & DISABLED == 0);
+    Some(Account {
+        sam: text("SamAccountName").filter(|name| !name.is_empty())?.trim_end_matches('$').to_owned(),
+        name: text("DistinguishedName").unwrap_or_default(),
+        // Of a list, which begins with `top`, the last is the object's own.
+        class: list("ObjectClass").and_then(|classes| classes.into_iter().next_back()),
+        enabled: field("Enabled").and_then(Value::as_bool).or(by_control),
+        retrieval: list("PrincipalsAllowedToRetrieveManagedPassword").map(Retrieval::Named),
+        service_principals: list("ServicePrincipalNames").or_else(|| list("servicePrincipalName")),
+        encryption,
+        control,
+        sid: text("SID").or_else(|| text("objectSid")).and_then(|sid| Sid::parse(&sid)),
+        guid: text("ObjectGUID"),
+        ..Account::default()
+    })
 }
 
 /// Whether PowerShell cut a property off. Below its `-Depth`, which is 2 where none is given, `ConvertTo-Json` prints what
@@ -229,18 +177,18 @@ mod tests {
         }"#;
         let account = Account {
             sam: "WebApp1".to_owned(),
-            distinguished_name: Some("CN=WebApp1,CN=Managed Service Accounts,DC=corp,DC=contoso,DC=com".to_owned()),
+            name: "CN=WebApp1,CN=Managed Service Accounts,DC=corp,DC=contoso,DC=com".to_owned(),
             class: Some("msDS-GroupManagedServiceAccount".to_owned()),
             enabled: Some(true),
-            may_retrieve: Some(vec!["CN=Hosts,CN=Users,DC=contoso,DC=com".to_owned()]),
+            retrieval: Some(Retrieval::Named(vec!["CN=Hosts,CN=Users,DC=contoso,DC=com".to_owned()])),
             service_principals: Some(vec!["http/web".to_owned()]),
             encryption: Some(28),
-            control: None,
-            sid: Some("S-1-5-21-1-2-3-1103".to_owned()),
+            sid: Sid::parse("S-1-5-21-1-2-3-1103"),
             guid: Some("850ad035-f87e-4846-b6bf-403235381858".to_owned()),
+            ..Account::default()
         };
         assert_eq!(account.domain().as_deref(), Some("corp.contoso.com"));
-        assert_eq!(account.domain_sid(), Some("S-1-5-21-1-2-3"));
+        assert_eq!(account.domain_sid(), Sid::parse("S-1-5-21-1-2-3"));
         assert_eq!(read(one).unwrap(), [account]);
         let bare = |name: &str| Account { sam: name.to_owned(), ..Account::default() };
         assert_eq!(read(r#"[{"SamAccountName": "a$"}, {"samaccountname": "b"}]"#).unwrap(), [bare("a"), bare("b")]);
@@ -253,7 +201,7 @@ mod tests {
                 r#"{{"SamAccountName": "a", "ServicePrincipalNames": {value}, "PrincipalsAllowedToRetrieveManagedPassword": {value}}}"#
             );
             let account = read(&json).unwrap().remove(0);
-            (account.service_principals, account.may_retrieve)
+            (account.service_principals, account.retrieval)
         };
         for cut in [
             r#""System.Object[]""#,
@@ -267,7 +215,11 @@ mod tests {
         }
         for whole in ["host/a", "CN=Web, CN=Users,DC=contoso,DC=com", "CN=Web Hosts,OU=Shop And DC,DC=contoso,DC=com"] {
             let texts = Some(vec![whole.to_owned()]);
-            assert_eq!(of(&format!(r#"{{"value": ["{whole}"], "Count": 1}}"#)), (texts.clone(), texts), "{whole}");
+            assert_eq!(
+                of(&format!(r#"{{"value": ["{whole}"], "Count": 1}}"#)),
+                (texts.clone(), texts.map(Retrieval::Named)),
+                "{whole}"
+            );
         }
     }
 
@@ -275,12 +227,6 @@ mod tests {
     fn a_list_of_classes_ends_with_the_accounts_own() {
         let json = r#"{"SamAccountName": "a", "ObjectClass": ["top", "computer", "msDS-GroupManagedServiceAccount"]}"#;
         assert_eq!(read(json).unwrap()[0].class.as_deref(), Some("msDS-GroupManagedServiceAccount"));
-    }
-
-    #[test]
-    fn a_comma_in_a_name_ends_no_part_of_it() {
-        let json = r#"{"SamAccountName": "a", "DistinguishedName": "CN=Web\\, DC=evil,OU=a\\\\,DC=contoso,DC=com"}"#;
-        assert_eq!(read(json).unwrap()[0].domain().as_deref(), Some("contoso.com"));
     }
 
     #[test]
@@ -324,15 +270,18 @@ mod tests {
                 "Get-ADServiceAccount : Cannot find",
                 "not the output of `Get-ADServiceAccount NAME -Properties * | ConvertTo-Json`".to_owned(),
             ),
-            ("[{\"SamAccountName\": \"a\"}, {\"DNSRoot\": \"contoso.com\"}]", ReadError::NotAnAccount(2).to_string()),
-            ("{\"SamAccountName\": \"\"}", ReadError::NotAnAccount(1).to_string()),
-            ("7", ReadError::NotAnAccount(1).to_string()),
+            (
+                "[{\"SamAccountName\": \"a\"}, {\"DNSRoot\": \"contoso.com\"}]",
+                PowerShellError::NotAnAccount(2).to_string(),
+            ),
+            ("{\"SamAccountName\": \"\"}", PowerShellError::NotAnAccount(1).to_string()),
+            ("7", PowerShellError::NotAnAccount(1).to_string()),
         ] {
             assert_eq!(read(json).unwrap_err().to_string(), error, "{json}");
         }
         let many = format!("[{}0]", "0,".repeat(MAX_ACCOUNTS));
-        assert!(matches!(read(&many).unwrap_err(), ReadError::TooMany));
+        assert!(matches!(read(&many).unwrap_err(), PowerShellError::TooMany));
         let most = format!("[{}0]", "0,".repeat(MAX_ACCOUNTS - 1));
-        assert!(matches!(read(&most).unwrap_err(), ReadError::NotAnAccount(1)));
+        assert!(matches!(read(&most).unwrap_err(), PowerShellError::NotAnAccount(1)));
     }
 }
