@@ -143,12 +143,15 @@ impl PluginOptions {
         .flatten()
     }
 
-    fn plugin(&self) -> anyhow::Result<Option<Plugin>> {
+    /// The plugin, where one is named; flags that it needs and that are not given are missing.
+    fn plugin(&self, missing: &mut Vec<&'static str>) -> anyhow::Result<Option<Plugin>> {
         let Some(typed) = &self.plugin else {
-            return match self.inputs().next() {
-                Some((known, _)) => bail!("missing: --plugin {}", known.as_str()),
-                None => Ok(None),
-            };
+            missing.extend(self.inputs().next().map(|(known, _)| match known {
+                KnownPlugin::Azure => "--plugin azure",
+                KnownPlugin::Aws => "--plugin aws",
+                KnownPlugin::Rancher => "--plugin rancher",
+            }));
+            return Ok(None);
         };
         let known = KnownPlugin::ALL
             .into_iter()
@@ -158,17 +161,15 @@ impl PluginOptions {
         }
         let made = self.inputs().next().map(|(_, input)| input);
         let Some(input) = self.plugin_input.clone().or(made) else {
-            bail!("missing: {}", known.map_or("--plugin-input", missing_parts));
+            missing.push(match known {
+                Some(KnownPlugin::Azure) => "--azure-object-id and --azure-secret-uri, or --plugin-input",
+                Some(KnownPlugin::Aws) => "--aws-credential-arn, or --plugin-input",
+                Some(KnownPlugin::Rancher) => "--rancher-namespace and --rancher-secret, or --plugin-input",
+                None => "--plugin-input",
+            });
+            return Ok(None);
         };
         Ok(Some(Plugin { guid: known.map_or(typed.clone(), |known| known.guid().to_owned()), input }))
-    }
-}
-
-fn missing_parts(known: KnownPlugin) -> &'static str {
-    match known {
-        KnownPlugin::Azure => "--azure-object-id and --azure-secret-uri, or --plugin-input",
-        KnownPlugin::Aws => "--aws-credential-arn, or --plugin-input",
-        KnownPlugin::Rancher => "--rancher-namespace and --rancher-secret, or --plugin-input",
     }
 }
 
@@ -244,10 +245,13 @@ fn domain(path: &Path) -> anyhow::Result<Domain> {
 
 /// The account and its domain, from the directory.
 fn from_directory(options: &NewOptions, source: Source) -> anyhow::Result<Draft> {
-    let typed = options.account.as_deref().with_context(|| format!("missing: {ACCOUNT}"))?;
+    let mut missing = Vec::new();
+    let typed = given(options.account.as_ref(), ACCOUNT, &mut missing);
+    let plugin = options.plugin.plugin(&mut missing)?;
+    complete(&missing)?;
     block_on(async {
         let mut directory = source.open().await?;
-        let found = directory.typed(typed).await?;
+        let found = directory.typed(&typed).await?;
         if !found.is_group_managed() {
             bail!("{} is no group Managed Service Account", found.name);
         }
@@ -263,7 +267,7 @@ fn from_directory(options: &NewOptions, source: Source) -> anyhow::Result<Draft>
             }
         }
         let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&found.sam));
-        Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, options.plugin.plugin()?))
+        Ok(Draft::new(name, found.sam.clone(), domain, &options.additional, plugin))
     })
 }
 
@@ -288,17 +292,26 @@ fn from_options(options: &NewOptions) -> anyhow::Result<Draft> {
         };
         Domain { dns, forest, netbios, sid, guid }
     };
-    if missing == [ACCOUNT] {
-        bail!("missing: {ACCOUNT}");
-    } else if !missing.is_empty() {
-        bail!(
-            "missing: {}; or take the domain from the directory: --directory DOMAIN, or from a file: --from-ad FILE, made by: \
-             Get-ADDomain | ConvertTo-Json",
-            missing.join(", ")
-        );
-    }
+    let plugin = options.plugin.plugin(&mut missing)?;
+    complete(&missing)?;
     let name = options.name.clone().unwrap_or_else(|| lint::suggest_name(&account));
-    Ok(Draft::new(name, account, domain, &options.additional, options.plugin.plugin()?))
+    Ok(Draft::new(name, account, domain, &options.additional, plugin))
+}
+
+/// # Errors
+/// Where flags are missing: all of them, and what stands for those of the domain.
+fn complete(missing: &[&str]) -> anyhow::Result<()> {
+    const DOMAIN: [&str; 5] = ["--domain", "--netbios", "--domain-sid", "--domain-guid", "--forest"];
+    let names = missing.join(", ");
+    if missing.iter().any(|flag| DOMAIN.contains(flag)) {
+        bail!(
+            "missing: {names}; or take the domain from the directory: --directory DOMAIN, or from a file: --from-ad FILE, made by: \
+             Get-ADDomain | ConvertTo-Json"
+        );
+    } else if !missing.is_empty() {
+        bail!("missing: {names}");
+    }
+    Ok(())
 }
 
 /// The value of a flag; where there is none, the flag is one of those that are missing.

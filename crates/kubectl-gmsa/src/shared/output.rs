@@ -125,7 +125,7 @@ pub struct Place {
 
 #[derive(Debug, Default)]
 pub struct Report {
-    /// What is printed for people before everything else.
+    /// What is printed for people before everything else, a blank line at its end included.
     pub head: String,
     /// How many objects were read.
     pub documents: usize,

@@ -117,9 +117,9 @@ impl Linted {
         }
         let principals = Principals::of(&mut directory, &accounts).await?;
         self.head = match accounts.as_slice() {
-            [one] if !options.names.is_empty() => head::properties(one, &principals),
+            [one] if !options.names.is_empty() => head::properties(one, &principals) + "\n",
             [] => String::new(),
-            all => head::list(all, &principals),
+            all => head::list(all, &principals) + "\n",
         };
         self.findings.extend(lint::accounts(&mut directory, &accounts, &principals, &options.services).await?);
         self.findings.extend(lint::forest(&mut directory, &accounts, UtcDateTime::now()).await?);
