@@ -47,7 +47,7 @@ colours() {
 
 # status_codes: the status codes that the plugin explains have the values of mingw's headers, which lack those of the Host Compute System.
 status_codes() {
-  local table=crates/core/src/node_error/code.rs count
+  local table=crates/kubectl-gmsa/src/shared/rules/code.rs count
   sed -nE 's/^    (0x[0-9a-f_]+|[0-9]+) ([A-Za-z_]+): .*/\1 \2/p' "$table" | grep -v ' HCS_E_' | awk '{ gsub("_", "", $1); print }' >"$folder/status-codes"
   count=$(wc -l <"$folder/status-codes")
   ((count > 40)) || failed "only $count status codes in $table"

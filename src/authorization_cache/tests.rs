@@ -99,7 +99,7 @@ async fn an_answer_belongs_to_one_namespace_account_and_spec() {
 
 #[tokio::test(start_paused = true)]
 async fn neither_a_no_nor_a_failure_is_remembered() {
-    let failed = UseFact::Failed(Failure { kind: FailureKind::Failed, cause: "broken".to_owned() });
+    let failed = UseFact::Failed(Failure::new("broken"));
     for fact in [UseFact::Denied { reason: None }, failed] {
         let setup = Setup::new(fact.clone(), TTL);
         assert_eq!(setup.ask("shop", "till", "web").await, answer(fact.clone(), Source::Api));
@@ -130,7 +130,7 @@ async fn a_review_that_is_out_of_time_says_so_and_does_not_fail_the_others() {
     tokio::task::yield_now().await;
     let patient = tokio::spawn(setup.ask_within("shop", "till", "web", Duration::from_secs(1)));
     let cause = "no answer from the API server within 0.1 s".to_owned();
-    let failed = UseFact::Failed(Failure { kind: FailureKind::TimedOut, cause });
+    let failed = UseFact::Failed(Failure { kind: FailureKind::TimedOut, ..Failure::new(cause) });
     assert_eq!(hasty.await.unwrap(), answer(failed, Source::Api));
     assert_eq!(patient.await.unwrap(), answer(UseFact::Allowed, Source::Joined));
     assert_eq!(setup.calls(), 1);

@@ -39,7 +39,7 @@ fn joined(number: usize) -> Known<Fact> {
 }
 
 fn too_late(cause: &str) -> Known<Fact> {
-    Known { fact: Fact::Failed(Failure { kind: FailureKind::TimedOut, cause: cause.to_owned() }), source: Source::Api }
+    Known { fact: Fact::Failed(Failure { kind: FailureKind::TimedOut, ..Failure::new(cause) }), source: Source::Api }
 }
 
 /// Counts calls and lets them end one by one.

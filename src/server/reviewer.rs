@@ -177,7 +177,7 @@ impl LookUps<'_> {
     fn give_up(&mut self) -> Option<Failure> {
         if self.given_up.is_none() && self.advice_until.is_some_and(|until| Instant::now() >= until) {
             let cause = format!("the {ADVICE_TIMEOUT:?} for what only warnings need were over");
-            self.given_up = Some(Failure { kind: FailureKind::NotAsked, cause });
+            self.given_up = Some(Failure { kind: FailureKind::NotAsked, ..Failure::new(cause) });
         }
         self.given_up.clone()
     }

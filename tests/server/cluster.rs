@@ -55,9 +55,13 @@ fn within(time: Duration) -> Instant {
 }
 
 fn failed(cause: &str) -> Failure {
-    Failure { kind: FailureKind::Failed, cause: cause.to_owned() }
+    Failure::new(cause)
+}
+
+fn refused(code: u16, cause: &str) -> Failure {
+    Failure { refused: Some(code), ..Failure::new(cause) }
 }
 
 fn timed_out(cause: &str) -> Failure {
-    Failure { kind: FailureKind::TimedOut, cause: cause.to_owned() }
+    Failure { kind: FailureKind::TimedOut, ..Failure::new(cause) }
 }

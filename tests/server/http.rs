@@ -121,7 +121,7 @@ impl Resolver for Gated {
                     permit.unwrap().forget();
                     SpecFact::Missing
                 }
-                Err(_) => SpecFact::Failed(Failure { kind: FailureKind::TimedOut, cause: "too late".to_owned() }),
+                Err(_) => SpecFact::Failed(Failure { kind: FailureKind::TimedOut, ..Failure::new("too late") }),
             };
             Resolved { fact, source: Source::Api }
         })

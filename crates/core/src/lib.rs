@@ -10,7 +10,6 @@
 //! | [`causes`] | an error and its causes, in one line |
 //! | [`diagnostic`] | one thing that is wrong, and the table of rules |
 //! | [`credspec`] | a credential spec: its name, its contents text, the comparison, the linter, the generator |
-//! | [`node_error`] | errors of Windows nodes and of commands in containers, in words |
 //! | [`admission`] | a review: parsed, decided, answered |
 
 /// An enum with a word for each variant, on the wire or in output, from one table.
@@ -42,5 +41,4 @@ pub mod causes;
 pub mod credspec;
 pub mod diagnostic;
 mod json;
-pub mod node_error;
 pub mod quote;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use allocation_counter::{AllocationInfo, measure};
 use gmsa_core::{
     admission::{
-        Enforcement, Facts, Failure, FailureKind, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER,
-        Review, Settings, Source, SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
+        Enforcement, Facts, Failure, Known, MAX_PATCH_BYTES, MAX_SPECS_PER_POD, MOST_BYTES_TO_ANSWER, Review, Settings,
+        Source, SpecFact, UseFact, Webhook, review::most_bytes_to_parse,
     },
     credspec::{Contents, SpecName},
 };
@@ -388,7 +388,7 @@ fn answer(body: &str, webhook: Webhook) {
                 Err(needs) => needs,
             };
             let source = Source::Api;
-            let fact = UseFact::Failed(Failure { kind: FailureKind::Failed, cause: "c".to_owned() });
+            let fact = UseFact::Failed(Failure::new("c"));
             facts.specs.extend(needs.specs.into_iter().map(|name| (name, Known { fact: SpecFact::Missing, source })));
             facts.uses.extend(needs.uses.into_iter().map(|name| (name, Known { fact: fact.clone(), source })));
             assert!(facts.specs.len().max(facts.uses.len()) <= MAX_SPECS_PER_POD);

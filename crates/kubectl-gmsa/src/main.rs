@@ -19,8 +19,8 @@ use commands::{
     account, can, check, complete, credspec, dns, doctor, explain, grant, outdated, probe, reference, verify, version,
     who_can,
 };
-use gmsa_core::{causes, diagnostic::rules, quote::one_line};
-use shared::{Outcome, connection::Connection, output::json, print};
+use gmsa_core::{causes, quote::one_line};
+use shared::{Outcome, connection::Connection, output::json, print, rules};
 
 const EXIT_CODES: &str =
     "Exit codes: 0 no problems found, 1 problems found, 2 something could not be read, asked or done";

@@ -18,6 +18,7 @@ pub mod owners;
 pub mod pods;
 pub mod progress;
 pub mod rbac;
+pub mod rules;
 pub mod start;
 pub mod verification;
 pub mod webhook;

@@ -113,7 +113,7 @@ fn spec_fact(choice: usize) -> SpecFact {
     match choice % 4 {
         0 => SpecFact::Missing,
         1 => SpecFact::Unusable,
-        2 => SpecFact::Failed(Failure { kind: FailureKind::TimedOut, cause: "\"\n<".to_owned() }),
+        2 => SpecFact::Failed(Failure { kind: FailureKind::TimedOut, ..Failure::new("\"\n<") }),
         _ => SpecFact::Contents(Arc::new(Contents::of(&Map::new()))),
     }
 }
@@ -121,7 +121,7 @@ fn spec_fact(choice: usize) -> SpecFact {
 fn use_fact(choice: usize) -> UseFact {
     match choice % 4 {
         0 => UseFact::Denied { reason: Some("\u{1b}\"\n".to_owned()) },
-        1 => UseFact::Failed(Failure { kind: FailureKind::Failed, cause: String::new() }),
+        1 => UseFact::Failed(Failure::new("")),
         _ => UseFact::Allowed,
     }
 }

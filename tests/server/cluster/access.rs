@@ -4,7 +4,7 @@ use gmsa_cluster::authorizer::{Authorization, Authorizer as _};
 use gmsa_core::admission::{Source, UseFact};
 use serde_json::{Value, json};
 
-use super::{Duration, REVIEWS, SOON, connect, failed, spec_name, subject, timed_out, within};
+use super::{Duration, REVIEWS, SOON, connect, failed, refused, spec_name, subject, timed_out, within};
 use crate::support::{Fault, SimulatedApi, Table, Verb};
 
 async fn ask(api: &SimulatedApi, service_account: &str, time: Duration) -> UseFact {
@@ -80,9 +80,9 @@ async fn an_answer_without_a_status_is_a_failure() {
 #[tokio::test]
 async fn a_refused_review_is_a_failure_and_not_a_denial() {
     let cause = "the API server answered 403: not allowed here";
-    assert_eq!(ask_despite(Fault::forbidden()).await, (UseFact::Failed(failed(cause)), 1));
+    assert_eq!(ask_despite(Fault::forbidden()).await, (UseFact::Failed(refused(403, cause)), 1));
     let cause = "the API server answered 500: etcdserver: no leader";
-    assert_eq!(ask_despite(Fault::internal_error()).await, (UseFact::Failed(failed(cause)), 2));
+    assert_eq!(ask_despite(Fault::internal_error()).await, (UseFact::Failed(refused(500, cause)), 2));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use gmsa_core::{
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use super::{Duration, NO_MEMORY, SOON, SPECS, connect, failed, spec_name, timed_out, within};
+use super::{Duration, NO_MEMORY, SOON, SPECS, connect, failed, refused, spec_name, timed_out, within};
 use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec};
 
 const NO_DEFINITION: &str = "the API server does not know GMSACredentialSpec: its CustomResourceDefinition \
@@ -132,16 +132,16 @@ async fn an_answer_that_is_no_credential_spec_is_a_failure_that_does_not_quote_i
 #[tokio::test]
 async fn a_refusal_carries_the_message_of_the_api_server_and_is_not_retried() {
     let cause = "the API server answered 403: not allowed here";
-    assert_eq!(read_despite(Fault::forbidden(), SOON).await, (SpecFact::Failed(failed(cause)), 1));
+    assert_eq!(read_despite(Fault::forbidden(), SOON).await, (SpecFact::Failed(refused(403, cause)), 1));
 }
 
 #[tokio::test]
 async fn a_server_error_is_tried_again_once() {
     let cause = "the API server answered 500: etcdserver: no leader";
-    assert_eq!(read_despite(Fault::internal_error(), SOON).await, (SpecFact::Failed(failed(cause)), 2));
+    assert_eq!(read_despite(Fault::internal_error(), SOON).await, (SpecFact::Failed(refused(500, cause)), 2));
     let cause = "the API server answered 502 Bad Gateway";
     let proxy = Fault::Text(502, "<html>secret</html>");
-    assert_eq!(read_despite(proxy, SOON).await, (SpecFact::Failed(failed(cause)), 2));
+    assert_eq!(read_despite(proxy, SOON).await, (SpecFact::Failed(refused(502, cause)), 2));
     let cause = "the API server's answer broke off";
     assert_eq!(read_despite(Fault::Cut, SOON).await, (SpecFact::Failed(failed(cause)), 2));
 }
@@ -171,7 +171,7 @@ async fn the_second_try_waits_as_long_as_the_api_server_asks() {
 async fn there_is_no_retry_that_would_come_too_late() {
     let cause = "the API server answered 429: Too many requests, please try again later.";
     let asked = tokio::time::Instant::now();
-    assert_eq!(read_despite(Fault::too_many_requests(120), PATIENCE).await, (SpecFact::Failed(failed(cause)), 1));
+    assert_eq!(read_despite(Fault::too_many_requests(120), PATIENCE).await, (SpecFact::Failed(refused(429, cause)), 1));
     assert!(asked.elapsed() < PATIENCE, "after {:?}", asked.elapsed());
 }
 

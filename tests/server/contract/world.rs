@@ -5,8 +5,7 @@ use std::sync::Arc;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::{
     admission::{
-        Decision, Enforcement, Facts, Failure, FailureKind, Known, Needs, Review, Settings, Source, SpecFact, UseFact,
-        Webhook,
+        Decision, Enforcement, Facts, Failure, Known, Needs, Review, Settings, Source, SpecFact, UseFact, Webhook,
     },
     credspec::Contents,
 };
@@ -40,7 +39,7 @@ fn learn(facts: &mut Facts, world: &World, needs: &Needs) {
     };
     let may_use = |name: &str| {
         if world.unknown.iter().any(|unknown| unknown == name) {
-            UseFact::Failed(Failure { kind: FailureKind::Failed, cause: "the authorizer is away".to_owned() })
+            UseFact::Failed(Failure::new("the authorizer is away"))
         } else if world.allowed.iter().any(|allowed| allowed == name) {
             UseFact::Allowed
         } else {

@@ -107,7 +107,7 @@ impl From<CallError> for Failure {
             CallError::NoPermit(..) | CallError::TimedOut(_) => FailureKind::TimedOut,
             _ => FailureKind::Failed,
         };
-        Self { kind, cause: error.to_string() }
+        Self { kind, refused: error.code(), cause: error.to_string() }
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
         let error = CallError::Refused { code: StatusCode::BAD_GATEWAY, status: None, retry_after: None };
         assert_eq!(
             Failure::from(error),
-            Failure { kind: FailureKind::Failed, cause: "the API server answered 502 Bad Gateway".to_owned() }
+            Failure { refused: Some(502), ..Failure::new("the API server answered 502 Bad Gateway") }
         );
     }
 }

@@ -235,14 +235,14 @@ mod tests {
         let began = Instant::now();
         let failure = limits.ask(None).await.err().map(Failure::from);
         let cause = "4 other calls to the API server for warnings were under way for 0.2 s".to_owned();
-        assert_eq!(failure, Some(Failure { kind: FailureKind::NotAsked, cause }));
+        assert_eq!(failure, Some(Failure { kind: FailureKind::NotAsked, ..Failure::new(cause) }));
         assert_eq!(began.elapsed(), ADVICE_WAIT);
         let _queue = waiting(&limits, None, 64);
         let failure = limits.ask(None).await.err().map(Failure::from);
         let cause =
             "too many other calls to the API server for warnings are waiting, of which 4 are made at once: try again"
                 .to_owned();
-        assert_eq!(failure, Some(Failure { kind: FailureKind::NotAsked, cause }));
+        assert_eq!(failure, Some(Failure { kind: FailureKind::NotAsked, ..Failure::new(cause) }));
     }
 
     #[tokio::test]

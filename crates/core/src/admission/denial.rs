@@ -5,7 +5,8 @@
 //!
 //! A new denial is:
 //! - a variant of [`Denial`] with its message;
-//! - a rule under "Denials" in `diagnostic/rules.rs`, whose name is the reason in logs and metrics;
+//! - a rule under "Denials" in `diagnostic/rules.rs`, whose name is the reason in logs and metrics, and the words of the message in
+//!   `shared/rules/shared.rs` of `kubectl gmsa`;
 //! - its line in `denials!`, with the rule and the code, which also decides by `concerns_the_pod` whether `Warn` admits the pod, and by
 //!   `status_reason` what clients read;
 //! - the code that returns it: `preconditions.rs`, `mutate.rs`, `validate.rs` or `validate_credspec.rs`; for what they ask of others,
@@ -101,6 +102,8 @@ pub enum FailureKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub kind: FailureKind,
+    /// The HTTP status code with which the API server refused to say it.
+    pub refused: Option<u16>,
     /// The cause, for the person who reads the denial.
     pub cause: String,
 }
@@ -108,7 +111,7 @@ pub struct Failure {
 impl Failure {
     /// A failure that is no time-out.
     pub fn new(cause: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Failed, cause: cause.into() }
+        Self { kind: FailureKind::Failed, refused: None, cause: cause.into() }
     }
 
     /// The HTTP status code of a denial for it.

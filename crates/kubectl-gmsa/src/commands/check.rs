@@ -21,18 +21,17 @@ use crate::shared::{
     connection::{Cluster, Connection, block_on},
     credspecs, input,
     output::{Filter, Format, Report, Style, first_five},
-    print,
+    print, rules,
 };
 use gmsa_cluster::{
     authorizer::rbac::Rbac,
     manifests::{Document, Manifests},
     resolver::manifests::CredentialSpecs,
 };
-use gmsa_core::diagnostic::{Diagnostic, Severity, rules};
+use gmsa_core::diagnostic::{Diagnostic, Severity};
 
 mod argo;
 mod builds;
-mod fix;
 mod hostnames;
 mod near_miss;
 mod pods;

@@ -20,12 +20,12 @@ use crate::shared::{
     not_checked::{self, not_checked},
     output::{Filter, Shape, print_checks, table},
     start::{
-        containers, events, refusal, remedy,
+        containers, events, refusal,
         scheduling::{self, Nodes},
         workload,
     },
 };
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules::Rule};
+use gmsa_core::diagnostic::{Check, Diagnostic, Rule, Severity};
 
 mod bundle;
 mod call;

@@ -1,4 +1,5 @@
-//! `explain`: an error of a Windows node, of a command in a container, or the refusal of a pod, in words. It asks no cluster.
+//! `explain`: an error of a Windows node, of a command in a container, the refusal of a pod, or what another command found, in words. It asks no
+//! cluster.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -10,18 +11,14 @@ use crate::shared::{
     Outcome, input,
     output::{Shape, json},
     print,
-    start::refusal,
+    rules::{self, Explanation, Fix, Meaning, Names, Phase, Rule, explain, fix},
 };
-use gmsa_core::{
-    diagnostic::rules::Rule,
-    node_error::{Explanation, Meaning, Phase, explain},
-    quote::one_line,
-};
+use gmsa_core::quote::one_line;
 
 #[derive(Debug, Args)]
 pub struct Options {
     /// A status code (decimal or hexadecimal HRESULT, Win32 code or NTSTATUS, or its name), or a message: of the API server, of an event, of a
-    /// log of the node, or of nltest or klist. - reads it from standard input
+    /// log of the node, of nltest or klist, or of another command of this program; or the name of a rule. - reads it from standard input
     #[arg(value_name = "CODE|TEXT", required = true, allow_negative_numbers = true)]
     text: Vec<String>,
     /// The form of the output
@@ -35,11 +32,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         [text] if text == input::STDIN => input::text(Path::new(text))?,
         words => words.join(" "),
     };
-    let refused = refusal::find(&text).map(|(words, rule)| Explanation {
-        found: format!("\"{words}\""),
-        meaning: Meaning::Fault(vec![(None, rule)]),
-    });
-    let found: Vec<Explanation> = refused.into_iter().chain(explain(&text)).collect();
+    let (found, names) = (explain(&text), Names::of_refusal(rules::said(&text)));
     if found.is_empty() {
         bail!(
             "no error that is known here in {}: give a status code, or the whole message",
@@ -52,12 +45,18 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
         Outcome::Clean
     };
     print(match options.output {
-        Shape::Table => for_people(&found),
-        Shape::Json => {
-            json::object(outcome, Explanations { explanations: found.iter().map(Explained::from).collect() })?
-        }
+        Shape::Table => for_people(&found, &names),
+        Shape::Json => json::object(
+            outcome,
+            Explanations { explanations: found.iter().map(|found| Explained::of(found, &names)).collect() },
+        )?,
     })?;
     Ok(outcome)
+}
+
+/// What to do, with the names that the text holds.
+fn remedy(rule: &Rule, names: &Names<'_>) -> String {
+    fix(rule, names).and_then(Fix::in_cluster).unwrap_or_else(|| rule.remedy.to_owned())
 }
 
 fn shortened(text: &str) -> String {
@@ -68,7 +67,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-fn for_people(found: &[Explanation]) -> String {
+fn for_people(found: &[Explanation], names: &Names<'_>) -> String {
     let mut text = String::new();
     for (index, Explanation { found, meaning }) in found.iter().enumerate() {
         let separator = if index == 0 { "" } else { "\n" };
@@ -76,7 +75,8 @@ fn for_people(found: &[Explanation]) -> String {
         let _ = writeln!(text, "{separator}{found}");
         match meaning {
             Meaning::Fault(rules) => {
-                for (phase, Rule { id, title, remedy, .. }) in rules {
+                for (phase, rule) in rules {
+                    let (Rule { id, title, .. }, remedy) = (rule, remedy(rule, names));
                     let phase = phase.map(|phase| format!(" {phase}")).unwrap_or_default();
                     let _ = writeln!(text, "  [{id}]{phase}\n    {title}\n    fix: {remedy}");
                 }
@@ -110,13 +110,15 @@ struct Cause {
     phase: Option<&'static str>,
     rule: &'static str,
     text: &'static str,
-    remedy: &'static str,
+    remedy: String,
 }
 
-impl<'e> From<&'e Explanation> for Explained<'e> {
-    fn from(Explanation { found, meaning }: &'e Explanation) -> Self {
+impl<'e> Explained<'e> {
+    fn of(Explanation { found, meaning }: &'e Explanation, names: &Names<'_>) -> Self {
         let (text, causes) = match meaning {
-            Meaning::Fault(rules) => (None, rules.iter().map(|(phase, rule)| Cause::new(*phase, rule)).collect()),
+            Meaning::Fault(rules) => {
+                (None, rules.iter().map(|(phase, rule)| Cause::new(*phase, rule, names)).collect())
+            }
             Meaning::NoFault(what) | Meaning::Unknown(what) => (Some(*what), Vec::new()),
         };
         Self { found, text, causes }
@@ -124,11 +126,11 @@ impl<'e> From<&'e Explanation> for Explained<'e> {
 }
 
 impl Cause {
-    fn new(phase: Option<Phase>, rule: &Rule) -> Self {
+    fn new(phase: Option<Phase>, rule: &Rule, names: &Names<'_>) -> Self {
         let phase = phase.map(|phase| match phase {
             Phase::Start => "start",
             Phase::Running => "running",
         });
-        Self { phase, rule: rule.id, text: rule.title, remedy: rule.remedy }
+        Self { phase, rule: rule.id, text: rule.title, remedy: remedy(rule, names) }
     }
 }

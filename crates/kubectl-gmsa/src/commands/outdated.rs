@@ -17,12 +17,12 @@ use crate::shared::{
     output::{Filter, Format, Report, first_five, plural},
     owners::{NotOwned, Owners},
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name, unparsable},
-    print,
+    print, rules,
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     credspec::{CredentialSpec, is_dns_label, is_dns_subdomain},
-    diagnostic::{Diagnostic, rules},
+    diagnostic::Diagnostic,
 };
 
 mod owner;

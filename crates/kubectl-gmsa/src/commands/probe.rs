@@ -25,12 +25,13 @@ use crate::shared::{
     connection::{Cluster, Connection, block_on, is_missing, timeout},
     not_checked::not_checked,
     output::{Filter, Shape, print_checks},
+    rules,
     start::is_cause,
 };
 use gmsa_core::{
     admission::Subject,
     credspec::{SpecName, is_dns_label, is_dns_subdomain},
-    diagnostic::{Check, Diagnostic, rules},
+    diagnostic::{Check, Diagnostic},
     quote::one_line,
 };
 

@@ -1,9 +1,10 @@
 //! Values of options, and what they are read from.
 
+use crate::shared::rules;
 use gmsa_core::{
     admission::Subject,
     credspec::{SpecName, is_dns_subdomain},
-    diagnostic::rules::{self, Rule},
+    diagnostic::Rule,
 };
 
 pub fn spec_name(text: &str) -> Result<SpecName, String> {
@@ -23,7 +24,7 @@ pub fn service_account(text: &str) -> Result<Subject, String> {
 
 /// A rule that may be ignored, by its name.
 pub fn rule(text: &str) -> Result<&'static Rule, String> {
-    let rule = rules::RULES.iter().flat_map(|(_, rules)| rules.iter()).find(|rule| rule.id == text);
+    let rule = rules::all().find(|rule| rule.id == text);
     match rule {
         None => Err(format!("there is no such rule; {} has all of them", rules::PAGE)),
         Some(rule) if [rules::UNREADABLE.id, rules::NOT_CHECKED.id].contains(&rule.id) => {

@@ -12,8 +12,9 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
+use crate::shared::rules;
 use gmsa_cluster::manifests::{self, Bounds, Manifests, decode};
-use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location, rules};
+use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location};
 
 /// More than a server reads: `kubectl get pods -A -o yaml` prints one document of some 600 values for each pod.
 const BOUNDS: Bounds =

@@ -2,10 +2,13 @@
 //!
 //! Invariants: what may pass by itself is as severe as a failure, so `--wait` waits for it; missing rights and wrong input are not.
 
+use crate::shared::rules;
 use gmsa_cluster::apiserver::CallError;
 use gmsa_core::{
+    admission::Denial,
     causes,
-    diagnostic::{Check, Diagnostic, Severity, rules},
+    credspec::is_dns_label,
+    diagnostic::{Check, Diagnostic, Severity},
 };
 
 pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
@@ -34,6 +37,32 @@ impl Remedy {
 
     pub fn later(text: &str) -> Self {
         Self { text: text.to_owned(), may_pass: true }
+    }
+
+    /// Of a fact that this user was not told, so that a decision lacks it: the cause, and what to do. `None` for other denials.
+    pub fn of_denial<'d>(denial: &'d Denial, namespace: &str) -> Option<(&'d str, Self)> {
+        let (failure, right) = match denial {
+            Denial::SpecUnreadable { spec, failure } => {
+                (failure, format!("get gmsacredentialspecs.windows.k8s.io/{spec}"))
+            }
+            Denial::AuthorizationFailed { failure, .. } => {
+                let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
+                (failure, format!("create localsubjectaccessreviews.authorization.k8s.io --namespace {namespace}"))
+            }
+            _ => return None,
+        };
+        let remedy = match failure.refused {
+            Some(403) => Self::new(format!(
+                "Run the command as a user of whom `kubectl auth can-i {right}` says yes (`--as`, `--context`)."
+            )),
+            Some(code) => Self::of_code(code, false),
+            None => Self::later("Try again."),
+        };
+        Some((&failure.cause, remedy))
+    }
+
+    pub fn into_text(self) -> String {
+        self.text
     }
 
     /// There was an answer, and it could not be read.

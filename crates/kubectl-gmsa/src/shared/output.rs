@@ -12,8 +12,9 @@ use std::{
     sync::Arc,
 };
 
+use crate::shared::rules;
 use clap::ValueEnum;
-use gmsa_core::diagnostic::{Check, Diagnostic, Diagnostics, Severity, rules};
+use gmsa_core::diagnostic::{Check, Diagnostic, Diagnostics, Severity};
 use serde::Serialize;
 
 pub mod filter;

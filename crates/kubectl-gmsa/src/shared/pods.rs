@@ -7,10 +7,11 @@ use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
 use super::connection::Cluster;
+use crate::shared::rules;
 use gmsa_core::{
     admission::pod::{Pod, Slot},
     credspec::{Contents, CredentialSpec, compare::compare, is_dns_subdomain},
-    diagnostic::{Diagnostic, rules},
+    diagnostic::Diagnostic,
 };
 
 /// The contents of credential specs, by name.

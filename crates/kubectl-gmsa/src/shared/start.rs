@@ -1,20 +1,21 @@
 //! What keeps a pod from running, from its node to its containers, as far as the first cause.
 
-use gmsa_core::diagnostic::{Check, Severity, rules};
+use gmsa_core::diagnostic::{Check, Severity};
 
-use crate::shared::pods::ClusterPod;
+use crate::shared::{
+    pods::ClusterPod,
+    rules::{self, Subject},
+};
 
 pub mod containers;
 pub mod events;
 pub mod placement;
 pub mod refusal;
-pub mod remedy;
 pub mod scheduling;
 pub mod workload;
 
 use containers::Seen;
 use events::Events;
-use remedy::Subject;
 use scheduling::Nodes;
 
 /// Whether a check names a cause. What could not be checked is none.

@@ -9,12 +9,10 @@ use k8s_openapi::api::core::v1;
 use serde_json::Value;
 
 use super::{pods::ClusterPod, progress};
+use crate::shared::rules::{self, Names};
 use gmsa_core::{
     admission::pod::{Slot, SlotKind},
-    diagnostic::{
-        Check, Diagnostic, Severity,
-        rules::{self, Rule},
-    },
+    diagnostic::{Check, Diagnostic, Rule, Severity},
     quote,
 };
 
@@ -161,9 +159,8 @@ fn identity(pod: &ClusterPod, container: &Slot<'_>) -> Result<Identity, Box<Diag
     let Some(contents) = slot.contents else {
         let text =
             "the pod names a credential spec and carries no contents: it was created without a call of the webhook";
-        let fix = "delete it: its controller creates a new one; kubectl gmsa doctor checks the webhook";
-        let found = Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix);
-        return Err(Box::new(found));
+        let names = Names { exists: true, ..Names::default() };
+        return Err(Box::new(rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)));
     };
     let Ok(contents) = serde_json::from_str::<Value>(contents) else {
         return Err(refusal(&rules::CMS_PLUGINS, "the contents that the pod carries are not JSON"));

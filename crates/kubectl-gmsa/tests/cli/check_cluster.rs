@@ -115,7 +115,7 @@ error[not-authorized] DaemonSet default/agent
 
 error[spec-missing] CronJob shop/gone
   spec.jobTemplate.spec.template.spec.securityContext.windowsOptions.gmsaCredentialSpecName: cred spec gone does not exist
-  fix: kubectl gmsa credspec new gone --account NAME --from-ad FILE, or the name of one that exists
+  fix: `kubectl gmsa credspec new gone --account NAME --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: `kubectl get gmsacredentialspecs`.
 
 warning[shared-hostname] StatefulSet shop/very-long-name-web
   metadata.name: the host names \"very-long-name-web-0\" and \"very-long-name-web-1\" have the same first 15 characters: pods that share these and an account can lose their trust
@@ -148,11 +148,11 @@ Deployment default/other  pod template  gone             refused, 404: spec-miss
 
 error[spec-missing] Deployment default/other
   spec.template.spec.securityContext.windowsOptions.gmsaCredentialSpecName: cred spec gone does not exist
-  fix: kubectl gmsa credspec new gone --account NAME --from-ad FILE, or the name of one that exists
+  fix: `kubectl gmsa credspec new gone --account NAME --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: `kubectl get gmsacredentialspecs`.
 
 error[service-account-missing] Deployment default/other
   spec.template.spec.serviceAccountName: there is no service account \"web\" in namespace \"default\" in the cluster
-  fix: kubectl create serviceaccount web --namespace default
+  fix: Create it, or correct `serviceAccountName`: `kubectl create serviceaccount web --namespace default`.
 
 2 errors in 1 object
 ";
@@ -203,7 +203,7 @@ warning[namespaces-excluded] Deployment shop/gone
 
 warning[spec-missing] Deployment shop/gone
   spec.template.spec.securityContext.windowsOptions.gmsaCredentialSpecName: once the webhook reviews this pod: cred spec gone does not exist
-  fix: kubectl gmsa credspec new gone --account NAME --from-ad FILE, or the name of one that exists
+  fix: `kubectl gmsa credspec new gone --account NAME --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: `kubectl get gmsacredentialspecs`.
 
 3 warnings in 2 objects
 ";
@@ -272,8 +272,8 @@ async fn every_format_names_the_object_as_its_place() {
     };
     let (text_of_log, code) = printed("github").await;
     let log = "::error file=shop/Deployment/gone,title=spec-missing::Deployment shop/gone: \
-               spec.template.spec.securityContext.windowsOptions.gmsaCredentialSpecName: cred spec gone does not exist%0Afix: kubectl gmsa credspec \
-               new gone --account NAME --from-ad FILE, or the name of one that exists\n1 error in 2 objects\n";
+               spec.template.spec.securityContext.windowsOptions.gmsaCredentialSpecName: cred spec gone does not exist%0Afix: `kubectl gmsa credspec \
+               new gone --account NAME --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: `kubectl get gmsacredentialspecs`.\n1 error in 2 objects\n";
     assert_eq!((text_of_log.as_str(), code), (log, 1));
     let (sarif, _) = printed("sarif").await;
     let sarif: Value = serde_json::from_str(&sarif).unwrap();

@@ -1,4 +1,4 @@
-//! `explain`, of what the page on troubleshooting lists: the table of node errors has its test in the core, this is the one of refusals.
+//! `explain`, of what the page on troubleshooting lists: the table of node errors has its test beside the rules, this is the one of refusals.
 
 use std::{fs, process::Stdio};
 

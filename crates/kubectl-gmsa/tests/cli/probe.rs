@@ -149,7 +149,7 @@ const EACH: &str = r#"pass  identity        win1: a container gets the identity 
 fail  sandbox         win2: Pending on win2: FailedCreatePodSandBox: Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: hcs::CreateComputeSystem 5bd1: winapi error #3489792023: unknown [node-credentials]
                       -> The log Microsoft-Windows-Containers-CCG/Admin of the node says which step failed; `kubectl gmsa explain` reads its messages. Without a message there, the credential spec, its plugin or the path to a domain controller is at fault.
 fail  secure channel  win3: nltest /query: 1722 (RPC_S_SERVER_UNAVAILABLE) [no-secure-channel]
-                      -> Run `nltest /sc_reset:DOMAIN` in it. If that helps, its network came up after its logon; otherwise compare the credential spec with the domain: `kubectl gmsa credspec lint`, `kubectl gmsa account lint`.
+                      -> Run `nltest /sc_reset:contoso.com` in it. If that helps, its network came up after its logon; otherwise compare the credential spec with the domain: `kubectl gmsa credspec lint`, `kubectl gmsa account lint`.
 fail  containers      win4: Pending on win4, container "probe" waits: ImagePullBackOff: Back-off pulling image "x" [not-started]
                       -> Correct the name and the tag of the image, or the access of the node to its registry (imagePullSecrets).
 fail  node            win5: is not ready: container runtime is down [node-not-ready]

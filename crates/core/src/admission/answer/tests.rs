@@ -92,7 +92,7 @@ fn a_denied_answer_carries_a_status_and_a_reason_where_one_fits_the_code() {
             r#""status":{"status":"Failure","message":"cred spec web does not exist","reason":"NotFound","code":404}}}"#
         )
     );
-    let failure = Failure { kind: FailureKind::TimedOut, cause: "no answer within 9s".to_owned() };
+    let failure = Failure { kind: FailureKind::TimedOut, ..Failure::new("no answer within 9s") };
     assert_eq!(
         answer_to("admission.k8s.io/v1", &decision(Verdict::Denied(Denial::SpecUnreadable { spec, failure }))),
         concat!(

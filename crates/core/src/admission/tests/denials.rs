@@ -18,7 +18,7 @@ fn a_reason_is_given_where_there_is_one() {
 fn a_failed_question_is_a_denial_with_its_cause() {
     let pod = create(&json!({"securityContext": options("a", "{\"a\":1}")}));
     for (kind, code) in [(FailureKind::Failed, 500), (FailureKind::TimedOut, 504), (FailureKind::NotAsked, 500)] {
-        let failed = UseFact::Failed(Failure { kind, cause: "the API server is away".to_owned() });
+        let failed = UseFact::Failed(Failure { kind, ..Failure::new("the API server is away") });
         let message = "unable to check whether service account \"default\" is authorized to `use` GMSA cred spec \"a\": the API server is away";
         assert_eq!(denial(Webhook::Validate, &pod, &facts("a", failed, Source::Api)), (code, message.to_owned()));
     }
@@ -26,7 +26,7 @@ fn a_failed_question_is_a_denial_with_its_cause() {
 
 #[test]
 fn a_denial_has_the_status_reason_of_its_code() {
-    let failed = |kind| Denial::SpecUnreadable { spec: name("a"), failure: Failure { kind, cause: "away".to_owned() } };
+    let failed = |kind| Denial::SpecUnreadable { spec: name("a"), failure: Failure { kind, ..Failure::new("away") } };
     let forbidden = Denial::NotAuthorized { service_account: "sa".to_owned(), spec: name("a"), reason: None };
     for (denial, status) in [
         (Denial::NoObject { field: "object", operation: operation::Operation::Create }, (400, Some("BadRequest"))),

@@ -26,7 +26,7 @@ fn without_enforcement_a_denial_becomes_a_warning_of_at_most_256_characters() {
 fn without_enforcement_a_failure_still_denies() {
     let pod =
         create(&json!({"securityContext": named("a"), "containers": [{"name": "c", "securityContext": named("b")}]}));
-    let failure = SpecFact::Failed(Failure { kind: FailureKind::TimedOut, cause: "too late".to_owned() });
+    let failure = SpecFact::Failed(Failure { kind: FailureKind::TimedOut, ..Failure::new("too late") });
     let facts = Facts {
         specs: vec![(name("a"), known(SpecFact::Missing, Source::Api)), (name("b"), known(failure, Source::Api))],
         ..Facts::default()

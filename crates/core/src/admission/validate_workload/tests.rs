@@ -155,7 +155,7 @@ fn what_windows_does_not_have_is_said_of_every_kind() {
 
 #[test]
 fn what_could_not_be_found_out_is_said() {
-    let failure = Failure { kind: FailureKind::TimedOut, cause: "x".repeat(500) };
+    let failure = Failure { kind: FailureKind::TimedOut, ..Failure::new("x".repeat(500)) };
     let (_, decision) = judge(
         "Deployment.apps",
         &in_template("", &template("web")),

@@ -17,6 +17,7 @@ use crate::shared::{
     directory::DirectoryOptions,
     input,
     output::{Filter, Format, Report},
+    rules,
 };
 use gmsa_cluster::{
     manifests::{Document, Manifests},
@@ -24,7 +25,7 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     causes,
-    diagnostic::{Diagnostic, Diagnostics, Location, rules},
+    diagnostic::{Diagnostic, Diagnostics, Location},
 };
 use gmsa_directory::{
     Directory,

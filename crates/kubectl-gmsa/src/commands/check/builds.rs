@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 
 use gmsa_core::{
     admission::pod::{Pod, Slot},
-    diagnostic::{Diagnostic, Severity, rules},
+    diagnostic::{Diagnostic, Severity},
 };
 use serde_json::Value;
 
-use crate::shared::windows_build::{Build, LABEL};
+use crate::shared::{
+    rules,
+    windows_build::{Build, LABEL},
+};
 
 use super::{
     surroundings::{RuntimeClass, Surroundings},

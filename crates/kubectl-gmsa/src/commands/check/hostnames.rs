@@ -1,11 +1,12 @@
 //! The host names of a workload's pods: those that Windows takes for one computer, and requests for random ones that have no effect.
 
+use crate::shared::rules;
 use gmsa_core::{
     admission::{
         advice::hostname::advise_replicas,
         pod::{Pod, RANDOM_HOSTNAME},
     },
-    diagnostic::{Diagnostic, Severity, rules},
+    diagnostic::{Diagnostic, Severity},
 };
 
 use super::{pods::advised_at, pointer::dotted, surroundings::Surroundings, template::CheckedPod};

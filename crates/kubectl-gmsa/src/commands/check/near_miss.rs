@@ -1,9 +1,10 @@
 //! Fields and annotations that are meant for GMSA and that Kubernetes ignores: misspelt, or in the wrong place.
 
+use crate::shared::rules;
 use gmsa_core::{
     admission::pod::{Pod, SlotKind},
     credspec::is_dns_subdomain,
-    diagnostic::{Diagnostic, Severity, rules},
+    diagnostic::{Diagnostic, Severity},
 };
 use serde_json::Value;
 

@@ -5,24 +5,22 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    builds, fix, hostnames, near_miss,
+    builds, hostnames, near_miss,
     surroundings::{RuntimeClass, Surroundings, labels},
     template::CheckedPod,
 };
 use crate::shared::{
     admission::{Admission, FactFinder, Reviewed, admit, is_unchecked},
+    not_checked::Remedy,
     output::{Place, Report},
+    rules::{self, Fix, Names},
 };
 use gmsa_core::admission::{
     Denial, Review, SlotDenial,
     advice::{Advice, advise, advise_template},
     pod::{Pod, Slot, SlotKind, SlotRef, fields},
 };
-use gmsa_core::credspec::{is_dns_label, is_dns_subdomain};
-use gmsa_core::diagnostic::{
-    Diagnostic, Severity,
-    rules::{self, Rule},
-};
+use gmsa_core::diagnostic::{Diagnostic, Rule, Severity};
 
 /// Checks a pod; returns it as it would be stored.
 pub(super) async fn check(
@@ -133,9 +131,19 @@ fn rule(denial: &Denial) -> &'static Rule {
 
 /// The finding about a slot with a denial of its own.
 fn denied(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: &Denial) -> Diagnostic {
-    let fix = fix::fix(denial, slot, &checked.namespace, pod.service_account());
-    let finding = checked.finding(rule(denial), &pointer(slot, Some(denial)), denial.to_string());
-    Diagnostic { fix, ..finding }
+    let (namespace, rule) = (&checked.namespace, denial.rule());
+    let names = Names {
+        namespace: Some(namespace),
+        service_account: Some(pod.service_account()),
+        pod: Some(pod),
+        slot: Some(slot),
+        ..Names::of_denial(denial)
+    };
+    let fix = match Remedy::of_denial(denial, namespace) {
+        Some((_, remedy)) => remedy.into_text(),
+        None => rules::fix(rule, &names).and_then(Fix::in_manifest).unwrap_or_else(|| rule.remedy.to_owned()),
+    };
+    checked.finding(self::rule(denial), &pointer(slot, Some(denial)), denial.to_string()).with_fix(fix)
 }
 
 /// What is not refused now, and will be once both webhooks review the pod: after an installation, or an upgrade.
@@ -185,8 +193,8 @@ async fn refers(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surround
     if let Some((place, severity)) = surroundings.lacks_service_account(namespace, account).await {
         let text = format!("there is no service account {account:?} in namespace {namespace:?} {place}");
         let finding = checked.finding(&rules::SERVICE_ACCOUNT_MISSING, "/spec/serviceAccountName", text);
-        let are_names = is_dns_subdomain(account) && is_dns_label(namespace);
-        let fix = are_names.then(|| format!("kubectl create serviceaccount {account} --namespace {namespace}"));
+        let names = Names { namespace: Some(namespace), service_account: Some(account), ..Names::default() };
+        let fix = rules::fix(&rules::SERVICE_ACCOUNT_MISSING, &names).and_then(Fix::in_manifest);
         report.findings.push(Diagnostic { fix, ..finding.with_severity(severity) });
     }
     let name = checked.text("/spec/runtimeClassName");

@@ -7,17 +7,14 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 use gmsa_cluster::manifests::Document;
-use gmsa_core::{
-    causes,
-    credspec::is_dns_subdomain,
-    diagnostic::{Diagnostic, rules},
-};
+use gmsa_core::{causes, credspec::is_dns_subdomain, diagnostic::Diagnostic};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::shared::{
     connection::{Cluster, is_forbidden, is_missing},
     output::{Report, first_five},
+    rules,
 };
 
 /// The kinds: the version of the API, the kind and its plural.

@@ -15,7 +15,7 @@ use gmsa_core::{
     admission::pod::Slot,
     causes,
     credspec::lint,
-    diagnostic::{Check, Diagnostic, rules},
+    diagnostic::{Check, Diagnostic},
     quote::one_line,
 };
 use serde_json::{Value, json, value::RawValue};
@@ -26,6 +26,7 @@ use crate::shared::{
     new_file,
     output::{Filter, checks_json},
     pods::ClusterPod,
+    rules,
     webhook::is_of_gmsa,
 };
 use gmsa_cluster::resolver::live::collection;

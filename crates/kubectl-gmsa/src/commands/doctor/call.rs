@@ -2,8 +2,6 @@
 //! `/validate` must refuse. A denial means that the API server reached the webhook and trusts its certificate, and that the webhook
 //! could ask the API server.
 
-use k8s_openapi::api::admissionregistration::v1::ServiceReference;
-
 use super::{
     found,
     not_checked::{Remedy, because},
@@ -11,17 +9,14 @@ use super::{
 use crate::shared::{
     connection::Cluster,
     installer::Installer,
+    rules::{self, Names},
     webhook::{Configured, is_of_gmsa},
 };
 use gmsa_cluster::{
     apiserver::CallError,
     probe::{self, Answer, is_denial},
 };
-use gmsa_core::{
-    admission::Webhook,
-    credspec::is_dns_subdomain,
-    diagnostic::{Check, Diagnostic, rules},
-};
+use gmsa_core::{admission::Webhook, diagnostic::Check};
 
 const MUTATE: &str = "call of /mutate";
 const VALIDATE: &str = "call of /validate";
@@ -120,14 +115,15 @@ fn failed(
                 return not_called(about, namespace);
             }
             let failing = webhooks.into_iter().flatten().find(|found| found.is_of_pods());
-            let cause = Diagnostic::new(&rules::WEBHOOK_FAILING, text);
-            Check::found(
-                about,
-                match failing.and_then(|failing| fix(message, failing)) {
-                    Some(fix) => cause.with_fix(fix),
-                    None => cause,
-                },
-            )
+            // The chart gives the Deployment the name of the Service.
+            let service = failing.and_then(|failing| failing.webhook.client_config.service.as_ref());
+            let names = Names {
+                installer: failing.map(|failing| &failing.installer),
+                webhook: service.map(|service| (service.namespace.as_str(), service.name.as_str())),
+                said: message,
+                ..Names::default()
+            };
+            Check::found(about, rules::found(&rules::WEBHOOK_FAILING, text, &names))
         }
         (None, Some(name)) => other(name, "refuses the pod of the dry run"),
         (None, None) => because(about, &text, remedy(error, message)),
@@ -150,35 +146,10 @@ fn quoted_after<'m>(message: &'m str, words: &str) -> Option<&'m str> {
     rest.strip_prefix('"')?.split_once('"').map(|(name, _)| name)
 }
 
-/// What to do where the API server refuses what the webhook asks; `None` where only its log says more.
-fn fix(message: &str, failing: &Configured) -> Option<String> {
-    let restore = failing.installer.restore();
-    if message.contains("CustomResourceDefinition") {
-        Some("Install the custom resource again: see the check of it above.".to_owned())
-    } else if message.contains("answered 401") {
-        // The chart gives the Deployment the name of the Service.
-        let ServiceReference { namespace, name, .. } = failing.webhook.client_config.service.as_ref()?;
-        // The API server does not check what a configuration names.
-        if !is_dns_subdomain(name) || !is_dns_subdomain(namespace) {
-            return None;
-        }
-        Some(format!(
-            "The API server does not accept the token of the webhook's service account. {restore} creates the account again if it was deleted; then \
-             `kubectl rollout restart deployment/{name} -n {namespace}` replaces the Pods, whose tokens are dead."
-        ))
-    } else if message.contains("answered 403") {
-        Some(format!(
-            "The service account of the webhook has lost its permissions: {restore} creates its ClusterRole and the binding again."
-        ))
-    } else {
-        None
-    }
-}
-
 /// What to do where the API server itself did not take the pod.
 fn remedy(error: &CallError, message: &str) -> Remedy {
     match error.code() {
-        Some(403) if message.contains("cannot create resource \"pods\"") => Remedy::new(
+        Some(403) if rules::lacks_right(message) => Remedy::new(
             "Run the command as a user who may create Pods in the namespace, or choose another one: `--as`, `--context`, `--namespace`.",
         ),
         Some(400 | 403 | 422) => Remedy::new(

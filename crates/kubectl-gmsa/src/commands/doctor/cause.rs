@@ -1,17 +1,19 @@
 //! The first cause for which a workload does not have the pods that it wants, or for which they do not run.
 
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 use super::{
     containers::CONTAINERS,
     events::Events,
     refusal,
-    remedy::Subject,
     scheduling::Nodes,
     workload::{Maker, Workload, is_active},
 };
-use crate::shared::pods::ClusterPod;
 pub(super) use crate::shared::start::{is_cause, steps};
+use crate::shared::{
+    pods::ClusterPod,
+    rules::{self, Names},
+};
 
 pub(super) const ADMISSION: &str = "admission";
 
@@ -25,7 +27,7 @@ pub(super) fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) 
         let makers = workload.makers.iter().rev().enumerate();
         let pods = makers.flat_map(|(age, maker)| maker.pods.iter().map(move |pod| (age, pod)));
         let walked = pods.filter(|(_, pod)| counts(pod)).map(|(age, pod)| {
-            let checks = steps(pod, Subject::Workload(workload), nodes, events);
+            let checks = steps(pod, workload.subject(), nodes, events);
             ((!checks.iter().any(is_cause), age, checks.len(), pod.place().1), (pod, checks))
         });
         walked.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, walked)| walked)
@@ -63,10 +65,7 @@ pub(super) fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &
 }
 
 fn missing(workload: &Workload, text: String) -> Diagnostic {
-    let found = Diagnostic::new(&rules::PODS_MISSING, text);
-    let kind = workload.kind.as_str().to_ascii_lowercase();
-    let describe = Subject::Workload(workload).command(&format!("describe {kind}"), &workload.name, "");
-    Diagnostic { fix: describe.map(|describe| format!("{describe} shows its events and conditions.")), ..found }
+    rules::found(&rules::PODS_MISSING, text, &Names { subject: Some(workload.subject()), ..Names::default() })
 }
 
 /// Why pods that are missing were refused, by the newest event, or by a condition, which keeps the first message.
@@ -92,7 +91,7 @@ pub(super) fn leftovers(workload: &Workload, nodes: &Nodes, events: &Events) -> 
         return None;
     }
     let pod = failed.next()?;
-    let last = steps(pod, Subject::Workload(workload), nodes, events).pop()?;
+    let last = steps(pod, workload.subject(), nodes, events).pop()?;
     let found = last.result.err()?;
     let more = failed.count();
     let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };

@@ -5,7 +5,8 @@ use k8s_openapi::jiff::Timestamp;
 use x509_parser::pem::Pem;
 
 use super::found;
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
+use crate::shared::rules;
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 const CERTIFICATE: &str = "certificate";
 const DAY: i64 = 24 * 60 * 60;

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{certificate, found};
-use crate::shared::{installer::Installer, webhook::Configured};
+use crate::shared::{installer::Installer, rules, webhook::Configured};
 use gmsa_core::{
     credspec::is_dns_subdomain,
-    diagnostic::{Check, Diagnostic, Severity, rules},
+    diagnostic::{Check, Diagnostic, Severity},
     quote::shell,
 };
 

@@ -3,11 +3,11 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use super::{found, not_checked};
-use crate::shared::installer::Installer;
+use crate::shared::{installer::Installer, rules};
 use gmsa_cluster::crd;
 use gmsa_core::{
     credspec::{GROUP, PLURAL, VERSION},
-    diagnostic::{Check, Diagnostic, rules},
+    diagnostic::{Check, Diagnostic},
 };
 
 const CRD: &str = "custom resource";

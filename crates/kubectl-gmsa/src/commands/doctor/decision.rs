@@ -6,23 +6,19 @@ use serde_json::Value;
 use super::{
     not_checked,
     not_checked::{Remedy, because},
-    refusal,
-    remedy::{self, Subject},
     workload::Workload,
 };
 use crate::shared::{
     admission::{FactFinder, Reviewed, admit},
     connection::Cluster,
     pods::ClusterPod,
+    rules::{self, Names, Subject},
     workloads::Kind,
 };
 use gmsa_core::{
     admission::{Denial, Review, pod::Pod},
     credspec::is_dns_subdomain,
-    diagnostic::{
-        Check, Diagnostic,
-        rules::{self, Rule},
-    },
+    diagnostic::{Check, Diagnostic, Rule},
 };
 
 pub(super) const TEMPLATE: &str = "template";
@@ -97,34 +93,27 @@ async fn missing_account(cluster: &Cluster, namespace: &str, account: &str) -> a
     }
     let text =
         format!("there is no service account {account} in namespace {namespace}: the API server refuses the pod");
-    let found = Diagnostic::new(&rules::SERVICE_ACCOUNT_MISSING, text);
-    Ok(Some(Diagnostic { fix: remedy::create_account(namespace, account), ..found }))
+    let names = Names { namespace: Some(namespace), service_account: Some(account), ..Names::default() };
+    Ok(Some(rules::found(&rules::SERVICE_ACCOUNT_MISSING, text, &names)))
 }
 
 fn denied(denial: &Denial, pod: &Pod, about: &'static str, namespace: &str, subject: Subject<'_>) -> Check {
-    let found = Diagnostic::new(denial.rule(), denial.to_string());
+    if let Some((cause, remedy)) = Remedy::of_denial(denial, namespace) {
+        return because(about, cause, remedy);
+    }
     let account = pod.service_account();
-    let fix = match denial {
-        Denial::SpecUnreadable { failure, .. } => return unread(about, &failure.cause, rules::NOT_CHECKED.remedy),
-        Denial::AuthorizationFailed { failure, .. } => {
-            let remedy = "Run the command as a user who may create localsubjectaccessreviews in the namespace.";
-            return unread(about, &failure.cause, remedy);
-        }
-        Denial::NotAuthorized { spec, .. } => {
-            let text = format!("{namespace}:{account} may not use {spec}");
-            let fix = remedy::grant(spec.as_str(), namespace, account);
-            return Check::found(about, Diagnostic { fix, ..Diagnostic::new(&rules::NOT_AUTHORIZED, text) });
-        }
-        Denial::SpecMissing(spec) => Some(remedy::create_spec(spec.as_str())),
-        Denial::InvalidSpecName { .. } => refusal::named(pod).map(|spec| subject.change(&spec)),
-        _ => None,
+    let names = Names {
+        namespace: Some(namespace),
+        service_account: Some(account),
+        pod: Some(pod),
+        subject: Some(subject),
+        ..Names::of_denial(denial)
     };
-    Check::found(about, Diagnostic { fix, ..found })
-}
-
-fn unread(about: &'static str, cause: &str, remedy: &str) -> Check {
-    let is_forbidden = cause.contains("answered 403");
-    because(about, cause, if is_forbidden { Remedy::new(remedy) } else { Remedy::later("Try again.") })
+    let text = match denial {
+        Denial::NotAuthorized { spec, .. } => format!("{namespace}:{account} may not use {spec}"),
+        _ => denial.to_string(),
+    };
+    Check::found(about, rules::found(denial.rule(), text, &names))
 }
 
 /// The rules that [`checks`] has found to hold, when a later step says otherwise.
@@ -147,7 +136,7 @@ pub(super) fn not_up_to_date(created: Check, workload: &Workload) -> Check {
     let restart = match workload.kind {
         Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => {
             let kind = workload.kind.as_str().to_ascii_lowercase();
-            Subject::Workload(workload).command(&format!("rollout restart {kind}"), &workload.name, "")
+            workload.subject().command(&format!("rollout restart {kind}"), &workload.name, "")
         }
         Kind::ReplicaSet | Kind::Job | Kind::CronJob => None,
     };

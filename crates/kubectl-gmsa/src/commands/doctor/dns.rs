@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use gmsa_core::{
-    diagnostic::{Check, Diagnostic, Severity, rules},
+    diagnostic::{Check, Diagnostic, Severity},
     quote::one_line,
 };
 
@@ -17,6 +17,7 @@ use crate::shared::{
     cluster_dns::{self, ClusterDns, Objects, Zones},
     connection::Cluster,
     corefile::{Answer, Forward, Upstream},
+    rules,
 };
 
 const DNS: &str = "DNS";

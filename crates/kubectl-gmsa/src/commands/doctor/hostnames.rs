@@ -3,11 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::found;
-use crate::shared::{output::first_five, pods::ClusterPod};
-use gmsa_core::{
-    admission::advice::hostname::distinct,
-    diagnostic::{Check, rules},
-};
+use crate::shared::{output::first_five, pods::ClusterPod, rules};
+use gmsa_core::{admission::advice::hostname::distinct, diagnostic::Check};
 
 const HOST_NAMES: &str = "host names";
 

@@ -17,9 +17,10 @@ use crate::shared::{
     connection::Cluster,
     installer::Installer,
     output::first_five,
+    rules,
     webhook::{Configured, configured},
 };
-use gmsa_core::diagnostic::{Check, Diagnostic, rules};
+use gmsa_core::diagnostic::{Check, Diagnostic};
 
 /// Adds the checks; returns the namespaces that the webhook does not review, as far as they could be read.
 pub(super) async fn add_checks(cluster: &Cluster, checks: &mut Vec<Check>) -> Vec<String> {

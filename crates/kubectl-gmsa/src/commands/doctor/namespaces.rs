@@ -3,8 +3,8 @@
 use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Namespace};
 
 use super::{found, not_checked};
-use crate::shared::{output::first_five, webhook::Configured};
-use gmsa_core::diagnostic::{Check, rules};
+use crate::shared::{output::first_five, rules, webhook::Configured};
+use gmsa_core::diagnostic::Check;
 
 const NAMESPACES: &str = "namespaces";
 

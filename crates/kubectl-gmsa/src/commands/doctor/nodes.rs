@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Node;
 
 use super::{found, not_checked};
-use crate::shared::windows_build::{Build, LABEL};
-use gmsa_core::diagnostic::{Check, Diagnostic, Severity, rules};
+use crate::shared::{
+    rules,
+    windows_build::{Build, LABEL},
+};
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
 const NODES: &str = "Windows nodes";
 

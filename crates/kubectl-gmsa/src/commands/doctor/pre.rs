@@ -9,10 +9,10 @@ use k8s_openapi::{
 };
 
 use super::{found, not_checked};
-use crate::shared::{connection::Cluster, webhook::configured};
+use crate::shared::{connection::Cluster, rules, webhook::configured};
 use gmsa_core::{
     credspec::is_dns_subdomain,
-    diagnostic::{Check, Diagnostic, Severity, rules},
+    diagnostic::{Check, Diagnostic, Severity},
 };
 
 mod existing;

@@ -7,8 +7,11 @@ use anyhow::Error;
 use serde_json::{Value, json};
 
 use super::{found, not_checked};
-use crate::shared::connection::{Cluster, is_forbidden};
-use gmsa_core::diagnostic::{Check, rules};
+use crate::shared::{
+    connection::{Cluster, is_forbidden},
+    rules,
+};
+use gmsa_core::diagnostic::Check;
 
 const PROTECTION: &str = "protection";
 const PATH: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All";

@@ -15,12 +15,13 @@ use super::{certificate, found, not_checked, service::SERVICE};
 use crate::shared::{
     connection::{Cluster, is_missing},
     output::first_five,
+    rules,
     webhook::{image, metrics},
 };
 use gmsa_core::{
     admission::Subject,
     credspec::{GROUP, PLURAL},
-    diagnostic::{Check, Diagnostic, Severity, rules},
+    diagnostic::{Check, Diagnostic, Severity},
 };
 
 const PERMISSIONS: &str = "permissions";

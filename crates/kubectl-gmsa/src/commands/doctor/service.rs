@@ -5,11 +5,12 @@ use k8s_openapi::api::{admissionregistration::v1::WebhookClientConfig, core::v1:
 use super::{found, not_checked, replica};
 use crate::shared::{
     connection::Cluster,
+    rules,
     webhook::{endpoints, is_ready},
 };
 use gmsa_core::{
     credspec::is_dns_label,
-    diagnostic::{Check, Diagnostic, Severity, rules},
+    diagnostic::{Check, Diagnostic, Severity},
 };
 
 pub(super) const SERVICE: &str = "service";

@@ -10,11 +10,12 @@ use crate::shared::{
     connection::{Cluster, is_missing},
     output::first_five,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name},
+    rules::{self, Names},
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     credspec::{Contents, CredentialSpec, is_dns_subdomain, lint},
-    diagnostic::{Check, Diagnostic, rules},
+    diagnostic::{Check, Diagnostic},
 };
 
 pub(super) const SPECS: &str = "credential specs";
@@ -114,8 +115,8 @@ fn check_pods(
     if !without_contents.is_empty() {
         let (count, names) = (without_contents.len(), first_five(&without_contents));
         let text = format!("{count} name a credential spec and carry no contents: {names}");
-        let fix = "they have no identity: delete them; controllers recreate theirs, create pods without a controller again yourself";
-        checks.push(Check::found(PODS, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix)));
+        let names = Names { exists: true, ..Names::default() };
+        checks.push(Check::found(PODS, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names)));
     }
     if !outdated.is_empty() {
         let (count, names) = (outdated.len(), first_five(&outdated));

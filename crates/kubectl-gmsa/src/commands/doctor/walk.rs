@@ -13,20 +13,20 @@ use super::{
     decision::{self, PERMISSION, TEMPLATE},
     events::Events,
     found, not_checked,
-    remedy::Subject,
     scheduling::{Nodes, SCHEDULING, node_name},
     workload::{Object, Workload, assemble},
 };
 use crate::shared::{
     connection::Cluster,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name},
+    rules::{self, Names, Subject},
     workloads::Kind,
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
     admission::{advice::advise, pod::Pod},
     credspec::{Contents, CredentialSpec, SpecName, is_dns_label, is_dns_subdomain},
-    diagnostic::{Check, Diagnostic, rules},
+    diagnostic::{Check, Diagnostic},
 };
 
 const NEXT: &str = "in the pod";
@@ -82,7 +82,7 @@ pub(super) async fn workload(cluster: &Cluster, named: &Named) -> anyhow::Result
         let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
         return Ok(vec![found(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
     };
-    let subject = Subject::Workload(&workload);
+    let subject = workload.subject();
     let mut checks = decision::checks(cluster, namespace, &workload.template, subject).await?;
     if checks.iter().any(is_cause) {
         return Ok(with_unreached(checks));
@@ -213,8 +213,8 @@ fn carried(pod: &Pod, contents: &HashMap<String, Contents>, unread: Option<&anyh
         (ContentsState::UpToDate, _) => Check::pass(ADMISSION, "the pod carries the contents of its credential spec"),
         (ContentsState::WithoutContents, _) => {
             let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
-            let fix = "delete it: its controller creates a new one; then run doctor without --pod";
-            Check::found(ADMISSION, Diagnostic::new(&rules::NAME_WITHOUT_CONTENTS, text).with_fix(fix))
+            let names = Names { exists: true, ..Names::default() };
+            Check::found(ADMISSION, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names))
         }
         (ContentsState::Outdated, _) => {
             Check::found(ADMISSION, outdated("the pod carries other contents than its credential spec has now"))

@@ -11,8 +11,8 @@ use super::{
     scheduling::Nodes,
     workload::{Object, Workload, assemble},
 };
-use crate::shared::{connection::Cluster, output::first_five, workloads::Kind};
-use gmsa_core::diagnostic::{Check, Diagnostic, rules};
+use crate::shared::{connection::Cluster, output::first_five, rules, workloads::Kind};
+use gmsa_core::diagnostic::{Check, Diagnostic};
 
 pub(super) const WORKLOADS: &str = "workloads";
 

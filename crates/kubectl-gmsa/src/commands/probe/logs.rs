@@ -11,10 +11,10 @@ use json_patch::merge;
 use serde_json::json;
 
 use super::{Options, Probe, node::Place, pod::PodName, start};
-use crate::shared::{connection::Cluster, new_file, verification::Execution, webhook::service_of_webhook};
+use crate::shared::{connection::Cluster, new_file, rules, verification::Execution, webhook::service_of_webhook};
 use gmsa_core::{
     credspec::{is_dns_label, is_dns_subdomain},
-    diagnostic::{Check, Diagnostic, rules},
+    diagnostic::{Check, Diagnostic},
 };
 
 pub(super) const LOGS: &str = "logs";

@@ -10,12 +10,10 @@ use super::Options;
 use crate::shared::windows_build::{Build, LABEL};
 use crate::shared::{
     connection::Cluster,
-    start::scheduling::{Nodes, not_ready, see_node},
+    rules::{self, Names},
+    start::scheduling::{Nodes, not_ready},
 };
-use gmsa_core::diagnostic::{
-    Diagnostic, Severity,
-    rules::{self, Rule},
-};
+use gmsa_core::diagnostic::{Diagnostic, Rule, Severity};
 
 pub(super) const NODE: &str = "node";
 
@@ -72,8 +70,9 @@ fn place(node: Node, options: &Options) -> anyhow::Result<Place> {
     let fault = |rule: &'static Rule, text: String| Diagnostic::new(rule, text).with_severity(Severity::Error);
     let is_cordoned = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
     let name = node.metadata.name.clone().context("a node has no name")?;
-    let not_ready = not_ready(&node).map(|why| fault(&rules::NODE_NOT_READY, format!("is not ready: {why}")));
-    let mut found = not_ready.map(|found| Diagnostic { fix: see_node(&name), ..found });
+    let names = Names { node: Some(&name), ..Names::default() };
+    let mut found =
+        not_ready(&node).map(|why| rules::found(&rules::NODE_NOT_READY, format!("is not ready: {why}"), &names));
     if is_cordoned && found.is_none() {
         let cordoned = Diagnostic::new(&rules::NOT_CHECKED, "is cordoned, so no pod is scheduled to it");
         found = Some(cordoned.with_fix("Uncordon it, or choose another node with --node."));

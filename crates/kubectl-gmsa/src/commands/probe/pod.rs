@@ -13,15 +13,12 @@ use serde_json::{Value, json, value::RawValue};
 use super::{Probe, first_cause, logs, node::Place, start};
 use crate::shared::{
     pods::ClusterPod,
-    start::{refusal, remedy},
+    rules::{self, Names},
     verification::{Executor, MAX_OUTPUT, of_container},
 };
 use gmsa_core::{
     admission::pod::SlotKind,
-    diagnostic::{
-        Check, Diagnostic,
-        rules::{self, Rule},
-    },
+    diagnostic::{Check, Diagnostic},
 };
 
 pub(super) const POD: &str = "pod";
@@ -59,9 +56,7 @@ impl PodName {
 
 /// Whether an answer says that no pod was created, and why: a webhook can refuse with any code.
 fn is_refusal(code: u16, message: &str) -> bool {
-    matches!(code, 400 | 403 | 404 | 422)
-        || message.contains("denied the request")
-        || message.contains("failed calling webhook")
+    matches!(code, 400 | 403 | 404 | 422) || rules::is_refusal(message)
 }
 
 impl Probe<'_> {
@@ -110,23 +105,21 @@ impl Probe<'_> {
 
     /// What the message of a refusal in this namespace means.
     fn refused(&self, namespace: &str, message: &str) -> Diagnostic {
-        if message.contains("cannot create resource") {
+        if rules::lacks_right(message) {
             let fix = format!("Use a user who may create pods in {namespace}.");
             return Diagnostic::new(&rules::NOT_CHECKED, message).with_fix(fix);
         }
-        let rule: &Rule = refusal::rule(message);
+        let (rule, said) = (rules::refusal(message), rules::said(message));
         if namespace != self.namespace {
-            return Diagnostic::new(rule, refusal::said(message)).with_fix(logs::FIX_REFUSED);
+            return Diagnostic::new(rule, said).with_fix(logs::FIX_REFUSED);
         }
-        let (spec, namespace, account) =
-            (self.options.credspec.as_str(), &self.namespace, &*self.options.serviceaccount.service_account);
-        let fix = match rule {
-            _ if *rule == rules::NOT_AUTHORIZED => remedy::grant(spec, namespace, account),
-            _ if *rule == rules::SPEC_MISSING => Some(remedy::create_spec(spec)),
-            _ if *rule == rules::SERVICE_ACCOUNT_MISSING => remedy::create_account(namespace, account),
-            _ => None,
+        let names = Names {
+            spec: Some(self.options.credspec.as_str()),
+            namespace: Some(namespace),
+            service_account: Some(&self.options.serviceaccount.service_account),
+            ..Names::of_refusal(said)
         };
-        Diagnostic { fix, ..Diagnostic::new(rule, refusal::said(message)) }
+        rules::found(rule, said, &names)
     }
 
     /// A remedy that names the pod, which is deleted, leads to its events instead.

@@ -12,12 +12,10 @@ use super::{
 use crate::shared::{
     pods::ClusterPod,
     progress,
-    start::{containers::is_running, events::Events, is_cause, remedy::Subject, scheduling::Nodes, steps},
+    rules::{self, Subject},
+    start::{containers::is_running, events::Events, is_cause, scheduling::Nodes, steps},
 };
-use gmsa_core::diagnostic::{
-    Check, Diagnostic,
-    rules::{self, Rule},
-};
+use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
 
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How many times in a row the same cause is seen before it counts: a kubelet, a scheduler and a registry try again.

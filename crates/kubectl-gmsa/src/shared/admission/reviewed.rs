@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
-use crate::shared::webhook::Configured;
-use gmsa_core::diagnostic::rules::{self, Rule};
+use crate::shared::{rules, webhook::Configured};
+use gmsa_core::diagnostic::Rule;
 
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;

@@ -5,8 +5,9 @@ use std::{
     fmt::Write as _,
 };
 
+use crate::shared::rules;
 use gmsa_core::{
-    diagnostic::{Check, Diagnostic, Severity, rules},
+    diagnostic::{Check, Diagnostic, Severity},
     quote::{self, lines, one_line},
 };
 

@@ -4,15 +4,16 @@ use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, PodStatus};
 
 use super::{
     events::{Event, Events},
-    remedy::Subject,
     scheduling::node_name,
-    workload::Workload,
 };
-use crate::shared::{pods::ClusterPod, workloads::Kind};
+use crate::shared::{
+    pods::ClusterPod,
+    rules::{self, Names, Phase, Subject},
+    workloads::Kind,
+};
 use gmsa_core::{
     credspec::is_dns_label,
-    diagnostic::{Check, Diagnostic, rules},
-    node_error::{self, Phase},
+    diagnostic::{Check, Diagnostic},
 };
 
 pub const SANDBOX: &str = "sandbox";
@@ -81,9 +82,13 @@ impl<'p> Seen<'p> {
         Check::found(
             SANDBOX,
             match event {
-                Some(event) => explained(format!("{place}: {}: {}", event.reason, event.message), || self.see_events()),
+                Some(event) => {
+                    self.explained(format!("{place}: {}: {}", event.reason, event.message), || self.see_events())
+                }
                 // A status that says nothing of containers is of a kubelet that has not seen the pod.
-                None => explained(format!("{place}: its kubelet has created no sandbox yet"), || self.see_events()),
+                None => {
+                    self.explained(format!("{place}: its kubelet has created no sandbox yet"), || self.see_events())
+                }
             },
         )
     }
@@ -112,7 +117,7 @@ impl<'p> Seen<'p> {
             None => match init.iter().find(|container| is_running(container) && !self.is_sidecar(container)) {
                 Some(container) => Check::found(
                     INIT,
-                    explained(format!("init container {:?} has not ended yet", container.name), || {
+                    self.explained(format!("init container {:?} has not ended yet", container.name), || {
                         self.see_logs(container)
                     }),
                 ),
@@ -133,7 +138,7 @@ impl<'p> Seen<'p> {
             Some((container, trouble)) => Check::found(CONTAINERS, self.broken("container", container, trouble)),
             None if self.pod.phase() == "Pending" => Check::found(
                 CONTAINERS,
-                explained(format!("{place}: its kubelet has started no container yet"), || self.see_events()),
+                self.explained(format!("{place}: its kubelet has started no container yet"), || self.see_events()),
             ),
             None => Check::pass(CONTAINERS, place),
         }
@@ -149,7 +154,7 @@ impl<'p> Seen<'p> {
         let found = Diagnostic::new(&rules::POD_FAILED, format!("{place}{colon}{why}"));
         let delete = self.subject.command("delete pod", self.name(), "");
         let fix = match (self.subject, delete) {
-            (Subject::Workload(_), Some(delete)) => Some(format!(
+            (Subject::Workload { .. }, Some(delete)) => Some(format!(
                 "Remove what the message names; set requests that fit the container, so that its node has room for it. Its controller has created, or \
                  creates, a new Pod; this one is only a record: {delete}."
             )),
@@ -171,7 +176,7 @@ impl<'p> Seen<'p> {
         let more = event.filter(|event| !trouble.contains(event.message.trim_start_matches("Error: ")));
         let more = more.map(|event| format!("; {}", event.message)).unwrap_or_default();
         let text = format!("{}, {kind} {:?} {trouble}{more}", self.place(), container.name);
-        explained(text, || if is_pull { Some(self.other_image(container)) } else { self.see_logs(container) })
+        self.explained(text, || if is_pull { Some(self.other_image(container)) } else { self.see_logs(container) })
     }
 
     fn other_image(&self, container: &ContainerStatus) -> String {
@@ -179,7 +184,7 @@ impl<'p> Seen<'p> {
             "Correct the name and the tag of the image, or the access of the node to its registry (imagePullSecrets)";
         let set = match self.subject {
             // The template of a Job cannot be changed, and the pods of a ReplicaSet keep their image.
-            Subject::Workload(Workload { kind, name, .. }) if !matches!(kind, Kind::Job | Kind::ReplicaSet) => {
+            Subject::Workload { kind, name, .. } if !matches!(kind, Kind::Job | Kind::ReplicaSet) => {
                 let verb = format!("set image {}", kind.as_str().to_ascii_lowercase());
                 let more = format!(" {}=IMAGE", container.name);
                 self.subject.command(&verb, name, &more).filter(|_| is_dns_label(&container.name))
@@ -200,19 +205,22 @@ impl<'p> Seen<'p> {
         Some(format!("{logs} says why: correct the container, or what it needs."))
     }
 
+    /// A finding about a sandbox or a container: of the rule that a text of others in it belongs to, where there is one.
+    fn explained(&self, text: String, otherwise: impl FnOnce() -> Option<String>) -> Diagnostic {
+        let rule = rules::recognize(&text, Phase::Start).filter(|rule| **rule != rules::NOT_STARTED);
+        let Some(rule) = rule else {
+            return Diagnostic { fix: otherwise(), ..Diagnostic::new(&rules::NOT_STARTED, text) };
+        };
+        let contents = self.pod.admission.slots().find_map(|slot| serde_json::from_str(slot.contents?).ok());
+        let contents = contents.unwrap_or_default();
+        let names = Names { node: node_name(self.pod), subject: Some(self.subject), ..Names::default() };
+        rules::found(rule, text, &names.of_contents(&contents))
+    }
+
     fn see_events(&self) -> Option<String> {
         let describe = self.subject.command("describe pod", self.name(), "")?;
         Some(format!("{describe} shows all events; docs/troubleshooting.md explains those of Windows nodes."))
     }
-}
-
-/// A finding about a sandbox or a container: of the rule that a status or a message of Windows in it belongs to, where there is one.
-fn explained(text: String, otherwise: impl FnOnce() -> Option<String>) -> Diagnostic {
-    if let Some(rule) = node_error::rule(&text, Phase::Start) {
-        return Diagnostic::new(rule, text);
-    }
-    let fix = otherwise();
-    Diagnostic { fix, ..Diagnostic::new(&rules::NOT_STARTED, text) }
 }
 
 /// Whether the kubelet has tried to start it.

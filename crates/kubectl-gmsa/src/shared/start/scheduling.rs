@@ -5,21 +5,27 @@ use std::collections::{BTreeSet, HashMap};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 
-use super::{events::Events, placement::labels, remedy::Subject};
-use crate::shared::windows_build::{Build, LABEL};
-use crate::shared::{connection::Cluster, not_checked::not_checked, pods::ClusterPod};
+use super::{events::Events, placement::labels};
+use crate::shared::{
+    connection::Cluster,
+    not_checked::not_checked,
+    pods::ClusterPod,
+    rules::{self, Names, Subject},
+    windows_build::{Build, LABEL},
+};
 use gmsa_core::{
     admission::pod::SlotKind,
     credspec::is_dns_subdomain,
-    diagnostic::{
-        Check, Diagnostic, Severity,
-        rules::{self, Rule},
-    },
+    diagnostic::{Check, Diagnostic, Rule, Severity},
 };
 
 mod unscheduled;
 
 pub const SCHEDULING: &str = "scheduling";
+
+/// What to do about a pod whose node is gone.
+const GONE: &str =
+    "Its controller creates it on another node after five minutes; a Pod without a controller must be created again.";
 
 /// The label of a node with its operating system.
 const OS: &str = "kubernetes.io/os";
@@ -84,7 +90,7 @@ pub fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Eve
     match nodes.find(name) {
         Ok(None) => {
             let gone = format!("the pod is on {name}, which does not exist any more");
-            Check::found(SCHEDULING, Diagnostic::new(&rules::NODE_NOT_READY, gone))
+            Check::found(SCHEDULING, Diagnostic::new(&rules::NODE_NOT_READY, gone).with_fix(GONE))
         }
         Ok(Some(node)) => match on_node(pod, subject, name, node, nodes) {
             Some(found) => Check::found(SCHEDULING, found),
@@ -103,6 +109,11 @@ fn error(rule: &'static Rule, text: String) -> Diagnostic {
     Diagnostic::new(rule, text).with_severity(Severity::Error)
 }
 
+fn linux_node(text: String, subject: Subject<'_>) -> Diagnostic {
+    let names = Names { subject: Some(subject), ..Names::default() };
+    rules::found(&rules::LINUX_NODE, text, &names).with_severity(Severity::Error)
+}
+
 /// What is wrong with the node of a pod.
 fn on_node(pod: &ClusterPod, subject: Subject<'_>, name: &str, node: &Node, nodes: &Nodes) -> Option<Diagnostic> {
     let status = node.status.as_ref();
@@ -111,12 +122,11 @@ fn on_node(pod: &ClusterPod, subject: Subject<'_>, name: &str, node: &Node, node
     if let Some(os) = labels.get(OS).or(info).filter(|os| *os != "windows") {
         let text =
             format!("the pod is on {name}, a node with the operating system {os}, on which no Windows container runs");
-        let spec = json!({"os": {"name": "windows"}, "nodeSelector": {(OS): "windows"}});
-        return Some(error(&rules::LINUX_NODE, text).with_fix(subject.change(&spec)));
+        return Some(linux_node(text, subject));
     }
     if let Some(why) = not_ready(node) {
-        let found = error(&rules::NODE_NOT_READY, format!("{name} is not ready: {why}"));
-        return Some(Diagnostic { fix: see_node(name), ..found });
+        let names = Names { node: Some(name), ..Names::default() };
+        return Some(rules::found(&rules::NODE_NOT_READY, format!("{name} is not ready: {why}"), &names));
     }
     let build = Build::of_label(labels.get(LABEL)?)?;
     // One that runs proves that its images can.
@@ -128,16 +138,6 @@ pub fn not_ready(node: &Node) -> Option<&str> {
     let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let ready = conditions.find(|condition| condition.type_ == "Ready" && condition.status != "True")?;
     Some(ready.message.as_deref().or(ready.reason.as_deref()).unwrap_or("its kubelet does not say why"))
-}
-
-/// How to find out what is wrong with a node.
-pub fn see_node(name: &str) -> Option<String> {
-    is_dns_subdomain(name).then(|| {
-        format!(
-            "`kubectl describe node {name}` says why: start its kubelet and its container runtime. Pods with a controller are created on other \
-             nodes after five minutes."
-        )
-    })
 }
 
 /// The images of the pod whose build is known, each with its container.

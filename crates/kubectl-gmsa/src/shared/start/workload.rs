@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::shared::{pods::ClusterPod, workloads::Kind};
+use crate::shared::{pods::ClusterPod, rules::Subject, workloads::Kind};
 
 mod object;
 
@@ -68,6 +68,11 @@ impl Workload {
     /// `Deployment shop/web`
     pub fn object(&self) -> String {
         format!("{} {}/{}", self.kind.as_str(), self.namespace, self.name)
+    }
+
+    pub fn subject(&self) -> Subject<'_> {
+        let Self { kind, namespace, name, .. } = self;
+        Subject::Workload { kind: *kind, namespace, name }
     }
 
     pub fn pods(&self) -> impl Iterator<Item = &ClusterPod> {

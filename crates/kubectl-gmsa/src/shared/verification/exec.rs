@@ -15,12 +15,8 @@ use tokio::{
 };
 
 use super::CommandOutput;
-use gmsa_core::{
-    causes,
-    credspec::is_dns_label,
-    diagnostic::{Diagnostic, rules},
-    quote,
-};
+use crate::shared::rules;
+use gmsa_core::{causes, credspec::is_dns_label, diagnostic::Diagnostic, quote};
 
 /// The most bytes of an output that are read: what `nltest` and `klist` print is far shorter.
 pub const MAX_OUTPUT: u64 = 64 * 1024;

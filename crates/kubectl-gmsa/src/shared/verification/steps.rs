@@ -1,14 +1,8 @@
 //! The commands, in the order in which their answers depend on each other, and what the answers mean.
 
 use super::{CommandOutput, Identity, not_checked, user::User};
-use gmsa_core::{
-    diagnostic::{
-        Check, Diagnostic,
-        rules::{self, Rule},
-    },
-    node_error::Status,
-    quote::shell::{cmd, powershell},
-};
+use crate::shared::rules::{self, Names, Status};
+use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
 
 /// One check in the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,36 +152,8 @@ fn found_by_code(step: Step, code: u32, identity: &Identity, command: &[String])
         (_, Some(known)) => known,
         (_, None) => (&rules::UNKNOWN_STATUS, "not known here"),
     };
-    let found = Diagnostic::new(rule, format!("{}: {number} ({name})", command.join(" ")));
-    Check::found(step.about(), Diagnostic { fix: remedy(rule, identity, command), ..found })
-}
-
-/// The remedy, with the names of this account and domain where they help.
-fn remedy(rule: &Rule, identity: &Identity, command: &[String]) -> Option<String> {
     let Identity { domain, account, .. } = identity;
-    // Without the domain and special characters, as `identity` has checked; `$` is one for PowerShell.
-    let [of_account, of_login, of_domain] = [account, &format!("{account}$"), domain].map(|name| powershell(name));
-    let (of_account, of_login, of_domain) = (of_account?, of_login?, of_domain?);
-    Some(if *rule == rules::LOGON_DENIED {
-        format!(
-            "Test-ADServiceAccount {of_account} on the node: if False, add the node to PrincipalsAllowedToRetrieveManagedPassword and restart it"
-        )
-    } else if *rule == rules::ACCOUNT_DISABLED {
-        format!("Set-ADServiceAccount {of_account} -Enabled $true")
-    } else if *rule == rules::ACCOUNT_LOCKED {
-        format!("Unlock-ADAccount -Identity {of_login}")
-    } else if *rule == rules::ACCOUNT_EXPIRED {
-        format!("Clear-ADAccountExpiration -Identity {of_login}")
-    } else if *rule == rules::ACCOUNT_UNKNOWN {
-        format!(
-            "Get-ADServiceAccount {of_account} -Server {of_domain}: correct MachineAccountName, or create the account"
-        )
-    } else if *rule == rules::PRINCIPAL_UNKNOWN {
-        let name = cmd(command.last().unwrap_or(account))?;
-        format!("setspn -Q {name}: register it, only once (setspn -X lists duplicates)")
-    } else if *rule == rules::TICKET_ENCRYPTION {
-        format!("Set-ADServiceAccount {of_account} -KerberosEncryptionType AES128,AES256")
-    } else {
-        return None;
-    })
+    let principal = command.last().map(String::as_str);
+    let names = Names { account: Some(account), domain: Some(domain), principal, ..Names::default() };
+    Check::found(step.about(), rules::found(rule, format!("{}: {number} ({name})", command.join(" ")), &names))
 }

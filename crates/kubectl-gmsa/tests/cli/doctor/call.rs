@@ -75,7 +75,7 @@ async fn a_failure_of_the_webhook_has_the_remedy_of_its_cause() {
         ),
         (
             "the API server does not know GMSACredentialSpec: its CustomResourceDefinition gmsacredentialspecs.windows.k8s.io, version v1, is not installed",
-            "Install the custom resource again: see the check of it above.",
+            "Install the custom resource again; the check of it in `kubectl gmsa doctor` says how.",
         ),
         ("no answer from the API server within 9.5 s", "Look at the log of its Pods, which names the call that fails."),
     ] {

@@ -54,7 +54,7 @@ async fn what_a_pod_carries_is_compared() {
             "bare",
             "\
 fail  admission        the pod names a credential spec and carries no contents: the webhook did not review it [name-without-contents]
-                       -> delete it: its controller creates a new one; then run doctor without --pod
+                       -> Delete the Pod, which has no identity: its controller creates a new one; a Pod without a controller must be created again. `kubectl gmsa doctor` checks the webhook.
 skip  scheduling       not reached [not-checked]
 skip  sandbox          not reached [not-checked]
 skip  init containers  not reached [not-checked]
@@ -81,7 +81,7 @@ skip  in the pod       not reached [not-checked]
             "unmatched",
             "\
 fail  template         cred spec gone does not exist [spec-missing]
-                       -> `kubectl gmsa credspec new gone --account ACCOUNT --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: `kubectl get gmsacredentialspecs`.
+                       -> `kubectl gmsa credspec new gone --account NAME --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: `kubectl get gmsacredentialspecs`.
 skip  permission       not reached [not-checked]
 skip  admission        not reached [not-checked]
 skip  scheduling       not reached [not-checked]
@@ -233,7 +233,7 @@ fail  scheduling       the pod is on win1, a node with the operating system linu
     let gone = |api: &SimulatedApi| api.delete("nodes", "", "win1");
     let said = "\
 fail  scheduling       the pod is on win1, which does not exist any more [node-not-ready]
-                       -> `kubectl describe node` says why. Pods with a controller are created on other nodes after five minutes.
+                       -> Its controller creates it on another node after five minutes; a Pod without a controller must be created again.
 ";
     assert_eq!(of_node(running(), gone).await, (format!("{said}{unreached}"), Some(1)));
 
@@ -258,7 +258,9 @@ async fn a_credential_spec_that_cannot_be_read_is_no_fault_of_the_pod() {
         -> Run the command as a user who may read it (`--as`, `--context`).\n";
     let said = format!(
         "\
-skip  template         {unread}pass  permission       shop:web may use webapp1
+skip  template         could not be checked: the API server answered 403: not allowed here [not-checked]
+                       -> Run the command as a user of whom `kubectl auth can-i get gmsacredentialspecs.windows.k8s.io/webapp1` says yes (`--as`, `--context`).
+pass  permission       shop:web may use webapp1
 skip  admission        {unread}pass  scheduling       on win1, which is of 10.0.20348
 pass  sandbox          was created
 pass  init containers  there are none

@@ -8,11 +8,11 @@ use k8s_openapi::{
 };
 
 use super::super::{configuration::CONFIGURATION, crd, not_checked};
-use crate::shared::{installer::Installer, output::first_five, webhook::Configured};
+use crate::shared::{installer::Installer, output::first_five, rules, webhook::Configured};
 use gmsa_cluster::crd::revision;
 use gmsa_core::{
     credspec::{GROUP, PLURAL, VERSION},
-    diagnostic::{Check, Diagnostic, rules},
+    diagnostic::{Check, Diagnostic},
 };
 
 const CRD: &str = "custom resource";

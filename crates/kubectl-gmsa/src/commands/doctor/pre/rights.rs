@@ -4,10 +4,10 @@ use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 
 use super::super::{found, not_checked};
-use crate::shared::connection::Cluster;
+use crate::shared::{connection::Cluster, rules};
 use gmsa_core::{
     credspec::{GROUP, PLURAL},
-    diagnostic::{Check, rules},
+    diagnostic::Check,
 };
 
 const RIGHTS: &str = "your rights";

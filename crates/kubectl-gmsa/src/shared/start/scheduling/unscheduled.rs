@@ -9,19 +9,16 @@ use super::{
     super::{
         events::Events,
         placement::{labels, selects, untolerated},
-        remedy::Subject,
     },
-    Nodes, OS, build_of, error, not_ready, see_node,
+    Nodes, OS, build_of, error, linux_node, not_ready,
 };
+use crate::shared::windows_build::{Build, LABEL};
 use crate::shared::{
     output::first_five,
     pods::ClusterPod,
-    windows_build::{Build, LABEL},
+    rules::{self, Names, Subject},
 };
-use gmsa_core::{
-    credspec::is_dns_subdomain,
-    diagnostic::{Diagnostic, rules},
-};
+use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Diagnostic};
 
 /// Why the pod is on no node: what keeps it from the Windows nodes, or what the scheduler says.
 pub fn why(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Events) -> Diagnostic {
@@ -62,9 +59,7 @@ fn scheduler_says<'e>(pod: &'e ClusterPod, events: &'e Events) -> Option<&'e str
 fn unselected(spec: &PodSpec, windows: &[Node], text: &str, subject: Subject<'_>) -> Diagnostic {
     let selector = spec.node_selector.clone().unwrap_or_default();
     if selector.get(OS).is_some_and(|os| os != "windows") {
-        let change = subject.change(&json!({"os": {"name": "windows"}, "nodeSelector": {(OS): "windows"}}));
-        return error(&rules::LINUX_NODE, format!("{text}; it selects nodes that are not for Windows"))
-            .with_fix(change);
+        return linux_node(format!("{text}; it selects nodes that are not for Windows"), subject);
     }
     let builds: BTreeSet<Build> = windows.iter().filter_map(build_of).collect();
     let builds: Vec<String> = builds.iter().map(Build::to_string).collect();
@@ -102,9 +97,9 @@ fn tainted(pod: &ClusterPod, node: &Node, taints: &[&Taint], text: &str, subject
         }
         Some(condition) => {
             let why = not_ready(node).map(|why| format!(": {why}")).unwrap_or_default();
-            let found =
-                Diagnostic::new(&rules::NODE_NOT_READY, format!("{text}; {name} has the condition {condition}{why}"));
-            Diagnostic { fix: see_node(name), ..found }
+            let names = Names { node: Some(name), ..Names::default() };
+            let text = format!("{text}; {name} has the condition {condition}{why}");
+            rules::found(&rules::NODE_NOT_READY, text, &names)
         }
         None => {
             let names: Vec<String> = taints.iter().map(|taint| shown(taint)).collect();

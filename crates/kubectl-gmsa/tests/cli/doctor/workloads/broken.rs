@@ -71,7 +71,7 @@ async fn missing_service_account() {
         refused(api, &format!("Error creating: {message}"));
         api.delete("serviceaccounts", "shop", "web");
     };
-    let create = "`kubectl create serviceaccount web --namespace shop`.";
+    let create = "Create it, or correct `serviceAccountName`: `kubectl create serviceaccount web --namespace shop`.";
     says(
         fault,
         &format!("0 of 1 pods: {message} [service-account-missing]"),
@@ -110,7 +110,7 @@ async fn missing_credential_spec() {
         api.delete("gmsacredentialspecs", "", "webapp1");
     };
     let denied = DENIED.trim_start_matches("Error creating: ");
-    let create = "`kubectl gmsa credspec new webapp1 --account ACCOUNT --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: \
+    let create = "`kubectl gmsa credspec new webapp1 --account NAME --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: \
         `kubectl get gmsacredentialspecs`.";
     says(
         fault,

@@ -62,7 +62,9 @@ async fn what_may_not_be_read_is_skipped_and_the_walk_goes_on() {
         -> Run the command as a user who may read it (`--as`, `--context`).\n";
     let expected = format!(
         "\
-skip  template         {unread}skip  service account  {unread}pass  permission       shop:web may use webapp1
+skip  template         could not be checked: the API server answered 403: not allowed here [not-checked]
+                       -> Run the command as a user of whom `kubectl auth can-i get gmsacredentialspecs.windows.k8s.io/webapp1` says yes (`--as`, `--context`).
+skip  service account  {unread}pass  permission       shop:web may use webapp1
 pass  admission        1 of 1 pods were created; what follows is of web-1-a
 skip  admission        {unread}skip  scheduling       {unread}pass  sandbox          was created
 pass  init containers  there are none

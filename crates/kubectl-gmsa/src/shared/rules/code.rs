@@ -4,8 +4,11 @@
 //! codes of the Host Compute System; what they mean here is from the troubleshooting pages of Kubernetes and Microsoft on gMSA for
 //! Windows containers. `tests/windows.sh` compares the values with the headers of mingw-w64, which lack those of the Host Compute System.
 
-use super::{Explanation, Meaning, Phase};
-use crate::diagnostic::rules::{self, Rule};
+use super::{
+    Rule, Words,
+    meaning::{Explanation, Meaning, Phase},
+    words,
+};
 
 /// A status as a text writes it, in any of its forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +17,10 @@ pub struct Status(pub u32);
 /// A status that is known here.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
-    value: u32,
+    pub(super) value: u32,
     pub name: &'static str,
-    /// What it means while a container is started.
-    start: Option<&'static Rule>,
-    /// What it means in a container that runs.
-    running: Option<&'static Rule>,
+    /// A part of its message, in lower case; empty where it is not recognized by it.
+    pub(super) message: &'static str,
 }
 
 /// In an HRESULT, says that the rest is an NTSTATUS: `FACILITY_NT_BIT`.
@@ -56,7 +57,7 @@ impl Status {
             });
         }
         let code = self.code()?;
-        let rules = match (code.start, code.running) {
+        let rules = match (code.rule_in(Phase::Start), code.rule_in(Phase::Running)) {
             (Some(start), Some(running)) if start == running => vec![(None, start)],
             (start, running) => {
                 let known = [(Phase::Start, start), (Phase::Running, running)];
@@ -105,82 +106,92 @@ pub(super) fn named(text: &str) -> impl Iterator<Item = Status> {
 }
 
 macro_rules! codes {
-    ($($value:literal $name:ident: [$($start:ident)?] [$($running:ident)?];)*) => {
-        static CODES: &[Code] = &[$(Code {
-            value: $value,
-            name: stringify!($name),
-            start: codes!(@ $($start)?),
-            running: codes!(@ $($running)?),
-        }),*];
+    ($($value:literal $name:ident: $message:literal;)*) => {
+        $(
+            #[allow(non_upper_case_globals, reason = "names of Windows")]
+            pub(super) const $name: u32 = $value;
+        )*
+
+        pub(super) static CODES: &[Code] = &[$(Code { value: $value, name: stringify!($name), message: $message }),*];
     };
-    (@) => { None };
-    (@ $rule:ident) => { Some(&rules::$rule) };
 }
 
+// With the message of Windows, which `net helpmsg` prints, as far as it is recognized: a part of it in lower case.
 codes! {
-    5 ERROR_ACCESS_DENIED: [] [LOGON_DENIED];
-    1326 ERROR_LOGON_FAILURE: [START_LOGON] [LOGON_DENIED];
-    0x8009_030c SEC_E_LOGON_DENIED: [START_LOGON] [LOGON_DENIED];
-    0xc000_0022 STATUS_ACCESS_DENIED: [] [LOGON_DENIED];
-    0xc000_006a STATUS_WRONG_PASSWORD: [START_LOGON] [LOGON_DENIED];
-    0xc000_006d STATUS_LOGON_FAILURE: [START_LOGON] [LOGON_DENIED];
-    1909 ERROR_ACCOUNT_LOCKED_OUT: [ACCOUNT_LOCKED] [ACCOUNT_LOCKED];
-    0xc000_0234 STATUS_ACCOUNT_LOCKED_OUT: [ACCOUNT_LOCKED] [ACCOUNT_LOCKED];
-    0xc000_0193 STATUS_ACCOUNT_EXPIRED: [ACCOUNT_EXPIRED] [ACCOUNT_EXPIRED];
-    1331 ERROR_ACCOUNT_DISABLED: [ACCOUNT_DISABLED] [ACCOUNT_DISABLED];
-    0xc000_0072 STATUS_ACCOUNT_DISABLED: [ACCOUNT_DISABLED] [ACCOUNT_DISABLED];
-    53 ERROR_BAD_NETPATH: [NODE_NO_DOMAIN_CONTROLLER] [NO_DOMAIN_CONTROLLER];
-    1311 ERROR_NO_LOGON_SERVERS: [NODE_NO_DOMAIN_CONTROLLER] [NO_DOMAIN_CONTROLLER];
-    1355 ERROR_NO_SUCH_DOMAIN: [NODE_NO_DOMAIN_CONTROLLER] [NO_DOMAIN_CONTROLLER];
-    1753 EPT_S_NOT_REGISTERED: [NODE_NO_DOMAIN_CONTROLLER] [NO_DOMAIN_CONTROLLER];
-    1908 ERROR_DOMAIN_CONTROLLER_NOT_FOUND: [NODE_NO_DOMAIN_CONTROLLER] [NO_DOMAIN_CONTROLLER];
-    2453 NERR_DCNotFound: [NODE_NO_DOMAIN_CONTROLLER] [NO_DOMAIN_CONTROLLER];
-    0x8009_0311 SEC_E_NO_AUTHENTICATING_AUTHORITY: [NODE_NO_DOMAIN_CONTROLLER] [NO_DOMAIN_CONTROLLER];
-    0xc000_005e STATUS_NO_LOGON_SERVERS: [NODE_NO_DOMAIN_CONTROLLER] [NO_DOMAIN_CONTROLLER];
-    0xc000_00df STATUS_NO_SUCH_DOMAIN: [NODE_NO_DOMAIN_CONTROLLER] [NO_DOMAIN_CONTROLLER];
-    1722 RPC_S_SERVER_UNAVAILABLE: [NODE_CREDENTIALS] [NO_SECURE_CHANNEL];
-    1726 RPC_S_CALL_FAILED: [NODE_CREDENTIALS] [NO_SECURE_CHANNEL];
-    0xc002_0017 RPC_NT_SERVER_UNAVAILABLE: [NODE_CREDENTIALS] [NO_SECURE_CHANNEL];
-    0xc002_001b RPC_NT_CALL_FAILED: [NODE_CREDENTIALS] [NO_SECURE_CHANNEL];
-    1792 ERROR_NETLOGON_NOT_STARTED: [NODE_CREDENTIALS] [NO_SECURE_CHANNEL];
-    0xc000_0192 STATUS_NETLOGON_NOT_STARTED: [NODE_CREDENTIALS] [NO_SECURE_CHANNEL];
-    1317 ERROR_NO_SUCH_USER: [ACCOUNT_UNKNOWN] [ACCOUNT_UNKNOWN];
-    1332 ERROR_NONE_MAPPED: [START_LOGON] [ACCOUNT_UNKNOWN];
-    0xc000_0064 STATUS_NO_SUCH_USER: [ACCOUNT_UNKNOWN] [ACCOUNT_UNKNOWN];
-    1786 ERROR_NO_TRUST_LSA_SECRET: [TRUST_FAILED] [TRUST_FAILED];
-    1787 ERROR_NO_TRUST_SAM_ACCOUNT: [TRUST_FAILED] [TRUST_FAILED];
-    1788 ERROR_TRUSTED_DOMAIN_FAILURE: [TRUST_FAILED] [TRUST_FAILED];
-    1789 ERROR_TRUSTED_RELATIONSHIP_FAILURE: [TRUST_FAILED] [TRUST_FAILED];
-    0xc000_018a STATUS_NO_TRUST_LSA_SECRET: [TRUST_FAILED] [TRUST_FAILED];
-    0xc000_018b STATUS_NO_TRUST_SAM_ACCOUNT: [TRUST_FAILED] [TRUST_FAILED];
-    0xc000_018c STATUS_TRUSTED_DOMAIN_FAILURE: [TRUST_FAILED] [TRUST_FAILED];
-    0xc000_018d STATUS_TRUSTED_RELATIONSHIP_FAILURE: [TRUST_FAILED] [TRUST_FAILED];
-    1398 ERROR_TIME_SKEW: [CLOCK_SKEW] [CLOCK_SKEW];
-    0x8009_0324 SEC_E_TIME_SKEW: [CLOCK_SKEW] [CLOCK_SKEW];
-    0xc000_0133 STATUS_TIME_DIFFERENCE_AT_DC: [CLOCK_SKEW] [CLOCK_SKEW];
-    1396 ERROR_WRONG_TARGET_NAME: [PRINCIPAL_UNKNOWN] [PRINCIPAL_UNKNOWN];
-    0x8009_0303 SEC_E_TARGET_UNKNOWN: [PRINCIPAL_UNKNOWN] [PRINCIPAL_UNKNOWN];
-    0x8009_0322 SEC_E_WRONG_PRINCIPAL: [PRINCIPAL_UNKNOWN] [PRINCIPAL_UNKNOWN];
-    0x8009_0342 SEC_E_KDC_UNKNOWN_ETYPE: [TICKET_ENCRYPTION] [TICKET_ENCRYPTION];
-    0xc000_02fd STATUS_KDC_UNKNOWN_ETYPE: [TICKET_ENCRYPTION] [TICKET_ENCRYPTION];
-    1312 ERROR_NO_SUCH_LOGON_SESSION: [NODE_CREDENTIALS] [NO_CREDENTIALS];
-    0x8009_030e SEC_E_NO_CREDENTIALS: [NODE_CREDENTIALS] [NO_CREDENTIALS];
-    0xc000_005f STATUS_NO_SUCH_LOGON_SESSION: [NODE_CREDENTIALS] [NO_CREDENTIALS];
-    0x8000_401a CO_E_RUNAS_LOGON_FAILURE: [PLUGIN_NOT_STARTED] [];
-    0x8004_0154 REGDB_E_CLASSNOTREG: [PLUGIN_NOT_STARTED] [];
-    0x8008_0005 CO_E_SERVER_EXEC_FAILURE: [PLUGIN_NOT_STARTED] [];
-    0x8037_0100 HCS_E_TERMINATED_DURING_START: [START_EXITED] [];
-    0x8037_0101 HCS_E_IMAGE_MISMATCH: [IMAGE_MISMATCH] [];
-    0x8037_0106 HCS_E_UNEXPECTED_EXIT: [START_EXITED] [];
-    0x8037_0108 HCS_E_CONNECT_FAILED: [COMPUTE_SERVICE] [];
-    0x8037_0109 HCS_E_CONNECTION_TIMEOUT: [COMPUTE_SERVICE] [];
-    0x8037_010a HCS_E_CONNECTION_CLOSED: [COMPUTE_SERVICE] [];
+    5 ERROR_ACCESS_DENIED: "";
+    1326 ERROR_LOGON_FAILURE: "the user name or password is incorrect";
+    0x8009_030c SEC_E_LOGON_DENIED: "";
+    0xc000_0022 STATUS_ACCESS_DENIED: "";
+    0xc000_006a STATUS_WRONG_PASSWORD: "";
+    0xc000_006d STATUS_LOGON_FAILURE: "";
+    1909 ERROR_ACCOUNT_LOCKED_OUT: "referenced account is currently locked out";
+    0xc000_0234 STATUS_ACCOUNT_LOCKED_OUT: "";
+    0xc000_0193 STATUS_ACCOUNT_EXPIRED: "";
+    1331 ERROR_ACCOUNT_DISABLED: "";
+    0xc000_0072 STATUS_ACCOUNT_DISABLED: "";
+    53 ERROR_BAD_NETPATH: "";
+    1311 ERROR_NO_LOGON_SERVERS: "no logon servers available";
+    1355 ERROR_NO_SUCH_DOMAIN: "domain either does not exist or could not be contacted";
+    1753 EPT_S_NOT_REGISTERED: "";
+    1908 ERROR_DOMAIN_CONTROLLER_NOT_FOUND: "";
+    2453 NERR_DCNotFound: "";
+    0x8009_0311 SEC_E_NO_AUTHENTICATING_AUTHORITY: "";
+    0xc000_005e STATUS_NO_LOGON_SERVERS: "";
+    0xc000_00df STATUS_NO_SUCH_DOMAIN: "";
+    1722 RPC_S_SERVER_UNAVAILABLE: "rpc server is unavailable";
+    1726 RPC_S_CALL_FAILED: "remote procedure call failed";
+    0xc002_0017 RPC_NT_SERVER_UNAVAILABLE: "";
+    0xc002_001b RPC_NT_CALL_FAILED: "";
+    1792 ERROR_NETLOGON_NOT_STARTED: "";
+    0xc000_0192 STATUS_NETLOGON_NOT_STARTED: "";
+    1317 ERROR_NO_SUCH_USER: "";
+    1332 ERROR_NONE_MAPPED: "no mapping between account names and security ids";
+    0xc000_0064 STATUS_NO_SUCH_USER: "";
+    1786 ERROR_NO_TRUST_LSA_SECRET: "";
+    1787 ERROR_NO_TRUST_SAM_ACCOUNT: "does not have a computer account for this workstation trust relationship";
+    1788 ERROR_TRUSTED_DOMAIN_FAILURE: "";
+    1789 ERROR_TRUSTED_RELATIONSHIP_FAILURE: "trust relationship between this workstation and the primary domain failed";
+    0xc000_018a STATUS_NO_TRUST_LSA_SECRET: "";
+    0xc000_018b STATUS_NO_TRUST_SAM_ACCOUNT: "";
+    0xc000_018c STATUS_TRUSTED_DOMAIN_FAILURE: "";
+    0xc000_018d STATUS_TRUSTED_RELATIONSHIP_FAILURE: "";
+    1398 ERROR_TIME_SKEW: "time and/or date difference between the client and server";
+    0x8009_0324 SEC_E_TIME_SKEW: "";
+    0xc000_0133 STATUS_TIME_DIFFERENCE_AT_DC: "";
+    1396 ERROR_WRONG_TARGET_NAME: "target account name is incorrect";
+    0x8009_0303 SEC_E_TARGET_UNKNOWN: "";
+    0x8009_0322 SEC_E_WRONG_PRINCIPAL: "";
+    0x8009_0342 SEC_E_KDC_UNKNOWN_ETYPE: "";
+    0xc000_02fd STATUS_KDC_UNKNOWN_ETYPE: "";
+    1312 ERROR_NO_SUCH_LOGON_SESSION: "specified logon session does not exist";
+    0x8009_030e SEC_E_NO_CREDENTIALS: "";
+    0xc000_005f STATUS_NO_SUCH_LOGON_SESSION: "";
+    0x8000_401a CO_E_RUNAS_LOGON_FAILURE: "server process could not be started because the configured identity is incorrect";
+    0x8004_0154 REGDB_E_CLASSNOTREG: "class not registered";
+    0x8008_0005 CO_E_SERVER_EXEC_FAILURE: "server execution failed";
+    0x8037_0100 HCS_E_TERMINATED_DURING_START: "";
+    0x8037_0101 HCS_E_IMAGE_MISMATCH: "";
+    0x8037_0106 HCS_E_UNEXPECTED_EXIT: "";
+    0x8037_0108 HCS_E_CONNECT_FAILED: "";
+    0x8037_0109 HCS_E_CONNECTION_TIMEOUT: "";
+    0x8037_010a HCS_E_CONNECTION_CLOSED: "";
 }
 
 impl Code {
+    /// The rule that it breaks in a phase.
+    pub(super) fn rule_in(&self, phase: Phase) -> Option<&'static Rule> {
+        let is_of = |words: &Words| match words {
+            Words::Codes(codes) => codes.contains(&self.value),
+            Words::StartCodes(codes) => phase == Phase::Start && codes.contains(&self.value),
+            Words::RunningCodes(codes) => phase == Phase::Running && codes.contains(&self.value),
+            _ => false,
+        };
+        words().find(|(_, words)| is_of(words)).map(|(rule, _)| rule)
+    }
+
     /// The rule that it breaks in a container that runs.
     pub fn running(&self) -> Option<&'static Rule> {
-        self.running
+        self.rule_in(Phase::Running)
     }
 }
 
@@ -211,7 +222,7 @@ mod tests {
     fn no_code_is_listed_twice_and_each_means_something() {
         for (index, code) in CODES.iter().enumerate() {
             assert_eq!(Status(code.value).normal(), code.value, "{}", code.name);
-            assert!(code.start.is_some() || code.running.is_some(), "{}", code.name);
+            assert!(code.rule_in(Phase::Start).or(code.rule_in(Phase::Running)).is_some(), "{}", code.name);
             let others = &CODES[index + 1..];
             assert!(others.iter().all(|other| other.value != code.value && other.name != code.name), "{}", code.name);
         }

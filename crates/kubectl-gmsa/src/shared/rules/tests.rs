@@ -1,6 +1,20 @@
-//! What is said about errors as Windows, CCG and the kubelet word them.
+//! What is said about errors as the API server, Windows, CCG and the kubelet word them, and about what is printed here.
 
-use super::*;
+use std::collections::BTreeSet;
+
+use gmsa_core::{
+    admission::{
+        Denial, Failure,
+        operation::Operation,
+        pod::{Pod, SlotRef},
+    },
+    credspec::{Contents, SpecName, compare::compare},
+    diagnostic::{Check, Location},
+    quote::Quoted,
+};
+
+use super::{text::MAX_FOUND, *};
+use crate::shared::output::{Filter, Format, Report, Style, checks_json, table};
 
 /// Each explanation in a line: what was found, and the rules by phase.
 fn explained(text: &str) -> Vec<String> {
@@ -111,7 +125,7 @@ fn events_of_a_node_are_explained() {
                 .extend(rules.into_iter().filter(|(phase, _)| *phase != Some(Phase::Running)).map(|(_, rule)| rule.id));
         }
         assert_eq!(found, rules, "{event}");
-        assert_eq!(rule(event, Phase::Start).map(|rule| rule.id), rules.first().copied());
+        assert_eq!(recognize(event, Phase::Start).map(|rule| rule.id), rules.first().copied());
     }
 }
 
@@ -123,7 +137,7 @@ fn what_succeeded_is_no_fault() {
     );
     let fetched = "Container Credential Guard fetched gmsa credentials for WebApp1$ using plugin: {C}";
     assert_eq!(explained(fetched), ["\"fetched gmsa credentials for\" = The node has the password of the account."]);
-    assert_eq!(rule(fetched, Phase::Start), None);
+    assert_eq!(recognize(fetched, Phase::Start), None);
 }
 
 #[test]
@@ -156,7 +170,7 @@ fn a_text_without_end_gives_a_few_explanations() {
 /// Each row of the page names statuses and messages, and the rule that `explain` says.
 #[test]
 fn what_the_page_on_troubleshooting_lists_is_explained_as_it_says() {
-    let page = include_str!("../../../../docs/troubleshooting.md");
+    let page = include_str!("../../../../../docs/troubleshooting.md");
     let (_, table) = page.split_once("| Error | Rule |\n|---|---|\n").unwrap();
     let rows: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).collect();
     assert_eq!(rows.len(), 11);
@@ -166,7 +180,163 @@ fn what_the_page_on_troubleshooting_lists_is_explained_as_it_says() {
         for error in errors.split(", ") {
             let error = error.trim_matches(['`', '"']);
             let expected = rule.strip_prefix('[').and_then(|rule| rule.split_once(']')).unwrap().0;
-            assert_eq!(super::rule(error, Phase::Start).map(|rule| rule.id), Some(expected), "{error}");
+            assert_eq!(recognize(error, Phase::Start).map(|rule| rule.id), Some(expected), "{error}");
         }
     }
+}
+
+/// One of each variant. What they quote reads like another denial.
+fn denials() -> Vec<Denial> {
+    let pod = Pod::from_json(r#"{"metadata": {"name": "cred spec x does not exist"}}"#).unwrap();
+    let slot = || SlotRef::from(&pod.slots().next().unwrap());
+    let spec = || SpecName::parse("webapp1").unwrap();
+    let failure = || Failure::new("the API server answered 403: cred spec x does not exist");
+    let service_account = || "web".to_owned();
+    let quoted = || Quoted::new("is not authorized to `use`");
+    let contents = Contents::of(&serde_json::json!({"a": 1}).as_object().unwrap().clone());
+    let difference = compare("{}", &contents).unwrap_err();
+    vec![
+        Denial::UnexpectedKind { expected: "Pod", kind: quoted() },
+        Denial::CredentialSpecWrong("does not have a credspec key".to_owned()),
+        Denial::UnexpectedOperation(Operation::Delete),
+        Denial::NoObject { field: "object", operation: Operation::Create },
+        Denial::InvalidNamespace(quoted()),
+        Denial::InvalidSpecName { name: quoted(), slot: slot() },
+        Denial::InvalidServiceAccount(quoted()),
+        Denial::TooManySlots,
+        Denial::TooManySpecs,
+        Denial::PatchTooLarge,
+        Denial::SpecMissing(spec()),
+        Denial::SpecUnusable(spec()),
+        Denial::SpecUnreadable { spec: spec(), failure: failure() },
+        Denial::ContentsWithoutName(slot()),
+        Denial::NotAuthorized {
+            service_account: service_account(),
+            spec: spec(),
+            reason: Some("cred spec x does not exist".to_owned()),
+        },
+        Denial::AuthorizationFailed { service_account: service_account(), spec: spec(), failure: failure() },
+        Denial::ContentsDiffer { slot: slot(), spec: spec(), difference },
+        Denial::NameWithoutContents { slot: slot(), spec: spec() },
+        Denial::Modified { what: "name", slot: slot() },
+    ]
+}
+
+#[test]
+fn each_denial_is_recognized() {
+    let denials = denials();
+    let rules: Vec<&Rule> = denials.iter().map(Denial::rule).collect();
+    assert_eq!(rules, Denial::RULES);
+    for denial in denials {
+        let event = format!("Error creating: admission webhook \"gmsa\" denied the request: {denial}");
+        for text in [denial.to_string(), event] {
+            assert_eq!(refusal(&text).id, denial.reason(), "{text}");
+            assert_eq!(first(&text), Some(denial.reason()), "{text}");
+        }
+    }
+}
+
+/// The first rule that a text is explained by.
+fn first(text: &str) -> Option<&'static str> {
+    explain(text).into_iter().find_map(|found| match found.meaning {
+        Meaning::Fault(rules) => rules.first().map(|(_, rule)| rule.id),
+        Meaning::NoFault(_) | Meaning::Unknown(_) => None,
+    })
+}
+
+#[derive(clap::Parser)]
+struct CommandLine {
+    #[command(flatten)]
+    filter: Filter,
+}
+
+#[test]
+fn each_diagnosis_that_is_printed_is_recognized() {
+    let CommandLine { filter } = clap::Parser::parse_from(["gmsa"]);
+    for rule in all() {
+        let found = || Diagnostic::new(rule, "winapi error #3489792023").at(Location::file("web.yaml"));
+        let checks = [Check::found("pods", found())];
+        let mut printed = vec![
+            rule.id.to_owned(),
+            format!("the pod may start [{}]", rule.id),
+            table::checks(&checks, Style::PLAIN),
+            checks_json(&checks, &filter).unwrap(),
+        ];
+        for format in [Format::Table, Format::Json, Format::Sarif, Format::Github] {
+            let mut report = Report::default();
+            report.findings.push(found());
+            printed.push(report.render(format, &filter, Style::PLAIN).unwrap().0);
+        }
+        for text in printed {
+            assert_eq!(first(&text), Some(rule.id), "{text}");
+        }
+    }
+}
+
+#[test]
+fn every_rule_has_a_name_of_its_own_and_two_sentences() {
+    assert_eq!(all().map(|rule| rule.id).collect::<BTreeSet<_>>().len(), all().count());
+    for rule in all() {
+        assert!(rule.id.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{}", rule.id);
+        assert!(rule.title.ends_with('.') && rule.remedy.ends_with('.'), "{}", rule.id);
+    }
+}
+
+#[test]
+fn the_page_has_one_anchor_for_each_rule() {
+    let page = page();
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    let mut anchors: Vec<_> =
+        headings.map(|line| line.trim_start_matches(['#', ' ']).to_lowercase().replace(' ', "-")).collect();
+    for rule in all() {
+        assert_eq!(anchors.iter().filter(|anchor| *anchor == rule.id).count(), 1, "{}", rule.id);
+        assert_eq!(rule.page(), format!("docs/rules.md#{}", rule.id));
+    }
+    anchors.sort();
+    let count = anchors.len();
+    anchors.dedup();
+    assert_eq!(anchors.len(), count, "two headings with the same anchor");
+}
+
+#[test]
+fn names_become_part_of_a_command_only_as_words_of_it() {
+    let filled = |rule: &Rule, names: Names<'_>| fix(rule, &names).and_then(Fix::in_cluster);
+    let names = Names { spec: Some("web"), node: Some("win1"), account: Some("App'1"), ..Names::default() };
+    let grant = "Grant it: `kubectl gmsa grant --credspec web --serviceaccount NAMESPACE:SERVICEACCOUNT --apply`.";
+    assert_eq!(filled(&NOT_AUTHORIZED, names).as_deref(), Some(grant));
+    assert_eq!(
+        filled(&ACCOUNT_EXPIRED, names).as_deref(),
+        Some("Remove the date: `Clear-ADAccountExpiration -Identity 'App''1$'`.")
+    );
+    assert!(filled(&NODE_NOT_READY, names).unwrap().starts_with("`kubectl describe node win1` says why"));
+    let hostile = Names {
+        spec: Some("web; reboot"),
+        namespace: Some("shop --as=admin"),
+        service_account: Some("$(id)"),
+        node: Some("-A"),
+        account: Some("App\u{1b}1"),
+        domain: Some("a%PATH%"),
+        principal: Some("/x"),
+        ..Names::default()
+    };
+    for rule in all() {
+        assert_eq!(filled(rule, hostile).filter(|fix| fix != rule.remedy), None, "{}", rule.id);
+    }
+}
+
+#[test]
+fn words_stand_for_one_word_or_for_anything() {
+    for (text, rule) in [
+        ("cred spec a does not exist", "spec-missing"),
+        ("cred spec  does not exist", "pod-refused"),
+        ("cred spec a b does not exist", "pod-refused"),
+        ("of the cred spec, cred spec a does not exist", "spec-missing"),
+        ("error looking up service account shop/web: serviceaccount \"web\" not found", "service-account-missing"),
+        ("exceeded quota: pods", "pod-refused"),
+        ("the pod is fine", "pod-refused"),
+    ] {
+        assert_eq!(refusal(text).id, rule, "{text}");
+    }
+    assert!(lacks_right("pods is forbidden: User \"a\" cannot create resource \"pods\" in API group \"\""));
+    assert!(!lacks_right("exceeded quota"));
 }

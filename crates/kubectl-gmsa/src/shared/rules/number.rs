@@ -1,6 +1,6 @@
 //! Statuses as numbers in a text: `0xc0020017`, `#3489792023`, `-1073610729`, `error 1355`.
 
-use super::Status;
+use super::code::Status;
 
 /// The text as one number.
 pub(super) fn alone(text: &str) -> Option<Status> {

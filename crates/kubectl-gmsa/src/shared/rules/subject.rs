@@ -8,28 +8,26 @@ use gmsa_core::{
 };
 use serde_json::{Value, json};
 
-use super::workload::Workload;
 use crate::shared::workloads::Kind;
 
 /// What a remedy is for: the pods of a workload, or a pod that nothing controls, as far as is known here.
 #[derive(Clone, Copy)]
 pub enum Subject<'w> {
-    Workload(&'w Workload),
+    Workload { kind: Kind, namespace: &'w str, name: &'w str },
     Pod { namespace: &'w str },
 }
 
 impl Subject<'_> {
     fn namespace(&self) -> &str {
         match self {
-            Self::Workload(workload) => &workload.namespace,
-            Self::Pod { namespace } => namespace,
+            Self::Workload { namespace, .. } | Self::Pod { namespace } => namespace,
         }
     }
 
     /// How to have the fields of `spec` in the spec of its pods. Lists in it replace those that are there, but for containers.
     pub fn change(&self, spec: &Value) -> String {
         let yaml = spec.to_string();
-        let Self::Workload(Workload { kind, namespace, name, .. }) = self else {
+        let Self::Workload { kind, namespace, name } = self else {
             return format!(
                 "Set {yaml} in the spec of its Pod template, or in its manifest, and create the Pod again."
             );
@@ -54,27 +52,4 @@ impl Subject<'_> {
         (is_dns_label(namespace) && is_dns_subdomain(pod))
             .then(|| format!("`kubectl {verb} {pod} --namespace {namespace}{more}`"))
     }
-}
-
-/// How to let a service account use a credential spec.
-pub fn grant(spec: &str, namespace: &str, account: &str) -> Option<String> {
-    let are_names = is_dns_subdomain(spec) && is_dns_label(namespace) && is_dns_subdomain(account);
-    are_names.then(|| format!("`kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{account} --apply`."))
-}
-
-/// How to have a credential spec that does not exist.
-pub fn create_spec(spec: &str) -> String {
-    if is_dns_subdomain(spec) {
-        format!(
-            "`kubectl gmsa credspec new {spec} --account ACCOUNT --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: \
-             `kubectl get gmsacredentialspecs`."
-        )
-    } else {
-        "Use the name of one that exists: `kubectl get gmsacredentialspecs`.".to_owned()
-    }
-}
-
-pub fn create_account(namespace: &str, account: &str) -> Option<String> {
-    let are_names = is_dns_label(namespace) && is_dns_subdomain(account);
-    are_names.then(|| format!("`kubectl create serviceaccount {account} --namespace {namespace}`."))
 }

@@ -1,0 +1,155 @@
+//! The one home of what is wrong: each rule with what it means, how its breach is recognized in the words of others, and what to do about it.
+//!
+//! A new rule is, in at most three places:
+//! - an entry in the file of its family: its id, severity and title, its remedy, and where they are known the words by which others tell of it
+//!   (the API server, the scheduler, a kubelet, CCG, hcsshim, Windows, Kerberos) and what only its names say of the remedy. A rule that the
+//!   core, the directory or the server finds too has the first four in `diagnostic/rules.rs` of the core, and the rest in [`shared`];
+//! - the function that finds a breach;
+//! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`.
+//!
+//! A remedy is a template: [`Names`] fill in what is known for `SPEC`, `NODE` and others in its commands. Every command asks [`fix`], and
+//! [`recognize`] or [`refusal`], so what one of them knows, the others know. An error of our own is matched by its type and code, never here.
+//!
+//! [`shared`]: mod@shared
+
+use std::fmt::Write as _;
+
+use gmsa_core::diagnostic::Diagnostic;
+pub use gmsa_core::diagnostic::rules::*;
+
+mod code;
+mod dns;
+mod identity;
+mod installation;
+mod meaning;
+mod names;
+mod number;
+mod pods;
+mod shared;
+mod start;
+mod subject;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use self::{
+    code::Status,
+    dns::*,
+    identity::*,
+    installation::*,
+    meaning::{Explanation, Meaning, Phase},
+    names::{Fix, Names},
+    pods::*,
+    start::*,
+    subject::Subject,
+    text::{explain, is_refusal, lacks_right, recognize, refusal, said},
+};
+
+/// How others tell of the breach of a rule. Texts are in lower case; in them `*` is for anything, `?` for one word.
+#[derive(Clone, Copy, Debug)]
+enum Words {
+    /// A refusal by the API server, or by what it asks.
+    Refusal(&'static str),
+    /// That a user lacks a right.
+    Right(&'static str),
+    /// Of a node that starts a container.
+    Start(&'static str),
+    /// Of anybody else, at any time.
+    Message(&'static str),
+    /// Statuses while a node starts a container.
+    StartCodes(&'static [u32]),
+    /// Statuses in a container that runs.
+    RunningCodes(&'static [u32]),
+    /// Statuses that mean the same in both.
+    Codes(&'static [u32]),
+}
+
+/// What is known of a rule beside what the core says.
+struct RuleEntry {
+    rule: &'static Rule,
+    words: &'static [Words],
+    /// What to do, where its names say more than can be filled in.
+    fix: Option<fn(&Names<'_>) -> Option<Fix>>,
+}
+
+/// Entries that belong together.
+struct Family {
+    /// The heading on the page.
+    heading: &'static str,
+    entries: &'static [RuleEntry],
+}
+
+macro_rules! family {
+    ($heading:literal { $($name:ident: $id:literal, $severity:ident, $title:literal, $remedy:literal
+            $(, words: [$($words:expr),+ $(,)?])? $(, fix: $fix:path)?;)* }) => {
+        $(
+            #[doc = $title]
+            pub static $name: Rule = Rule { id: $id, severity: Severity::$severity, title: $title, remedy: $remedy };
+        )*
+
+        pub(super) static FAMILY: Family = Family {
+            heading: $heading,
+            entries: &[$(RuleEntry { rule: &$name, words: &[$($($words),+)?], fix: family!(@ $($fix)?) }),*],
+        };
+    };
+    (@) => { None };
+    (@ $fix:path) => { Some($fix) };
+}
+use family;
+
+/// The table. Of texts that several rules recognize, the first counts.
+static FAMILIES: [&Family; 6] =
+    [&shared::FAMILY, &pods::FAMILY, &installation::FAMILY, &dns::FAMILY, &identity::FAMILY, &start::FAMILY];
+
+fn entries() -> impl Iterator<Item = &'static RuleEntry> {
+    FAMILIES.iter().flat_map(|family| family.entries)
+}
+
+/// Each rule with its words.
+fn words() -> impl Iterator<Item = (&'static Rule, Words)> {
+    entries().flat_map(|entry| entry.words.iter().map(|words| (entry.rule, *words)))
+}
+
+/// What to do about a breach of `rule`, as far as these names say more than the rule.
+pub fn fix(rule: &Rule, names: &Names<'_>) -> Option<Fix> {
+    let of_names = entries().find(|entry| entry.rule == rule).and_then(|entry| entry.fix?(names));
+    of_names.or_else(|| names.filled(rule.remedy).map(Fix::run))
+}
+
+/// A breach of `rule` in a cluster, with what to do about it.
+pub fn found(rule: &'static Rule, text: impl Into<String>, names: &Names<'_>) -> Diagnostic {
+    Diagnostic { fix: fix(rule, names).and_then(Fix::in_cluster), ..Diagnostic::new(rule, text) }
+}
+
+/// All rules, in groups with a heading, as the page shows them.
+pub fn groups() -> Vec<(&'static str, Vec<&'static Rule>)> {
+    let mut groups: Vec<(&str, Vec<&Rule>)> = RULES.iter().map(|(heading, rules)| (*heading, rules.to_vec())).collect();
+    for Family { heading, entries } in FAMILIES.into_iter().filter(|family| !family.heading.is_empty()) {
+        let rules = entries.iter().map(|entry| entry.rule);
+        match groups.iter_mut().find(|(known, _)| known == heading) {
+            Some((_, known)) => known.extend(rules),
+            None => groups.push((heading, rules.collect())),
+        }
+    }
+    groups
+}
+
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    groups().into_iter().flat_map(|(_, rules)| rules)
+}
+
+/// The page of all rules, as Markdown.
+pub fn page() -> String {
+    let mut page = "# Rules\n\nMade by `kubectl-gmsa rules`: do not edit.\n\nWhat `kubectl gmsa` (`check`, `credspec lint`, `account lint`, `doctor`, `verify`, \
+         `explain`, `outdated`), the webhook's warnings and `gmsa-webhook certs inspect` look for. Their output contains \
+         the name of the rule, which never changes; a warning of the webhook ends with it, in brackets.\n"
+        .to_owned();
+    for (heading, rules) in groups() {
+        // Writing into a String cannot fail.
+        let _ = write!(page, "\n## {heading}\n");
+        for Rule { id, severity, title, remedy } in rules {
+            let _ = write!(page, "\n### {id}\n\n{} ({})\n\n{remedy}\n", title, severity.as_str());
+        }
+    }
+    page
+}

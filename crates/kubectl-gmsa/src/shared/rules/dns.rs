@@ -1,0 +1,16 @@
+//! DNS of the cluster.
+
+use gmsa_core::diagnostic::Severity;
+
+use super::{Family, Rule, RuleEntry, family};
+
+family! { "DNS of the cluster" {
+    DNS_ZONE: "dns-zone", Note, "No zone of the DNS of the cluster forwards the domain of a credential spec.",
+        "`kubectl gmsa dns` prints the change. It is not needed where the servers that get all other questions know the domain. See docs/dns.md.";
+    DNS_SERVERS: "dns-servers", Warning, "Questions about a domain are forwarded to a single server.",
+        "Add a second DNS server of the domain to the `forward` of its zone: with one server, no Pod can log on while that server restarts.";
+    DNS_RESOLVERS: "dns-resolvers", Error, "Questions about a domain are forwarded to resolvers that do not know it.",
+        "Forward the domain only to its own DNS servers: CoreDNS asks a random one of the list, and takes the answer that a name does not exist from any of them.";
+    DNS_CONFIGURATION: "dns-configuration", Error, "The configuration of the DNS of the cluster cannot be read as such.",
+        "Correct it: CoreDNS keeps its old configuration while it runs, and does not start again.";
+} }

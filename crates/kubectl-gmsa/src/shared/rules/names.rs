@@ -1,0 +1,158 @@
+//! The names that a remedy is filled in with.
+//!
+//! Invariant: a name becomes part of a command only where it is one, in quotes where its shell gives it a meaning.
+
+use gmsa_core::{
+    admission::{
+        Denial,
+        pod::{Pod, Slot},
+    },
+    credspec::{is_dns_label, is_dns_subdomain},
+    quote::shell::{cmd, powershell},
+};
+use serde_json::Value;
+
+use super::Subject;
+use crate::shared::installer::Installer;
+
+/// What is known of the objects that a breach is about. They can be from any source.
+#[derive(Clone, Copy, Default)]
+pub struct Names<'n> {
+    pub spec: Option<&'n str>,
+    pub namespace: Option<&'n str>,
+    /// The service account of the pod.
+    pub service_account: Option<&'n str>,
+    pub node: Option<&'n str>,
+    /// The group Managed Service Account.
+    pub account: Option<&'n str>,
+    /// The DNS name of its domain.
+    pub domain: Option<&'n str>,
+    /// The service principal name that a ticket was asked for.
+    pub principal: Option<&'n str>,
+    pub pod: Option<&'n Pod>,
+    /// The slot of the pod that is meant.
+    pub slot: Option<&'n Slot<'n>>,
+    /// Whether the pod exists.
+    pub exists: bool,
+    /// Whose pods are meant.
+    pub subject: Option<Subject<'n>>,
+    /// Who installed the webhook.
+    pub installer: Option<&'n Installer>,
+    /// The namespace and the name of the Deployment of the webhook.
+    pub webhook: Option<(&'n str, &'n str)>,
+    /// What the API server, or the webhook, said.
+    pub said: &'n str,
+}
+
+impl<'n> Names<'n> {
+    /// The names that a decision of ours is about.
+    pub fn of_denial(denial: &'n Denial) -> Self {
+        let spec = match denial {
+            Denial::SpecMissing(spec)
+            | Denial::SpecUnusable(spec)
+            | Denial::NotAuthorized { spec, .. }
+            | Denial::ContentsDiffer { spec, .. }
+            | Denial::NameWithoutContents { spec, .. } => Some(spec.as_str()),
+            _ => None,
+        };
+        Self { spec, ..Self::default() }
+    }
+
+    /// The names that a refusal holds.
+    pub fn of_refusal(said: &'n str) -> Self {
+        let after = |start: &str, end: &[char]| said.split_once(start)?.1.split(end).next();
+        let (namespace, service_account) =
+            after("error looking up service account ", &[':', ' ']).and_then(|name| name.split_once('/')).unzip();
+        let spec = after("GMSA cred spec \"", &['"']).or_else(|| after("GMSA resource \"", &['"']));
+        let spec = spec.or_else(|| after("cred spec ", &[' ', ':']));
+        let service_account = service_account.or_else(|| after("service account \"", &['"']));
+        Self { spec, namespace, service_account, said, ..Self::default() }
+    }
+
+    /// With the account and the domain that the contents of a pod are for: `contents` as JSON.
+    #[must_use]
+    pub fn of_contents(self, contents: &'n Value) -> Self {
+        let of_join = |key: &str| contents.pointer(&format!("/DomainJoinConfig/{key}")).and_then(Value::as_str);
+        Self { account: of_join("MachineAccountName"), domain: of_join("DnsName"), ..self }
+    }
+
+    /// The name that a word in a command of a remedy stands for, as a word of that command.
+    fn word(&self, placeholder: &str) -> Option<String> {
+        let plain =
+            |name: Option<&str>, is_name: fn(&str) -> bool| name.filter(|name| is_name(name)).map(str::to_owned);
+        match placeholder {
+            "SPEC" => plain(self.spec, is_dns_subdomain),
+            "NAMESPACE" => plain(self.namespace, is_dns_label),
+            "SERVICEACCOUNT" => plain(self.service_account, is_dns_subdomain),
+            "NODE" => plain(self.node, is_dns_subdomain),
+            "NAME" => powershell(self.account?),
+            "DOMAIN" => cmd(self.domain?),
+            "SPN" => cmd(self.principal?),
+            _ => None,
+        }
+    }
+
+    /// A remedy with these names in its commands; `None` where none is filled in.
+    pub(super) fn filled(&self, remedy: &str) -> Option<String> {
+        // The name with which an account logs on ends with `$`, which PowerShell would expand without the quotes.
+        let logon = self.account.and_then(|account| powershell(&format!("{account}$")));
+        let command = |text: &str| {
+            let parts: Vec<String> = text.split("'NAME$'").map(|part| self.filled_words(part)).collect();
+            parts.join(logon.as_deref().unwrap_or("'NAME$'"))
+        };
+        let parts = remedy.split('`').enumerate();
+        let parts: Vec<String> =
+            parts.map(|(index, part)| if index % 2 == 1 { command(part) } else { part.to_owned() }).collect();
+        Some(parts.join("`")).filter(|filled| filled != remedy)
+    }
+
+    fn filled_words(&self, text: &str) -> String {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut filled = String::new();
+        // Each part is a word, or what is between two.
+        for part in text.split_inclusive(|c: char| !is_word(c)).flat_map(|part| {
+            let word = part.trim_end_matches(|c: char| !is_word(c));
+            part.split_at_checked(word.len()).into_iter().flat_map(|(word, after)| [word, after])
+        }) {
+            match self.word(part) {
+                Some(name) => filled.push_str(&name),
+                None => filled.push_str(part),
+            }
+        }
+        filled
+    }
+}
+
+/// What to do about a breach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    run: Option<String>,
+    write: Option<String>,
+}
+
+impl Fix {
+    /// What to do in a cluster: a sentence, with its commands in backquotes.
+    pub fn run(text: impl Into<String>) -> Self {
+        Self { run: Some(text.into()), write: None }
+    }
+
+    /// What to write into a manifest.
+    pub fn write(text: impl Into<String>) -> Self {
+        Self { run: None, write: Some(text.into()) }
+    }
+
+    #[must_use]
+    pub fn or_run(self, text: Option<String>) -> Self {
+        Self { run: text, ..self }
+    }
+
+    /// For somebody who has the cluster.
+    pub fn in_cluster(self) -> Option<String> {
+        self.run
+    }
+
+    /// For somebody who has the manifest.
+    pub fn in_manifest(self) -> Option<String> {
+        self.write.or(self.run)
+    }
+}

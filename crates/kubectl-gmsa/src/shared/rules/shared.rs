@@ -1,0 +1,152 @@
+//! What is known of the rules that the core, the directory or the server finds too, beside what `diagnostic/rules.rs` of the core says: the words
+//! of the webhook, and the remedies that names say more of.
+
+use serde_json::json;
+
+use super::{
+    Family, Fix, Names, RuleEntry,
+    Words::{self, Codes, Message, Refusal, Right, RunningCodes, Start},
+    code::{
+        ERROR_ACCOUNT_DISABLED, ERROR_NO_SUCH_USER, ERROR_NONE_MAPPED, STATUS_ACCOUNT_DISABLED, STATUS_NO_SUCH_USER,
+    },
+};
+use crate::shared::{grant::GrantObjects, installer::Installer};
+use gmsa_core::{
+    admission::pod::Pod,
+    credspec::{SpecName, is_dns_label, is_dns_subdomain, lint::suggest_name},
+    diagnostic::rules::{self, Rule},
+};
+
+const fn entry(rule: &'static Rule, words: &'static [Words]) -> RuleEntry {
+    RuleEntry { rule, words, fix: None }
+}
+
+const fn with_fix(rule: &'static Rule, words: &'static [Words], fix: fn(&Names<'_>) -> Option<Fix>) -> RuleEntry {
+    RuleEntry { rule, words, fix: Some(fix) }
+}
+
+pub(super) static FAMILY: Family = Family {
+    heading: "",
+    entries: &[
+        entry(&rules::UNEXPECTED_KIND, &[Refusal("expected a *object, got a")]),
+        entry(&rules::CREDENTIAL_SPEC_WRONG, &[Refusal("the gmsa cred spec cannot work")]),
+        entry(&rules::UNEXPECTED_OPERATION, &[Refusal("expected a create or update operation, got")]),
+        entry(&rules::NO_OBJECT, &[Refusal("the admissionreview of a pod * has no request.")]),
+        entry(&rules::INVALID_NAMESPACE, &[Refusal("the admissionreview has no valid request.namespace")]),
+        with_fix(
+            &rules::INVALID_SPEC_NAME,
+            &[Refusal("gmsa cred spec name *is not a lower-case dns subdomain")],
+            other_name,
+        ),
+        entry(&rules::INVALID_SERVICE_ACCOUNT, &[Refusal("service account name *is not a lower-case dns subdomain")]),
+        entry(&rules::TOO_MANY_SLOTS, &[Refusal("containers, init containers and ephemeral containers together")]),
+        entry(&rules::TOO_MANY_SPECS, &[Refusal("distinct gmsa cred specs")]),
+        entry(&rules::PATCH_TOO_LARGE, &[Refusal("the gmsa cred spec contents of this pod would take")]),
+        entry(&rules::SPEC_MISSING, &[Refusal("cred spec ? does not exist")]),
+        entry(&rules::SPEC_UNUSABLE, &[Refusal("does not have a credspec key")]),
+        with_fix(&rules::SPEC_UNREADABLE, &[Refusal("unable to retrieve the contents of cred spec")], what_is_asked),
+        with_fix(
+            &rules::CONTENTS_WITHOUT_NAME,
+            &[Refusal("but does not define the name of the corresponding resource")],
+            name_instead,
+        ),
+        with_fix(&rules::NOT_AUTHORIZED, &[Refusal("is not authorized to `use`")], grant),
+        with_fix(&rules::AUTHORIZATION_FAILED, &[Refusal("unable to check whether service account")], what_is_asked),
+        entry(&rules::CONTENTS_DIFFER, &[Refusal("does not match the contents of gmsa resource")]),
+        with_fix(
+            &rules::NAME_WITHOUT_CONTENTS,
+            // The second are the words of the chart's guard.
+            &[Refusal("but does not carry its contents"), Refusal("a gmsa cred spec name has no contents")],
+            with_contents,
+        ),
+        entry(&rules::MODIFIED, &[Refusal("cannot update an existing pod's gmsa settings")]),
+        with_fix(&rules::LINUX_NODE, &[], on_windows),
+        entry(&rules::PLUGIN_GUID, &[Start("failed to parse the plugin guid")]),
+        entry(&rules::NOT_CHECKED, &[Right("cannot create resource \"pods\"")]),
+        entry(&rules::ACCOUNT_DISABLED, &[Codes(&[ERROR_ACCOUNT_DISABLED, STATUS_ACCOUNT_DISABLED])]),
+        entry(
+            &rules::ACCOUNT_UNKNOWN,
+            &[
+                Message("kdc_err_c_principal_unknown"),
+                Codes(&[ERROR_NO_SUCH_USER, STATUS_NO_SUCH_USER]),
+                RunningCodes(&[ERROR_NONE_MAPPED]),
+            ],
+        ),
+    ],
+};
+
+/// The same grant, as a command and as objects.
+fn grant(names: &Names<'_>) -> Option<Fix> {
+    let (spec, namespace, service_account) = (SpecName::parse(names.spec?)?, names.namespace?, names.service_account?);
+    if !is_dns_label(namespace) || !is_dns_subdomain(service_account) {
+        return None;
+    }
+    let command =
+        format!("kubectl gmsa grant --credspec {spec} --serviceaccount {namespace}:{service_account} --apply");
+    let yaml = GrantObjects { spec: &spec, namespace, service_account }.yaml();
+    Some(Fix::write(format!("# or: {command}\n{yaml}")).or_run(Some(format!("`{command}`."))))
+}
+
+/// A name that a credential spec can have, in the slot that has none.
+fn other_name(names: &Names<'_>) -> Option<Fix> {
+    let is_wrong = |name: &str| suggest_name(name) != name;
+    let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
+    let slot = slots.find(|slot| slot.name.is_some_and(is_wrong))?;
+    let name = suggest_name(slot.name?);
+    let context = json!({"windowsOptions": {"gmsaCredentialSpecName": name}});
+    let spec = match slot.kind.field() {
+        None => json!({"securityContext": context}),
+        Some(list) => json!({(list): [{"name": slot.owner, "securityContext": context}]}),
+    };
+    let fix = Fix::write(format!("gmsaCredentialSpecName: {name}"));
+    Some(fix.or_run(names.subject.map(|subject| subject.change(&spec))))
+}
+
+fn name_instead(names: &Names<'_>) -> Option<Fix> {
+    let yaml = "windowsOptions:\n  gmsaCredentialSpecName: NAME  # instead of gmsaCredentialSpec";
+    names.slot.map(|_| Fix::write(yaml))
+}
+
+fn with_contents(names: &Names<'_>) -> Option<Fix> {
+    if names.pod.is_some_and(Pod::is_linux) {
+        return Some(Fix::run("Remove `spec.os.name: linux`, or the name: the webhook leaves Linux Pods alone."));
+    }
+    let fix = "Delete the Pod, which has no identity: its controller creates a new one; a Pod without a controller must be created again. \
+               `kubectl gmsa doctor` checks the webhook.";
+    names.exists.then(|| Fix::run(fix))
+}
+
+fn on_windows(names: &Names<'_>) -> Option<Fix> {
+    let spec = json!({"os": {"name": "windows"}, "nodeSelector": {"kubernetes.io/os": "windows"}});
+    Some(Fix::run(names.subject?.change(&spec)))
+}
+
+/// What to do where the API server refuses what the webhook asks; `None` where only its log says more. The webhook, which is another process and may be of another version, says why in words alone.
+pub(super) fn what_is_asked(names: &Names<'_>) -> Option<Fix> {
+    let Names { said, installer, webhook, .. } = names;
+    let restore = installer.map_or_else(
+        || "`helm upgrade`, or `kubectl apply --server-side -f` with the manifest that installed it,".to_owned(),
+        Installer::restore,
+    );
+    let fix = if said.contains("CustomResourceDefinition") {
+        "Install the custom resource again; the check of it in `kubectl gmsa doctor` says how.".to_owned()
+    } else if said.contains("answered 401") {
+        // The API server does not check what a configuration names.
+        let webhook = webhook.filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name));
+        let restart = webhook.map_or_else(
+            || "a restart of its Deployment".to_owned(),
+            |(namespace, name)| format!("`kubectl rollout restart deployment/{name} -n {namespace}`"),
+        );
+        format!(
+            "The API server does not accept the token of the webhook's service account. {restore} creates the account again if it was deleted; then \
+             {restart} replaces the Pods, whose tokens are dead."
+        )
+    } else if said.contains("answered 403") {
+        format!(
+            "The service account of the webhook has lost its permissions: {restore} creates its ClusterRole and the binding again."
+        )
+    } else {
+        return None;
+    };
+    Some(Fix::run(fix))
+}
