@@ -65,6 +65,15 @@ struct Connections {
     ready: BTreeMap<u64, oneshot::Sender<Place>>,
 }
 
+impl Connections {
+    /// Which of those that are idle makes room first, if its time has come: one that never brought a request, or where there is none, the
+    /// one that is idle longest.
+    fn first_to_go(&self) -> Option<usize> {
+        let first = self.idle.iter().position(|idle| !idle.is_proven).unwrap_or_default();
+        self.idle.get(first).filter(|idle| idle.since.elapsed() >= PATIENCE).map(|_| first)
+    }
+}
+
 #[derive(Debug)]
 struct Idle {
     since: Instant,
@@ -177,19 +186,15 @@ impl State {
         self.ready > 0 && self.sources.values().any(|of| !of.ready.is_empty() && of_address(of))
     }
 
-    /// Takes the idle connection that makes room first: of the address that holds the most places, one that never brought a request,
-    /// or else the one that is idle longest.
+    /// Takes the idle connection that makes room first, of the address that holds the most places.
     fn most_idle(&mut self) -> Option<Idle> {
-        let can_go = |idle: &Idle| idle.since.elapsed() >= PATIENCE;
-        let (source, of) =
-            self.sources.iter().filter(|(_, of)| of.idle.iter().any(can_go)).max_by_key(|(_, of)| of.held)?;
-        let (source, held) = (*source, of.held);
+        let with_one = self.sources.iter().filter(|(_, of)| of.first_to_go().is_some());
+        let (source, held) = with_one.map(|(source, of)| (*source, of.held)).max_by_key(|(_, held)| *held)?;
         if !self.has_ready(|of| of.held < held) && self.sources.get(&source)?.ready.is_empty() {
             return None;
         }
         let of = self.sources.get_mut(&source)?;
-        let place = of.idle.iter().position(|idle| can_go(idle) && !idle.is_proven);
-        of.idle.remove(place.unwrap_or_default())
+        of.idle.remove(of.first_to_go()?)
     }
 
     fn forget_empty(&mut self, source: Source) {

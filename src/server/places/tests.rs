@@ -137,22 +137,40 @@ async fn where_too_many_wait_that_have_sent_something_the_address_with_the_most_
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_request_makes_room_for_its_own_address_after_a_while() {
     let places = Places::new(2, 10);
-    let [proven, unproven] = [(); 2].map(|()| places.sent(WEB).now_or_never().unwrap().unwrap());
+    let proven = places.sent(WEB).await.unwrap();
     drop(proven.busy());
+    advance(PATIENCE / 2).await;
+    let unproven = places.sent(WEB).await.unwrap();
+    let closed = || [&proven, &unproven].map(|place| place.close.is_cancelled());
     advance(PATIENCE).await;
     places.make_room();
     // Nothing waits.
-    assert!(!proven.is_wanted());
+    assert_eq!(closed(), [false, false]);
     let mut waiting = places.sent(WEB);
     // Half of them are kept.
     assert!(!proven.is_wanted());
     places.make_room();
-    assert_eq!([&proven, &unproven].map(|place| place.close.is_cancelled()), [false, true]);
+    assert_eq!(closed(), [false, true]);
     drop(unproven);
     assert!(has_place(&mut waiting));
     // Nothing waits for the rest.
     places.make_room();
     assert!(!proven.close.is_cancelled());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_brought_a_request_stays_while_there_is_one_that_did_not() {
+    let places = Places::new(2, 10);
+    let proven = places.sent(WEB).await.unwrap();
+    drop(proven.busy());
+    advance(PATIENCE).await;
+    let unproven = places.sent(WEB).await.unwrap();
+    let _waiting = places.sent(WEB);
+    places.make_room();
+    assert_eq!([&proven, &unproven].map(|place| place.close.is_cancelled()), [false, false]);
+    advance(PATIENCE).await;
+    places.make_room();
+    assert_eq!([&proven, &unproven].map(|place| place.close.is_cancelled()), [false, true]);
 }
 
 #[tokio::test(start_paused = true)]
