@@ -9,16 +9,13 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use gmsa_cluster::{
-    apiserver::ApiServer,
+    apiserver::{ApiServer, list::METADATA},
     crd::{self, PATH},
 };
 use gmsa_core::credspec::{GROUP, PLURAL, VERSION};
-use http::{
-    Request,
-    header::{ACCEPT, CONTENT_TYPE},
-};
+use http::{Request, header::CONTENT_TYPE};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::{ObjectList, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -28,9 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long writing all credential specs again may take: less than the Job of the chart has.
 const MIGRATION: Duration = Duration::from_secs(60);
-
-/// How many names are listed in one call.
-const PAGE: usize = 100;
 
 /// How long an API server may take to learn of a CRD that stores another version. It watches them; until then it writes the old one.
 const LEARNS: Duration = Duration::from_secs(5);
@@ -115,25 +109,15 @@ async fn apply(api: &ApiServer) -> anyhow::Result<()> {
 async fn store_in_one_version(api: &ApiServer) -> anyhow::Result<usize> {
     let deadline = Instant::now() + MIGRATION;
     let collection = format!("/apis/{GROUP}/{VERSION}/{PLURAL}");
-    let (mut written, mut token) = (0, String::new());
-    loop {
-        let list = Request::get(format!("{collection}?limit={PAGE}&continue={token}"))
-            .header(ACCEPT, "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")
-            .body(Vec::new())?;
-        let page = api.call(list, deadline).await.context("cannot list the credential specs")?;
-        let page: ObjectList<PartialObjectMeta> =
-            serde_json::from_slice(&page).context("the list of credential specs cannot be read")?;
-        for name in page.items.into_iter().filter_map(|spec| spec.metadata.name) {
-            match api.call(merge(&format!("{collection}/{name}"), &json!({}))?, deadline).await {
-                Ok(_) => written += 1,
-                // It was deleted meanwhile.
-                Err(error) if error.code() == Some(404) => {}
-                Err(error) => return Err(error).with_context(|| format!("cannot write {name} again")),
-            }
-        }
-        token = page.metadata.continue_.unwrap_or_default();
-        if token.is_empty() {
-            break;
+    let specs: Vec<PartialObjectMeta> =
+        api.list(&collection, METADATA, |_| deadline).await.context("cannot list the credential specs")?;
+    let mut written = 0;
+    for name in specs.into_iter().filter_map(|spec| spec.metadata.name) {
+        match api.call(merge(&format!("{collection}/{name}"), &json!({}))?, deadline).await {
+            Ok(_) => written += 1,
+            // It was deleted meanwhile.
+            Err(error) if error.code() == Some(404) => {}
+            Err(error) => return Err(error).with_context(|| format!("cannot write {name} again")),
         }
     }
     let versions = json!({"status": {"storedVersions": [VERSION]}});

@@ -20,6 +20,7 @@ pub mod answer;
 mod client;
 mod error;
 mod limits;
+pub mod list;
 pub mod proxy;
 
 pub use client::HTTP2_WINDOW;

@@ -3,12 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use http::{Request, header::CONTENT_TYPE};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 
 use crate::shared::progress;
-use gmsa_cluster::apiserver::{ApiServer, CallError};
+use gmsa_cluster::apiserver::{
+    ApiServer, CallError,
+    list::{ListError, OBJECTS},
+};
 
 /// How long a pod may take to answer: the API server itself waits longer for one that does not answer.
 const POD_CALL: Duration = Duration::from_secs(2);
@@ -19,19 +21,6 @@ pub struct Cluster {
     pub namespace: String,
     /// How long one call may take.
     pub timeout: Duration,
-}
-
-/// How many objects one page of a list holds, where they are not large.
-const PAGE: usize = 500;
-
-/// How many times a list is started again. A token to continue is valid for five minutes, by default.
-const RESTARTS: usize = 3;
-
-#[derive(Deserialize)]
-struct Page<T> {
-    #[serde(default)]
-    metadata: ListMeta,
-    items: Option<Vec<T>>,
 }
 
 impl Cluster {
@@ -55,37 +44,16 @@ impl Cluster {
     }
 
     /// Reads a collection, in pages. Its items do not say their kind.
-    ///
-    /// A page that is too large is asked for again with fewer objects; where a token to continue has expired, the list starts again.
     pub async fn list<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Vec<T>> {
-        let separator = if path.contains('?') { '&' } else { '?' };
-        let (mut all, mut from, mut limit, mut restarts) = (Vec::new(), String::new(), PAGE, RESTARTS);
-        loop {
-            progress::doing(&format!("reading {path}, {} so far", all.len()));
-            let page = Request::get(format!("{path}{separator}limit={limit}{from}")).body(Vec::new())?;
-            let Page { metadata, items } = match self.call(page).await {
-                Ok(page) => page,
-                Err(error) if is_too_large(&error) && limit > 1 => {
-                    limit /= 4;
-                    limit = limit.max(1);
-                    continue;
-                }
-                Err(error) if code(&error) == Some(410) && !from.is_empty() && restarts > 0 => {
-                    restarts -= 1;
-                    all.clear();
-                    from.clear();
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            // A list without items is null.
-            all.extend(items.into_iter().flatten());
-            // The token is made of letters, digits, `-` and `_`.
-            match metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => from = format!("&continue={token}"),
-                None => return Ok(all),
-            }
-        }
+        let read = self.api.list(path, OBJECTS, |so_far| {
+            progress::doing(&format!("reading {path}, {so_far} so far"));
+            self.deadline()
+        });
+        read.await.map_err(|error| match error {
+            ListError::Call(error) => error.into(),
+            ListError::Unreadable(error) => error.into(),
+            ListError::Path(error) => error.into(),
+        })
     }
 
     /// Creates an object, and returns the answer.
@@ -134,8 +102,4 @@ pub fn is_forbidden(error: &anyhow::Error) -> bool {
 
 fn code(error: &anyhow::Error) -> Option<u16> {
     error.downcast_ref::<CallError>().and_then(CallError::code)
-}
-
-fn is_too_large(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref::<CallError>(), Some(CallError::TooLarge(_)))
 }

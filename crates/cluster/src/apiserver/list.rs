@@ -1,0 +1,81 @@
+//! Lists of objects, read in pages.
+//!
+//! A page that is too large is asked for again with fewer objects; where a token to continue has expired, the list starts again, a few
+//! times. The server's watch has a list of its own, for what this one does not do: it keeps each page as it comes, over the connection
+//! of the watch.
+
+use http::{Request, header::ACCEPT};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
+use serde::{Deserialize, de::DeserializeOwned};
+use tokio::time::Instant;
+
+use super::{ApiServer, CallError};
+
+/// How many objects one page of a list holds, where they are not large.
+const PAGE: usize = 500;
+
+/// How many times a list is started again. A token to continue is valid for five minutes, by default.
+const RESTARTS: usize = 3;
+
+/// The objects, each with its type.
+pub const OBJECTS: &str = "application/json";
+/// The metadata of the objects alone.
+pub const METADATA: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("the API server's answer is not a list of that kind")]
+    Unreadable(#[from] serde_json::Error),
+    #[error("the list has no URL")]
+    Path(#[from] http::Error),
+}
+
+#[derive(Deserialize)]
+struct ListPage<T> {
+    #[serde(default)]
+    metadata: ListMeta,
+    // A list without items is null.
+    items: Option<Vec<T>>,
+}
+
+impl ApiServer {
+    /// Reads the collection at `path`, as [`OBJECTS`] or [`METADATA`]. `deadline` says when the next page must be there, given how many
+    /// objects were read.
+    ///
+    /// # Errors
+    /// Where a page does not come by its deadline, or cannot be read.
+    pub async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        accept: &str,
+        mut deadline: impl FnMut(usize) -> Instant,
+    ) -> Result<Vec<T>, ListError> {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let (mut all, mut from, mut limit, mut restarts) = (Vec::new(), String::new(), PAGE, RESTARTS);
+        loop {
+            let page = Request::get(format!("{path}{separator}limit={limit}{from}")).header(ACCEPT, accept);
+            let ListPage { metadata, items } = match self.call(page.body(Vec::new())?, deadline(all.len())).await {
+                Ok(page) => serde_json::from_slice(&page)?,
+                Err(CallError::TooLarge(_)) if limit > 1 => {
+                    limit = (limit / 4).max(1);
+                    continue;
+                }
+                Err(error) if error.code() == Some(410) && !from.is_empty() && restarts > 0 => {
+                    restarts -= 1;
+                    all.clear();
+                    from.clear();
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            all.extend(items.into_iter().flatten());
+            // The token is made of letters, digits, `-` and `_`.
+            match metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => from = format!("&continue={token}"),
+                None => return Ok(all),
+            }
+        }
+    }
+}
