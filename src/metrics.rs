@@ -34,7 +34,7 @@ mod labels;
 mod process;
 
 use labels::{
-    AccessLabels, CodeLabel, Labels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
+    AccessLabels, CodeLabel, FamilyLabels, LookupLabels, PathLabel, ReloadLabel, ReviewLabels, StateLabel, StepLabel,
     UnservedLabel,
 };
 pub use labels::{CertificateStep, ReloadOutcome, ReviewOutcome, Unserved, WatchState};
@@ -257,7 +257,7 @@ impl ShowAll for Age {}
 impl ShowAll for Counter {}
 impl ShowAll for Gauge {}
 
-impl<L: Labels + Clone + Eq + Hash, M, C: MetricConstructor<M>> ShowAll for Family<L, M, C> {
+impl<L: FamilyLabels + Clone + Eq + Hash, M, C: MetricConstructor<M>> ShowAll for Family<L, M, C> {
     fn show_all(&self) {
         for labels in L::every_value() {
             drop(self.get_or_create(&labels));

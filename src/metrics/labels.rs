@@ -96,7 +96,7 @@ label! {
 }
 
 /// The labels of one family.
-pub trait Labels: Sized {
+pub trait FamilyLabels: Sized {
     /// Label sets in which each label has each of its values at least once.
     fn every_value() -> Vec<Self>;
 }
@@ -108,7 +108,7 @@ macro_rules! labels {
             $(pub $label: $type,)+
         }
 
-        impl Labels for $name {
+        impl FamilyLabels for $name {
             fn every_value() -> Vec<Self> {
                 $(let $label: Vec<$type> = $values.to_vec();)+
                 let most = [$($label.len()),+].into_iter().max().unwrap_or_default();

@@ -108,7 +108,7 @@ pub fn suggest_name(name: &str) -> String {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct CredentialSpec {
     #[serde(default)]
-    pub metadata: Metadata,
+    pub metadata: SpecMetadata,
     /// The top-level field `credspec`, of any type.
     #[serde(default)]
     pub credspec: Option<Value>,
@@ -117,7 +117,7 @@ pub struct CredentialSpec {
 /// The metadata of a `GMSACredentialSpec` that the webhook reads.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Metadata {
+pub struct SpecMetadata {
     /// The object's name, as the API server gave it.
     #[serde(default, deserialize_with = "null_is_default")]
     pub name: String,

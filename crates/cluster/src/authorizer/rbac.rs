@@ -115,7 +115,7 @@ impl PolicyRule {
 
 /// Why a subject has access.
 #[derive(Clone, Copy, Debug)]
-pub struct Grant<'a> {
+pub struct BindingGrant<'a> {
     pub binding: &'a Binding,
     /// An entry of its holders.
     pub holder: &'a Holder,
@@ -146,14 +146,14 @@ impl Rbac {
 
     /// Whether a service account may use a credential spec, and why: the first grant, those for the whole cluster before the
     /// namespace's own.
-    pub fn grant(&self, subject: &Subject, spec: &SpecName) -> Option<Grant<'_>> {
+    pub fn grant(&self, subject: &Subject, spec: &SpecName) -> Option<BindingGrant<'_>> {
         self.grants(spec, &subject.namespace).find(|grant| grant.holder.is(subject))
     }
 
     /// Every grant of a credential spec in a namespace, to any holder.
-    pub fn grants<'r>(&'r self, spec: &SpecName, namespace: &str) -> impl Iterator<Item = Grant<'r>> {
+    pub fn grants<'r>(&'r self, spec: &SpecName, namespace: &str) -> impl Iterator<Item = BindingGrant<'r>> {
         let bindings = self.bindings_in(namespace).filter(|binding| binding.allows(spec));
-        bindings.flat_map(|binding| binding.holders.iter().map(move |holder| Grant { binding, holder }))
+        bindings.flat_map(|binding| binding.holders.iter().map(move |holder| BindingGrant { binding, holder }))
     }
 
     /// The reason of a denial: the roles that bindings of `subject` refer to and that do not exist, as the API server

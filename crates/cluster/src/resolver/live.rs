@@ -16,7 +16,7 @@ use super::{Freshness, Resolved, Resolver};
 use crate::apiserver::{ApiServer, CallError, CallKind};
 use gmsa_core::{
     admission::{Failure, Source, SpecFact},
-    credspec::{Contents, GROUP, KIND, MAX_CONTENTS_BYTES, Metadata, PLURAL, SpecName, VERSION},
+    credspec::{Contents, GROUP, KIND, MAX_CONTENTS_BYTES, PLURAL, SpecMetadata, SpecName, VERSION},
 };
 
 /// The longest `credspec` that is parsed, in bytes. The API server prints it as Go does, so it is as long as the contents text.
@@ -26,7 +26,7 @@ const MAX_PARSED: usize = MAX_CONTENTS_BYTES + MAX_CONTENTS_BYTES / 8;
 #[derive(Deserialize)]
 pub struct SpecObject<'a> {
     #[serde(default)]
-    pub metadata: Metadata,
+    pub metadata: SpecMetadata,
     #[serde(borrow, default)]
     credspec: Option<&'a RawValue>,
 }

@@ -23,7 +23,7 @@ fn subject(namespace: &str, service_account: &str) -> Subject {
 }
 
 /// The reason that the API server gives for an approval.
-fn reason(Grant { binding, holder }: Grant<'_>) -> String {
+fn reason(BindingGrant { binding, holder }: BindingGrant<'_>) -> String {
     let Binding { namespace, name, role_kind, role, .. } = binding;
     let binding = match namespace {
         Some(namespace) => format!("RoleBinding {:?}", format!("{name}/{namespace}")),
