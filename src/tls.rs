@@ -1,12 +1,15 @@
 //! Certificates: which one is served, who trusts it, and which clients may connect.
 //!
 //! ```text
-//!  what is served                                        who trusts whom
-//!  files::Files ───────────────────────┐                 Secret, or a file of CAs ──► CaPolicy: which CAs belong
-//!  Secret ► SecretContents ► Certificates ├► KeyPair      into every caBundle, and which do not
-//!     ▲                        │       │      ▼                    ▼
-//!     └─ next_change, apply ◄──┘       │    Served ► TLS  Publication ► BundleHistory::revise ► CaBundle ► patch
-//!  issue::Ca ──────────────────────────┘                           └─ published_for ► may a new CA sign or be served?
+//!  What is served:
+//!    files::Files: the pair in two files ────────────────────────┐
+//!    the Secret ► SecretContents ► Certificates ─────────────────┼► KeyPair ► Served ► handshakes
+//!        └──◄── apply ◄── next_change ◄──┘                       │
+//!    issue::Ca, where nothing is kept (serve --standalone) ──────┘
+//!
+//!  Who trusts it:
+//!    Certificates, or a file of CAs ► CaPolicy ► Publication ► BundleHistory ► CaBundle ► each webhook configuration
+//!                                                   └─ published_for ► whether a new CA may sign, and its pair be served
 //! ```
 //!
 //! | file | its types, and what they decide |
