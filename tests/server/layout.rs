@@ -72,7 +72,6 @@ fn the_commands_of_the_plugin_import_what_they_share_and_never_each_other() {
 /// Circles that are still there.
 const CIRCLES: &[&[&str]] = &[
     &["crates/kubectl-gmsa/src/commands/check/hostnames.rs", "crates/kubectl-gmsa/src/commands/check/pods.rs"],
-    &["crates/kubectl-gmsa/src/commands/dns/change.rs", "crates/kubectl-gmsa/src/commands/dns/rke2.rs"],
     &["crates/kubectl-gmsa/src/commands/doctor/replica.rs", "crates/kubectl-gmsa/src/commands/doctor/service.rs"],
     &[
         "crates/kubectl-gmsa/src/commands/probe/logs.rs",

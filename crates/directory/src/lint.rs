@@ -6,6 +6,7 @@
 use gmsa_core::{
     causes,
     diagnostic::{Diagnostic, Diagnostics, rules, rules::Rule},
+    quote::shell::powershell,
 };
 
 use crate::{Directory, Error, account::Account, principal::Principals};
@@ -40,6 +41,11 @@ fn about(object: String, rule: &'static Rule, problem: impl Into<String>) -> Dia
 /// With a fix that fits, where there is one; otherwise what the rule says stays.
 fn fixed(found: Diagnostic, fix: Option<String>) -> Diagnostic {
     Diagnostic { fix: fix.or(found.fix), ..found }
+}
+
+/// The command that changes the account.
+fn set(account: &Account, what: &str) -> Option<String> {
+    Some(format!("Set-ADServiceAccount {} {what}", powershell(&account.sam)?))
 }
 
 fn not_checked(what: &str, domain: &str, error: &Error) -> Diagnostic {

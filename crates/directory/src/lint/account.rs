@@ -12,7 +12,7 @@ use gmsa_core::{
     quote::{Quoted, cut, shell::powershell},
 };
 
-use super::{RETRIEVERS, fixed, found, retrieval::retrieval, services::covers};
+use super::{RETRIEVERS, fixed, found, retrieval::retrieval, services::covers, set};
 use crate::{
     account::{Account, CLASS, encryption_names},
     principal::Principals,
@@ -49,11 +49,6 @@ fn finding(
     fix: Option<String>,
 ) -> Diagnostic {
     Diagnostic { consequence: Some(consequence), ..fixed(found(rule, account, field, problem), fix) }
-}
-
-/// The command that changes the account.
-pub(super) fn set(account: &Account, what: &str) -> Option<String> {
-    Some(format!("Set-ADServiceAccount {} {what}", powershell(&account.sam)?))
 }
 
 fn incomplete(account: &Account) -> Option<Diagnostic> {

@@ -7,7 +7,7 @@ use gmsa_core::{
     quote::Quoted,
 };
 
-use super::{RETRIEVERS, account::set, fixed, found};
+use super::{RETRIEVERS, fixed, found, set};
 use crate::{
     Retrieval, Sid, Unknown,
     account::Account,
