@@ -2,7 +2,7 @@
 
 use std::{
     io::{Read as _, Write as _},
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::timeout};
+use tokio::{io::AsyncWriteExt as _, time::timeout};
 
 use super::{
-    client::{Answer, Client, PATIENCE, read_answer},
+    client::{Answer, Client, PATIENCE, connect, read_answer},
     reviews,
 };
 
@@ -52,7 +52,8 @@ pub struct Bystander {
 
 impl Bystander {
     /// Begins to ask.
-    pub fn start(question: Question, client: Client, admin: SocketAddr) -> Self {
+    pub fn start(question: Question, client: Client, admin: SocketAddr, source: Ipv4Addr) -> Self {
+        let client = client.from(source);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = thread::spawn(move || {
@@ -63,7 +64,7 @@ impl Bystander {
                 while !stopped.load(Ordering::Relaxed) {
                     let begun = Instant::now();
                     let answer = match question {
-                        Question::Ready => ready(admin).await,
+                        Question::Ready => ready(source, admin).await,
                         Question::KeptReview => client.post_on(&mut kept, "/validate", reviews::plain(0)).await,
                         Question::Review => client.post("/validate", reviews::plain(0)).await,
                         Question::NewAccount => client.post("/validate", reviews::plain(seen.took.len())).await,
@@ -99,9 +100,9 @@ pub fn is_ready(admin: SocketAddr) -> bool {
     stream.write_all(READY).and_then(|()| stream.read_exact(&mut start)).is_ok() && start.ends_with(b" 200")
 }
 
-async fn ready(admin: SocketAddr) -> Answer {
+async fn ready(source: Ipv4Addr, admin: SocketAddr) -> Answer {
     let exchange = async {
-        let mut stream = TcpStream::connect(admin).await?;
+        let mut stream = connect(source, admin).await?;
         stream.write_all(READY).await?;
         read_answer(&mut stream).await
     };

@@ -28,6 +28,9 @@ const FLOODED_AIM: f64 = 2000.0;
 /// The same while they go on doing so from one address.
 const CONTINUING_AIM: f64 = 500.0;
 
+/// The bystander's address, where the attack has another one.
+const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
 /// What an attack runs against.
 pub struct Target<'s> {
     pub client: Client,
@@ -44,6 +47,8 @@ pub struct Attack {
     pub prepare: fn(&SimulatedApi),
     pub run: Run,
     pub question: Question,
+    /// The bystander's address: that of the attack where both come through an API server.
+    pub bystander_at: Ipv4Addr,
     /// Milliseconds that a bystander's request may take; infinite where none is promised.
     pub bystander_aim: f64,
     /// The part of the bystander's requests that may not take longer.
@@ -63,7 +68,7 @@ impl Attack {
     /// By an author whose reviews ask for warnings alone.
     fn for_advice(name: &'static str, run: Run) -> Self {
         let question = Question::NewAccount;
-        Self { question, bystander_aim: 250.0, bystander_part: 0.99, ..Self::new(name, run) }
+        Self { question, bystander_aim: 250.0, bystander_part: 0.99, ..Self::by_authors(name, run) }
     }
 
     /// By a client without credentials that goes on opening connections from one address: no request of another address fails, and
@@ -79,15 +84,13 @@ impl Attack {
 
     fn new(name: &'static str, run: Run) -> Self {
         let prepare = |_: &SimulatedApi| {};
-        Self {
-            name,
-            prepare,
-            run,
-            question: Question::Review,
-            bystander_aim: 100.0,
-            bystander_part: 1.0,
-            cpu_aim: None,
-        }
+        let (question, bystander_at, bystander_aim, bystander_part) = (Question::Review, ELSEWHERE, 100.0, 1.0);
+        Self { name, prepare, run, question, bystander_at, bystander_aim, bystander_part, cpu_aim: None }
+    }
+
+    /// By authors, through the API server of the bystander.
+    fn by_authors(name: &'static str, run: Run) -> Self {
+        Self { bystander_at: Ipv4Addr::LOCALHOST, ..Self::new(name, run) }
     }
 }
 
@@ -96,31 +99,32 @@ impl Attack {
 pub fn all() -> Vec<Attack> {
     vec![
         Attack::new("none", |target| sockets::quiet(target).boxed()),
-        Attack::new("8 MiB of empty containers on `/mutate`, one at a time", |target| {
+        Attack::by_authors("8 MiB of empty containers on `/mutate`, one at a time", |target| {
             bodies::at_once(target, "/mutate", reviews::empty_containers(), 1).boxed()
         }),
-        Attack::new("8 MiB of empty containers on `/mutate`, 24 at once", |target| {
+        Attack::by_authors("8 MiB of empty containers on `/mutate`, 24 at once", |target| {
             bodies::at_once(target, "/mutate", reviews::empty_containers(), 24).boxed()
         }),
-        Attack::new("a million empty affinity values (3 MB) on `/mutate`, 16 at once", |target| {
+        Attack::by_authors("a million empty affinity values (3 MB) on `/mutate`, 16 at once", |target| {
             bodies::at_once(target, "/mutate", reviews::empty_affinity_values(), 16).boxed()
         }),
-        Attack::new("a million empty affinity values (3 MB) on `/validate`, 16 at once", |target| {
+        Attack::by_authors("a million empty affinity values (3 MB) on `/validate`, 16 at once", |target| {
             bodies::at_once(target, "/validate", reviews::empty_affinity_values(), 16).boxed()
         }),
-        Attack::new("8 MiB of nested lists on `/validate-credspec`, four at once", |target| {
+        Attack::by_authors("8 MiB of nested lists on `/validate-credspec`, four at once", |target| {
             bodies::at_once(target, "/validate-credspec", reviews::nested_lists(), 4).boxed()
         }),
-        Attack::new("8 MiB of nested lists on `/validate-credspec`, 24 at once", |target| {
+        Attack::by_authors("8 MiB of nested lists on `/validate-credspec`, 24 at once", |target| {
             bodies::at_once(target, "/validate-credspec", reviews::nested_lists(), 24).boxed()
         }),
         Attack {
             cpu_aim: Some(bodies::LEFT_CPU_AIM),
-            ..Attack::new("60,000 names in a Deployment on `/validate-workload`, four clients that go away", |target| {
-                bodies::left(target, "/validate-workload", reviews::many_names(), 4).boxed()
-            })
+            ..Attack::by_authors(
+                "60,000 names in a Deployment on `/validate-workload`, four clients that go away",
+                |target| bodies::left(target, "/validate-workload", reviews::many_names(), 4).boxed(),
+            )
         },
-        Attack::new("bodies over the limit, from a client that writes all before it reads", |target| {
+        Attack::by_authors("bodies over the limit, from a client that writes all before it reads", |target| {
             bodies::over_the_limit(target, MAX_BODY + (1 << 20)).boxed()
         }),
         Attack::new("33 connections that announce 8 MiB and send nothing", |target| {
@@ -152,7 +156,9 @@ pub fn all() -> Vec<Attack> {
                 held::scrapes(target.server.admin, 60, 128).boxed()
             })
         },
-        Attack::flood("400 plain reviews at once, each on a new connection", |target| held::burst(target, 400).boxed()),
+        Attack::by_authors("400 plain reviews at once, each on a new connection", |target| {
+            held::burst(target, 400).boxed()
+        }),
         Attack::flood("4,500 silent sockets on the TLS port", |target| {
             sockets::silent(target, target.client.address, 4500).boxed()
         }),
@@ -197,15 +203,19 @@ pub fn all() -> Vec<Attack> {
             })
             .without_aim()
         },
-        Attack::continuing(
-            "the same from the address of a client that keeps its connection",
-            Question::KeptReview,
-            |target| {
-                let same = vec![Ipv4Addr::LOCALHOST];
-                continuing::connections(target, target.client.address, 10_000, same, continuing::HALF_A_HELLO).boxed()
-            },
-        ),
-        Attack::new("the same from the address of a client that does not", |target| {
+        Attack {
+            bystander_at: Ipv4Addr::LOCALHOST,
+            ..Attack::continuing(
+                "the same from the address of a client that keeps its connection",
+                Question::KeptReview,
+                |target| {
+                    let same = vec![Ipv4Addr::LOCALHOST];
+                    continuing::connections(target, target.client.address, 10_000, same, continuing::HALF_A_HELLO)
+                        .boxed()
+                },
+            )
+        },
+        Attack::by_authors("the same from the address of a client that does not", |target| {
             let same = vec![Ipv4Addr::LOCALHOST];
             continuing::connections(target, target.client.address, 10_000, same, continuing::HALF_A_HELLO).boxed()
         })
@@ -214,7 +224,7 @@ pub fn all() -> Vec<Attack> {
             sockets::half_open(target, 1000, 50).boxed()
         }),
         Attack::new("2,000 HTTP/2 frames a second that mean nothing", |target| floods::frames(target, 2000).boxed()),
-        Attack::new("texts of 900,000 characters, 3 in each place", |target| {
+        Attack::by_authors("texts of 900,000 characters, 3 in each place", |target| {
             floods::long_texts(target, 900_000, 3).boxed()
         }),
         Attack::new("300 broken handshakes, 300 wrong paths, 300 bodies that are no reviews", |target| {
@@ -222,14 +232,14 @@ pub fn all() -> Vec<Attack> {
         }),
         Attack {
             question: Question::NewAccount,
-            ..Attack::new("1,000 reviews with 24 unknown names each, 200 at once", |target| {
+            ..Attack::by_authors("1,000 reviews with 24 unknown names each, 200 at once", |target| {
                 floods::unknown_names(target, 1000, 200).boxed()
             })
         },
         Attack {
             question: Question::NewAccount,
             bystander_aim: 250.0,
-            ..Attack::new("800 connections, on each a pod with 24 made-up names on `/validate`", |target| {
+            ..Attack::by_authors("800 connections, on each a pod with 24 made-up names on `/validate`", |target| {
                 lookups::made_up(target, 800, 1, 24).boxed()
             })
         },
@@ -246,55 +256,58 @@ pub fn all() -> Vec<Attack> {
         Attack {
             question: Question::NewAccount,
             bystander_aim: 250.0,
-            ..Attack::new("1,000 pods of one account with made-up names on `/validate`, 200 at once", |target| {
+            ..Attack::by_authors("1,000 pods of one account with made-up names on `/validate`, 200 at once", |target| {
                 lookups::made_up(target, 200, 5, 1).boxed()
             })
         },
         Attack {
             question: Question::NewAccount,
             bystander_aim: 250.0,
-            ..Attack::new("4,000 look-ups on 32 connections with time limits of 5 to 50 ms", |target| {
+            ..Attack::by_authors("4,000 look-ups on 32 connections with time limits of 5 to 50 ms", |target| {
                 lookups::hasty(target, 4000, 32).boxed()
             })
         },
         Attack {
             question: Question::NewAccount,
             bystander_aim: 250.0,
-            ..Attack::new("4,000 look-ups of clients that disconnect, 32 at once", |target| {
+            ..Attack::by_authors("4,000 look-ups of clients that disconnect, 32 at once", |target| {
                 lookups::gone(target, 4000, 32).boxed()
             })
         },
         Attack {
             prepare: |api| specs::large(api, 30),
-            ..Attack::new("a start with 30 credential specs of 1.4 MB, and pods that name them", |target| {
+            ..Attack::by_authors("a start with 30 credential specs of 1.4 MB, and pods that name them", |target| {
                 specs::started(target, 30).boxed()
             })
         },
         Attack {
             prepare: |api| specs::large(api, 100),
-            ..Attack::new("a start with 100 credential specs of 1.4 MB, and pods that name them", |target| {
+            ..Attack::by_authors("a start with 100 credential specs of 1.4 MB, and pods that name them", |target| {
                 specs::started(target, 100).boxed()
             })
         },
         Attack {
             prepare: |api| specs::valid(api, 2000, 60_000),
-            ..Attack::new("a start with 2,000 valid credential specs of 60 KB, and pods that name them", |target| {
-                specs::started(target, 2000).boxed()
-            })
+            ..Attack::by_authors(
+                "a start with 2,000 valid credential specs of 60 KB, and pods that name them",
+                |target| specs::started(target, 2000).boxed(),
+            )
         },
         Attack {
             prepare: specs::many_entries,
-            ..Attack::new("a start with a credential spec of 170,000 entries, and pods that name it", |target| {
+            ..Attack::by_authors("a start with a credential spec of 170,000 entries, and pods that name it", |target| {
                 specs::started(target, 1).boxed()
             })
         },
         Attack {
             prepare: |api| specs::valid(api, 50_000, 1000),
-            ..Attack::new("a start with 50,000 credential specs of 1 KB", |target| specs::started(target, 1).boxed())
+            ..Attack::by_authors("a start with 50,000 credential specs of 1 KB", |target| {
+                specs::started(target, 1).boxed()
+            })
         },
         Attack {
             prepare: specs::by_authors,
-            ..Attack::new(
+            ..Attack::by_authors(
                 "by authors: 20 Deployments that name 24 of 48 credential specs of 1.55 MB, and 20 of 420 of 60 KB",
                 |target| specs::named_by(target, 20, 0).boxed(),
             )

@@ -1,6 +1,11 @@
 //! Connections to the server, and HTTP/1.1 by hand: what an attack sends is not always what a library would send.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use gmsa_webhook::tls;
@@ -12,7 +17,7 @@ use rustls::{
 use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, split},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
     time::timeout,
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
@@ -30,6 +35,7 @@ const MAX_ANSWER: usize = 16 << 20;
 #[derive(Clone)]
 pub struct Client {
     pub address: SocketAddr,
+    source: Ipv4Addr,
     http1: TlsConnector,
     http2: TlsConnector,
 }
@@ -52,7 +58,12 @@ impl Client {
             config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
             TlsConnector::from(Arc::new(config))
         };
-        Self { address, http1: connector("http/1.1"), http2: connector("h2") }
+        Self { address, source: Ipv4Addr::LOCALHOST, http1: connector("http/1.1"), http2: connector("h2") }
+    }
+
+    /// One that connects from this address.
+    pub fn from(self, source: Ipv4Addr) -> Self {
+        Self { source, ..self }
     }
 
     /// A TLS connection for HTTP/1.1.
@@ -66,7 +77,7 @@ impl Client {
     }
 
     async fn handshake(&self, connector: &TlsConnector) -> io::Result<TlsStream<TcpStream>> {
-        let stream = TcpStream::connect(self.address).await?;
+        let stream = connect(self.source, self.address).await?;
         stream.set_nodelay(true)?;
         connector.connect(ServerName::from(self.address.ip()), stream).await
     }
@@ -92,6 +103,13 @@ impl Client {
         *kept = Some(connection);
         answer
     }
+}
+
+/// A connection from this address.
+pub async fn connect(source: Ipv4Addr, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((source, 0).into())?;
+    socket.connect(to).await
 }
 
 /// Posts a review on a connection that is open, and reads while it writes.

@@ -138,7 +138,7 @@ impl<'f> Attacks<'f> {
         eventually("the server is ready", || bystander::is_ready(server.admin)).await;
         let ready = started.elapsed();
         self.api.forget_requests();
-        let bystander = Bystander::start(attack.question, client.clone(), server.admin);
+        let bystander = Bystander::start(attack.question, client.clone(), server.admin, attack.bystander_at);
         tokio::time::sleep(QUIET).await;
         let before = server.cpu();
         let outcome = (attack.run)(&Target { client, server: &server, api: &self.api, ready }).await;

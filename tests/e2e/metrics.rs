@@ -23,6 +23,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("gmsa_webhook_certificate_refused", "gauge"),
     ("gmsa_webhook_certificate_reloads_total", "counter"),
     ("gmsa_webhook_connections", "gauge"),
+    ("gmsa_webhook_connections_waiting", "gauge"),
     ("gmsa_webhook_requests_refused_total", "counter"),
     ("gmsa_webhook_review_duration_seconds", "histogram"),
     ("gmsa_webhook_reviews_total", "counter"),

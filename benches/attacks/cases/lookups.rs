@@ -13,11 +13,7 @@ use tokio::{
 };
 
 use super::{Figure, Target, bodies::Words};
-use crate::{
-    client::{exchange, head},
-    reviews,
-    support::Verb,
-};
+use crate::{client::head, reviews, support::Verb};
 
 const SPECS: &str = "/gmsacredentialspecs";
 
@@ -29,24 +25,12 @@ const ADVICE_LASTS: Duration = Duration::from_secs(8);
 
 /// Posts pods of one account with made-up names, on so many connections at once.
 pub async fn made_up(target: &Target<'_>, connections: usize, each: usize, names: usize) -> Vec<Figure> {
-    // Where each is used again, one after the other and first: API servers keep their connections.
-    let mut kept = Vec::new();
-    for _ in 0..if each > 1 { connections } else { 0 } {
-        kept.push(target.client.connect().await.ok());
-    }
-    kept.resize_with(connections, || None);
-    let lanes = kept.into_iter().enumerate().map(|(lane, mut connection)| async move {
-        let mut words = Vec::new();
-        if connection.is_none() {
-            connection = target.client.connect().await.ok();
-        }
+    // API servers keep their connections.
+    let lanes = (0..connections).map(async |lane| {
+        let (mut kept, mut words) = (None, Vec::new());
         for number in lane * each..(lane + 1) * each {
-            let Some(open) = &mut connection else { break };
-            let answer = exchange(open, "/validate", reviews::made_up("crowd", number, names)).await;
-            if answer.0.is_none() {
-                connection = target.client.connect().await.ok();
-            }
-            words.push(answer.word());
+            let review = reviews::made_up("crowd", number, names);
+            words.push(target.client.post_on(&mut kept, "/validate", review).await.word());
         }
         words
     });
@@ -79,17 +63,11 @@ pub async fn for_advice(
 /// Posts pods with less time than an access review takes.
 pub async fn hasty(target: &Target<'_>, number: usize, at_once: usize) -> Vec<Figure> {
     let lanes = (0..at_once).map(|lane| async move {
-        let mut words = Vec::new();
-        let mut connection = target.client.connect().await.ok();
+        let (mut kept, mut words) = (None, Vec::new());
         for position in (lane..number).step_by(at_once) {
             let path = format!("/validate?timeout={}ms", 5 + position % 46);
             let review = reviews::made_up(&reviews::account(position), position, 1);
-            let Some(open) = &mut connection else { break };
-            let answer = exchange(open, &path, review).await;
-            if answer.0.is_none() {
-                connection = target.client.connect().await.ok();
-            }
-            words.push(answer.word());
+            words.push(target.client.post_on(&mut kept, &path, review).await.word());
         }
         words
     });
