@@ -138,7 +138,7 @@ CronJob apps/yearly                  pod template  gone             refused, 404
 
 error[spec-missing] CronJob apps/yearly
   spec.jobTemplate.spec.template.spec.securityContext.windowsOptions.gmsaCredentialSpecName: cred spec gone does not exist
-  fix: kubectl gmsa credspec new gone --account NAME --from-ad FILE, or the name of one that exists
+  fix: `kubectl gmsa credspec new gone --account NAME --from-ad FILE | kubectl apply -f -`, or use the name of one that exists: `kubectl get gmsacredentialspecs`.
 
 note[shared-hostname] Deployment apps/web
   spec.replicas: the host names of its pods have the same first 15 characters: pods that share these and an account can lose their trust

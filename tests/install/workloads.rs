@@ -189,7 +189,10 @@ fn missing_service_account(scene: &Scene<'_>) {
         name()
     );
     let remedy = scene.until_listed("no-account", &cause);
-    assert_eq!(remedy, "`kubectl create serviceaccount absent --namespace apps`.");
+    assert_eq!(
+        remedy,
+        "Create it: `kubectl create serviceaccount absent --namespace apps`. Or correct the name in the Pod."
+    );
     assert!(scene.is_checked("no-account", "service-account-missing"));
     let cause = "permission       there is no service account absent in namespace apps: the API server refuses the pod [service-account-missing]";
     assert_eq!(scene.first_cause("no-account"), (cause.to_owned(), remedy.clone()));

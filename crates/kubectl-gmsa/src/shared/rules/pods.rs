@@ -13,7 +13,7 @@ family! { "Pods" {
         "Use a runtime class with process isolation, and nodes of the build of the image.",
         words: [Start("hypervisor isolated containers*do not support gmsa")];
     SERVICE_ACCOUNT_MISSING: "service-account-missing", Error, "The service account of a Pod does not exist.",
-        "Create it, or correct `serviceAccountName`: `kubectl create serviceaccount SERVICEACCOUNT --namespace NAMESPACE`.",
+        "Create it: `kubectl create serviceaccount SERVICEACCOUNT --namespace NAMESPACE`. Or correct the name in the Pod.",
         words: [Refusal("error looking up service account")];
     RUNTIME_CLASS_MISSING: "runtime-class-missing", Error, "The runtime class of a Pod does not exist, so the API server refuses the Pod.",
         "Create it, or correct `runtimeClassName`.",
