@@ -152,7 +152,7 @@ error[spec-missing] Deployment default/other
 
 error[service-account-missing] Deployment default/other
   spec.template.spec.serviceAccountName: there is no service account \"web\" in namespace \"default\" in the cluster
-  fix: Create it, or correct `serviceAccountName`: `kubectl create serviceaccount web --namespace default`.
+  fix: Create it: `kubectl create serviceaccount web --namespace default`. Or correct the name in the Pod.
 
 2 errors in 1 object
 ";

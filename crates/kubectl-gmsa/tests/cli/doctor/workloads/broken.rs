@@ -71,7 +71,7 @@ async fn missing_service_account() {
         refused(api, &format!("Error creating: {message}"));
         api.delete("serviceaccounts", "shop", "web");
     };
-    let create = "Create it, or correct `serviceAccountName`: `kubectl create serviceaccount web --namespace shop`.";
+    let create = "Create it: `kubectl create serviceaccount web --namespace shop`. Or correct the name in the Pod.";
     says(
         fault,
         &format!("0 of 1 pods: {message} [service-account-missing]"),
