@@ -335,7 +335,7 @@ spec:
     - name: of-this-release
       expression: |-
         (object == null ? oldObject : object).metadata.name in
-          ["${NAME}","zz-${NAME}","${NAME}-guard","${NAME}-guard-trial","${NAME}-guard-opt-out","${NAME}-static-policies"]
+          ["${NAME}","zz-${NAME}","${NAME}-guard","${NAME}-guard-trial","${NAME}-guard-opt-out","${NAME}-administrator","${NAME}-static-policies"]
     - name: not-by-an-administrator
       expression: |-
         (object == null ? oldObject : object).metadata.name == "${NAME}-static-policies"

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 
 CHART = pathlib.Path("charts/gmsa-webhook")
 ACCOUNTS = pathlib.Path("charts/gmsa-accounts")
@@ -25,22 +26,26 @@ def replaced(text, old, new):
     return text.replace(old, new)
 
 
-def changes(version):
-    """What CHANGELOG.md says of this version, or of what is unreleased, as Artifact Hub wants it: a list with a kind for each."""
+def changes(version, about):
+    """What CHANGELOG.md says of this version, or of what is unreleased, where it is `about` the chart: as Artifact Hub wants it, a list with a kind for each, of one sentence."""
     kinds = {"Added": "added", "Changed": "changed", "Deprecated": "deprecated", "Removed": "removed", "Fixed": "fixed", "Security": "security"}
     text = pathlib.Path("CHANGELOG.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^## \[([^\]]+)\][^\n]*\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE))
     section = sections.get(version, sections.get("Unreleased", ""))
     found = []
     for title, items in re.findall(r"^### (\w+)\n(.*?)(?=^### |\Z)", section, re.DOTALL | re.MULTILINE):
-        for item in re.findall(r"^- (.*?)(?=^- |\Z)", items, re.DOTALL | re.MULTILINE):
-            found.append({"kind": kinds[title], "description": " ".join(item.split())})
+        for item in re.findall(r"^- (.*?)(?=^- |^\S|\Z)", items, re.DOTALL | re.MULTILINE):
+            # A link of the sources leads nowhere there.
+            item = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(item.split()))
+            if re.search(about, item):
+                sentence = re.split(r"(?<=[.;]) ", item)[0].rstrip(";")
+                found.append({"kind": kinds[title], "description": textwrap.shorten(sentence, 200, placeholder=" …")})
     return found
 
 
-def describe(target, source, version, annotations):
-    """Completes Chart.yaml of the chart in `target`. A JSON text is YAML too."""
-    annotations = {"artifacthub.io/changes": json.dumps(changes(version), ensure_ascii=False), **annotations}
+def describe(target, source, version, about, annotations):
+    """Completes Chart.yaml of the chart in `target`, with the changes that are `about` it. A JSON text is YAML too."""
+    annotations = {"artifacthub.io/changes": json.dumps(changes(version, about), ensure_ascii=False), **annotations}
     lines = [f"home: {source}", f"icon: {source}/raw/v{version}/docs/icon.svg", f"sources: {json.dumps([source])}", "annotations:"]
     lines += [f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in annotations.items()]
     described = (target / "Chart.yaml").read_text(encoding="utf-8")
@@ -61,7 +66,7 @@ def accounts(image, source, version, folder):
     """The chart of many accounts."""
     target = folder / "gmsa-accounts"
     shutil.copytree(ACCOUNTS, target)
-    describe(target, source, version, {})
+    describe(target, source, version, r"gmsa-accounts", {})
     charts = image.rpartition("/")[0] + "/charts"
     readme = (target / "README.md").read_text(encoding="utf-8")
     readme = replaced(readme, "helm install accounts charts/gmsa-accounts ", f"helm install accounts oci://{charts}/gmsa-accounts --version {version} ")
@@ -87,7 +92,9 @@ def chart(image, source, version, folder):
     platforms = ["linux/amd64", "linux/arm64"]
     images = [{"name": "gmsa-webhook", "image": f"{image}:{version}", "platforms": platforms}]
     links = [{"name": "install", "url": f"{source}/blob/v{version}/docs/install.md"}]
-    describe(target, source, version, {"artifacthub.io/images": json.dumps(images), "artifacthub.io/links": json.dumps(links)})
+    # Not what is about the other chart, and not what is about the plugin's commands.
+    about = r"^(?!.*gmsa-accounts)(?!`(kubectl gmsa|check|doctor|outdated)\b).*\b([Cc]hart|[Hh]elm|values|Values|[Aa]lerts?|dashboard|CRD)\b"
+    describe(target, source, version, about, {"artifacthub.io/images": json.dumps(images), "artifacthub.io/links": json.dumps(links)})
     readme = (target / "README.md").read_text(encoding="utf-8")
     charts = image.rpartition("/")[0] + "/charts"
     readme = replaced(

@@ -21,8 +21,9 @@ use crate::coalesce::Coalescer;
 /// The most answers that are remembered; over it, the oldest goes.
 pub const MAX_REMEMBERED: usize = 4096;
 
+/// Who wants to use what.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Question {
+struct Use {
     subject: Subject,
     spec: SpecName,
 }
@@ -31,7 +32,7 @@ struct Question {
 pub struct AuthorizationCache {
     inner: Arc<dyn Authorizer>,
     allowed: Arc<Allowed>,
-    asking: Coalescer<Question, UseFact>,
+    asking: Coalescer<Use, UseFact>,
 }
 
 impl AuthorizationCache {
@@ -57,8 +58,8 @@ impl Authorizer for AuthorizationCache {
         spec: &'a SpecName,
         deadline: Instant,
     ) -> BoxFuture<'a, Authorization> {
-        let question = Question { subject: subject.clone(), spec: spec.clone() };
-        let call = |question: Question, deadline| {
+        let question = Use { subject: subject.clone(), spec: spec.clone() };
+        let call = |question: Use, deadline| {
             let (inner, allowed) = (Arc::clone(&self.inner), Arc::clone(&self.allowed));
             async move {
                 let asked = Instant::now();
@@ -78,16 +79,16 @@ impl Authorizer for AuthorizationCache {
 struct Allowed {
     ttl: Duration,
     /// When each was asked.
-    asked: Mutex<HashMap<Question, Instant>>,
+    asked: Mutex<HashMap<Use, Instant>>,
 }
 
 impl Allowed {
-    fn remembered(&self, question: &Question) -> Option<Authorization> {
+    fn remembered(&self, question: &Use) -> Option<Authorization> {
         let asked = *self.asked.lock().get(question)?;
         self.is_valid(asked).then_some(Authorization { fact: UseFact::Allowed, source: Source::Remembered })
     }
 
-    fn remember(&self, question: Question, at: Instant) {
+    fn remember(&self, question: Use, at: Instant) {
         if !self.is_valid(at) {
             return;
         }

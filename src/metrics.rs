@@ -61,9 +61,14 @@ macro_rules! metrics {
                 Self { $($field,)+ }
             }
 
-            /// Creates every series that a scrape can show, up to combinations of labels: for the reference in `docs`.
+            /// Creates every series that a scrape can show, and combinations of labels that none will: for the reference in `docs`.
             pub fn show_all(&self) {
                 $(self.$field.show_all();)+
+            }
+
+            /// Creates those that are there from the start.
+            fn start(&self) {
+                $(self.$field.start();)+
             }
         }
     };
@@ -118,6 +123,7 @@ impl Metrics {
         let registry = whole.sub_registry_with_prefix(PREFIX);
         registry.register("build", "The version that is running", Info::new([("version", version)]));
         let metrics = Self::register(registry);
+        metrics.start();
         whole.register_collector(Box::new(process::Process));
         (metrics, whole)
     }
@@ -249,17 +255,24 @@ impl EncodeMetric for Age {
 }
 
 /// What can create its series without a value.
-trait ShowAll {
+trait Show {
     fn show_all(&self) {}
+    fn start(&self) {}
 }
 
-impl ShowAll for Age {}
-impl ShowAll for Counter {}
-impl ShowAll for Gauge {}
+impl Show for Age {}
+impl Show for Counter {}
+impl Show for Gauge {}
 
-impl<L: FamilyLabels + Clone + Eq + Hash, M, C: MetricConstructor<M>> ShowAll for Family<L, M, C> {
+impl<L: FamilyLabels + Clone + Eq + Hash, M, C: MetricConstructor<M>> Show for Family<L, M, C> {
     fn show_all(&self) {
-        for labels in L::every_value() {
+        for labels in L::every_combination() {
+            drop(self.get_or_create(&labels));
+        }
+    }
+
+    fn start(&self) {
+        for labels in L::every_combination().into_iter().filter(FamilyLabels::is_there_from_the_start) {
             drop(self.get_or_create(&labels));
         }
     }
@@ -313,6 +326,8 @@ pub fn scrape(registry: &Registry) -> Result<String, std::fmt::Error> {
 mod tests {
     use std::{sync::Barrier, thread};
 
+    use gmsa_core::{admission::Denial, diagnostic::rules};
+
     use super::*;
 
     #[test]
@@ -355,6 +370,42 @@ mod tests {
         for accept in ["", "*/*", "text/plain;version=0.0.4"] {
             assert_eq!(read(accept), text, "{accept}");
         }
+    }
+
+    /// `rate` and `increase` do not see that a series begins with 1.
+    #[test]
+    fn what_alerts_count_begins_with_0_for_every_reason_and_code() {
+        let (metrics, registry) = Metrics::new("1.2.3");
+        let zeros = || -> Vec<String> {
+            let shown = scrape(&registry).unwrap();
+            let ours = shown.lines().filter(|line| line.starts_with(PREFIX) && line.contains('{'));
+            ours.filter_map(|line| line.strip_suffix(" 0")).map(str::to_owned).collect()
+        };
+        let before = zeros();
+        let failures = [&rules::SPEC_UNREADABLE, &rules::AUTHORIZATION_FAILED];
+        for webhook in [Webhook::Mutate, Webhook::Validate] {
+            for rule in Denial::RULES {
+                let outcome = if failures.contains(&rule) { ReviewOutcome::Error } else { ReviewOutcome::Denied };
+                metrics.review(webhook, Operation::Create, outcome, rule.id, Duration::ZERO);
+                metrics.review(webhook, Operation::Update, outcome, rule.id, Duration::ZERO);
+            }
+        }
+        for code in [400, 404, 405, 408, 413, 415, 503] {
+            metrics.request_refused(code);
+        }
+        for reason in Unserved::ALL {
+            metrics.connection_unserved(reason);
+        }
+        for step in CertificateStep::ALL {
+            metrics.certificate_step(step, 1);
+        }
+        metrics.certificate(None, 1, 1, false);
+        let counted =
+            before.iter().filter(|series| !zeros().contains(series)).filter(|series| series.contains("_total{"));
+        let expected = 4 * Denial::RULES.len() + 7 + Unserved::ALL.len() + CertificateStep::ALL.len() + 2;
+        assert_eq!(counted.count(), expected);
+        // Bounded: what a scrape shows before anything has happened.
+        assert!(scrape(&registry).unwrap().lines().count() < 400);
     }
 
     #[test]

@@ -47,12 +47,15 @@ colours() {
 
 # status_codes: the status codes that the plugin explains have the values of mingw's headers, which lack those of the Host Compute System.
 status_codes() {
-  local table=crates/kubectl-gmsa/src/shared/rules/code.rs count
-  sed -nE 's/^    (0x[0-9a-f_]+|[0-9]+) ([A-Za-z_]+): .*/\1 \2/p' "$table" | grep -v ' HCS_E_' | awk '{ gsub("_", "", $1); print }' >"$folder/status-codes"
-  count=$(wc -l <"$folder/status-codes")
-  ((count > 40)) || failed "only $count status codes in $table"
+  local table=crates/kubectl-gmsa/src/shared/rules count
   {
-    printf '#define WIN32_NO_STATUS\n#include <windows.h>\n#undef WIN32_NO_STATUS\n#include <ntstatus.h>\n#include <lmerr.h>\n'
+    sed -nE 's/^    (0x[0-9a-f_]+|[0-9]+) ([A-Za-z_]+): .*/\1 \2/p' "$table/code.rs" | grep -Ev ' (HCS_E|CLR)_'
+    sed -n '/^WINDOWS: /,/^}/p' "$table/symbols.rs" | grep -oE '(0x[0-9a-f_]+|[0-9]+) [A-Za-z_]+'
+  } | awk '{ gsub("_", "", $1); print }' >"$folder/status-codes"
+  count=$(wc -l <"$folder/status-codes")
+  ((count > 300)) || failed "only $count status codes in $table"
+  {
+    printf '#define WIN32_NO_STATUS\n#include <winsock2.h>\n#include <windows.h>\n#undef WIN32_NO_STATUS\n#include <ntstatus.h>\n#include <lmerr.h>\n'
     awk '{ printf "_Static_assert((unsigned)%s == %s, \"%s\");\n", $2, $1, $2 }' "$folder/status-codes"
   } | x86_64-w64-mingw32-gcc -fsyntax-only -x c - || failed "$table: other values than mingw's headers have"
   echo "status codes: $count are those of mingw's headers"

@@ -58,15 +58,9 @@ fn review(contents: Option<&str>, size: usize) -> Vec<u8> {
 
 fn facts(webhook: Webhook, review: &Review) -> Facts {
     let contents = Arc::new(Contents::of(&credspec()));
-    // The pod names one credential spec, so all is asked for at once.
-    let needs = review.decide(webhook, Settings::default(), &Facts::default()).unwrap_err();
     let spec = Known { fact: SpecFact::Contents(contents), source: Source::Cache };
     let may_use = Known { fact: UseFact::Allowed, source: Source::Remembered };
-    Facts {
-        specs: needs.specs.into_iter().map(|name| (name, spec.clone())).collect(),
-        uses: needs.uses.into_iter().map(|name| (name, may_use.clone())).collect(),
-        hostname: None,
-    }
+    review.questions(webhook, Settings::default()).facts(|_| spec.clone(), |_, _| may_use.clone())
 }
 
 fn core(criterion: &mut Criterion) {
@@ -83,14 +77,14 @@ fn core(criterion: &mut Criterion) {
             let parsed = Review::parse(&body, webhook).unwrap();
             let facts = facts(webhook, &parsed);
             let decide = |facts: &Facts| parsed.decide(webhook, Settings::default(), facts);
-            let decision = decide(&facts).unwrap();
+            let decision = decide(&facts);
             assert!(decision.is_allowed(), "{name}: {decision:?}");
             let mut group = criterion.benchmark_group(format!("{name}/{size}"));
             group.throughput(Throughput::Bytes(body.len() as u64));
             group.bench_function("parse", |bencher| bencher.iter(|| Review::parse(black_box(&body), webhook).unwrap()));
             group.throughput(Throughput::Elements(1));
-            let unknown = Facts::default();
-            group.bench_function("needs", |bencher| bencher.iter(|| decide(black_box(&unknown))));
+            let questions = || black_box(&parsed).questions(webhook, Settings::default());
+            group.bench_function("questions", |bencher| bencher.iter(questions));
             group.bench_function("decide", |bencher| bencher.iter(|| decide(black_box(&facts))));
             group.bench_function("answer", |bencher| bencher.iter(|| parsed.answer(black_box(&decision))));
         }

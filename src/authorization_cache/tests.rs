@@ -139,7 +139,7 @@ async fn a_review_that_is_out_of_time_says_so_and_does_not_fail_the_others() {
 #[tokio::test(start_paused = true)]
 async fn the_number_of_remembered_answers_is_bounded_and_the_oldest_goes_first() {
     let allowed = Allowed { ttl: TTL, asked: Mutex::default() };
-    let question = |n: usize| Question {
+    let question = |n: usize| Use {
         subject: Subject { namespace: "shop".into(), service_account: format!("account-{n}").into() },
         spec: SpecName::parse("web").unwrap(),
     };

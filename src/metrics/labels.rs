@@ -1,6 +1,9 @@
 //! The values that labels take: enums and the words of the core, so that a scrape can never grow with what clients send.
 
-use gmsa_core::admission::{AllowReason, Denial, Source, SpecFact, UseFact, Webhook, operation::Operation};
+use gmsa_core::{
+    admission::{AllowReason, Denial, Source, SpecFact, UseFact, Webhook, operation::Operation},
+    diagnostic::rules,
+};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 macro_rules! label {
@@ -97,22 +100,30 @@ label! {
 
 /// The labels of one family.
 pub trait FamilyLabels: Sized {
-    /// Label sets in which each label has each of its values at least once.
-    fn every_value() -> Vec<Self>;
+    /// Every combination of the values of its labels.
+    fn every_combination() -> Vec<Self>;
+
+    /// Whether the series of these labels is there from the start, with 0: `rate` and `increase` do not see that one begins with 1.
+    fn is_there_from_the_start(&self) -> bool;
 }
 
 macro_rules! labels {
-    ($($name:ident { $($label:ident: $type:ty = $values:expr),+ })+) => {$(
+    ($($name:ident { $($label:ident: $type:ty = $values:expr),+ } $(=> $is_there:path)?)+) => {$(
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
         pub struct $name {
             $(pub $label: $type,)+
         }
 
         impl FamilyLabels for $name {
-            fn every_value() -> Vec<Self> {
+            fn every_combination() -> Vec<Self> {
                 $(let $label: Vec<$type> = $values.to_vec();)+
-                let most = [$($label.len()),+].into_iter().max().unwrap_or_default();
-                (0..most).filter_map(|at| Some(Self { $($label: *$label.iter().cycle().nth(at)?),+ })).collect()
+                let combinations = 0..[$($label.len()),+].into_iter().product();
+                let values = |mut at: usize| Some(Self { $($label: *$label.get(digit(&mut at, $label.len()))?),+ });
+                combinations.filter_map(values).collect()
+            }
+
+            fn is_there_from_the_start(&self) -> bool {
+                true $(&& $is_there(self))?
             }
         }
     )+};
@@ -124,13 +135,35 @@ labels! {
         operation: &'static str = Operation::ALL.map(operation),
         outcome: ReviewOutcome = ReviewOutcome::ALL,
         reason: &'static str = [&AllowReason::ALL.map(AllowReason::as_str)[..], &Denial::RULES.map(|rule| rule.id)].concat()
-    }
+    } => counts_a_refusal
     PathLabel { path: &'static str = Webhook::ALL.map(Webhook::as_str) }
-    CodeLabel { code: u16 = [400] }
+    // Those of the server's `Refusal`.
+    CodeLabel { code: u16 = [400, 404, 405, 408, 413, 415, 503] }
     LookupLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = SpecFact::OUTCOMES }
     AccessLabels { source: &'static str = Source::ALL.map(Source::as_str), outcome: &'static str = UseFact::OUTCOMES }
     UnservedLabel { reason: Unserved = Unserved::ALL }
     StateLabel { state: WatchState = WatchState::ALL }
     ReloadLabel { outcome: ReloadOutcome = ReloadOutcome::ALL }
     StepLabel { step: CertificateStep = CertificateStep::ALL }
+}
+
+/// Takes the last digit, to this base, off a number.
+fn digit(number: &mut usize, base: usize) -> usize {
+    let digit = *number % base;
+    *number /= base;
+    digit
+}
+
+/// Pods that were refused, for every reason: what alerts count.
+fn counts_a_refusal(of: &ReviewLabels) -> bool {
+    let is_of_pods = [Webhook::Mutate, Webhook::Validate].map(Webhook::as_str).contains(&of.path);
+    let is_change = [Operation::Create, Operation::Update].map(operation).contains(&of.operation);
+    let is_denial = Denial::RULES.iter().any(|rule| rule.id == of.reason);
+    let is_failure = [rules::SPEC_UNREADABLE.id, rules::AUTHORIZATION_FAILED.id].contains(&of.reason);
+    let fits = match of.outcome {
+        ReviewOutcome::Allowed => false,
+        ReviewOutcome::Denied | ReviewOutcome::WouldDeny => !is_failure,
+        ReviewOutcome::Error => is_failure,
+    };
+    is_of_pods && is_change && is_denial && fits
 }

@@ -298,13 +298,14 @@ impl Place {
         Busy(Arc::clone(self))
     }
 
-    /// Whether the connection should end with its answer: another one waits that has more right to its place. Of those that
-    /// an address holds while others of it wait, half are kept: an API server uses a kept one at once for what waits there, and
-    /// among clients behind one address those stay connected that have brought a request.
+    /// Whether the connection should end with its answer: another one waits that has more right to its place. That is one of an
+    /// address that holds less than half as many: between addresses that hold about the same, connections would only change hands, each
+    /// at the price of a handshake. Of those that an address holds while others of it wait, half are kept: an API server uses a
+    /// kept one at once for what waits there, and among clients behind one address those stay connected that have brought a request.
     pub fn is_wanted(&self) -> bool {
         let state = self.places.0.lock();
         let Some(own) = state.sources.get(&self.source) else { return false };
-        state.has_ready(|of| of.held < own.held) || (!own.ready.is_empty() && own.proven > own.held / 2)
+        state.has_ready(|of| of.held < own.held / 2) || (!own.ready.is_empty() && own.proven > own.held / 2)
     }
 }
 

@@ -59,3 +59,28 @@ impl Refusal {
 fn shorten(text: &str) -> String {
     quote::cut(text, quote::NAME).to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{Metrics, scrape};
+
+    /// `rate` does not see that a series begins with 1.
+    #[test]
+    fn every_code_is_counted_from_the_start() {
+        let refusals = [
+            Refusal::NoSuchPath(String::new()),
+            Refusal::WrongMethod { method: Method::GET, path: String::new() },
+            Refusal::NotJson,
+            Refusal::TooLarge,
+            Refusal::SlowBody,
+            Refusal::BadRequest(String::new()),
+            Refusal::Busy,
+        ];
+        let shown = scrape(&Metrics::new("test").1).unwrap();
+        for refusal in refusals {
+            let line = format!("gmsa_webhook_requests_refused_total{{code=\"{}\"}} 0\n", refusal.answer().0.as_u16());
+            assert!(shown.contains(&line), "{refusal:?}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! The steps of one review: facts, as the decision asks for them, and the decision; then its metrics, its log line and its
+//! The steps of one review: the facts that it asks for, and the decision; then its metrics, its log line and its
 //! span. It knows neither HTTP requests nor a cluster.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -9,8 +9,8 @@ use gmsa_cluster::{
 };
 use gmsa_core::{
     admission::{
-        Decision, Enforcement, Facts, Failure, FailureKind, Known, Needs, Review, Settings, Source, SpecFact, Subject,
-        UseFact, Verdict, Webhook, pod::Pod,
+        Decision, Enforcement, Facts, Failure, FailureKind, Known, Question, Review, Settings, Source, SpecFact,
+        Subject, UseFact, Verdict, Webhook, pod::Pod,
     },
     credspec::SpecName,
     quote::{MESSAGE, shorten},
@@ -86,21 +86,23 @@ impl Reviewer {
             advice_until: is_advice.then(|| Instant::now() + ADVICE_TIMEOUT),
             given_up: None,
         };
-        // Each round adds a fact about a credential spec that is not known, or replaces a cached one by a live one: there are at most
-        // a few for each name of the pod.
-        let (decision, answer) = loop {
-            let given = Arc::clone(review);
-            let round = move || {
-                let decided = given.decide(webhook, settings, &facts);
-                (decided.map(|decision| (given.answer(&decision), decision)), facts)
+        let decide = async |facts: Facts| {
+            let review = Arc::clone(review);
+            let work = move || {
+                let decision = review.decide(webhook, settings, &facts);
+                (review.answer(&decision), decision, facts)
             };
-            let (decided, known) = thread.run(deadline, round).await?;
-            facts = known;
-            match decided {
-                Ok((answer, decision)) => break (decision, answer),
-                Err(needs) => look_ups.gather(&needs, &mut facts).await,
-            }
+            thread.run(deadline, work).await
         };
+        let questions = review.questions(webhook, settings);
+        while let Some(question) = questions.next(&facts) {
+            look_ups.ask(question, questions.subject.as_ref(), &mut facts).await;
+        }
+        let (mut answer, mut decision, mut facts) = decide(facts).await?;
+        if !decision.unconfirmed.is_empty() {
+            look_ups.confirm(&decision.unconfirmed, questions.first_denial_decides, &mut facts).await;
+            (answer, decision, _) = decide(facts).await?;
+        }
         let duration = started.elapsed();
         self.metrics.review(webhook, review.operation, outcome(&decision), decision.reason, duration);
         log(webhook, review, &decision, duration);
@@ -122,22 +124,39 @@ struct LookUps<'r> {
 }
 
 impl LookUps<'_> {
-    async fn gather(&mut self, needs: &Needs, facts: &mut Facts) {
-        facts.specs.retain(|(known, _)| !needs.live.contains(known));
-        for name in &needs.specs {
-            facts.specs.push((name.clone(), self.resolve(name, Freshness::Any).await));
+    /// Adds the answers to a question to the facts.
+    async fn ask(&mut self, question: &Question, subject: Option<&Subject>, facts: &mut Facts) {
+        let name = &question.spec;
+        if question.contents {
+            let known = self.resolve(name, Freshness::Any).await;
+            // A denial for it would rest on a cache that may be behind.
+            let is_stale = known.fact == SpecFact::Unusable && known.source == Source::Cache;
+            let known = if is_stale { self.read(name).await } else { known };
+            facts.specs.push((name.clone(), known));
         }
-        for name in &needs.live {
-            let Resolved { fact, source } = self.resolve(name, Freshness::Live).await;
-            // A cached fact that comes back although a live one was asked for must not make the rounds endless. It counts as
-            // live in metrics and audit annotations too.
-            let source = if source == Source::Cache { Source::Api } else { source };
-            facts.specs.push((name.clone(), Known { fact, source }));
-        }
-        let Some(subject) = &needs.subject else { return };
-        for name in &needs.uses {
+        if let Some(subject) = subject.filter(|_| question.may_use) {
             facts.uses.push((name.clone(), self.may_use(subject, name).await));
         }
+    }
+
+    /// Reads credential specs whose cached contents led to a denial, in place of what the cache said; none after the first that is as
+    /// the cache said, where the first denial decides.
+    async fn confirm(&mut self, names: &[SpecName], first_denial_decides: bool, facts: &mut Facts) {
+        for name in names {
+            let live = self.read(name).await;
+            let Some((_, known)) = facts.specs.iter_mut().find(|(known, _)| known == name) else { continue };
+            let is_as_cached = known.fact == live.fact;
+            *known = live;
+            if is_as_cached && first_denial_decides {
+                return;
+            }
+        }
+    }
+
+    /// Reads a credential spec. What a cache says although it was not asked counts as read, in metrics and audit annotations too.
+    async fn read(&mut self, name: &SpecName) -> Resolved {
+        let Resolved { fact, source } = self.resolve(name, Freshness::Live).await;
+        Known { fact, source: if source == Source::Cache { Source::Api } else { source } }
     }
 
     async fn resolve(&mut self, name: &SpecName, freshness: Freshness) -> Resolved {

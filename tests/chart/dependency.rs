@@ -50,7 +50,7 @@ fn find<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
 }
 
 const ALL: &str = "guard.enabled=true,viewerRole=true,dashboard.enabled=true,prometheusRule.enabled=true,\
-                   serviceMonitor.enabled=true,podMonitor.enabled=true,certificates.mode=cert-manager,crds.upgrade=true,\
+                   serviceMonitor.enabled=true,certificates.mode=cert-manager,crds.upgrade=true,\
                    networkPolicy.enabled=true,autoscaling.enabled=true";
 
 fn template(chart: &str, release: &str, namespace: &str, sets: &[&str]) -> Vec<Value> {

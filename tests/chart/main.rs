@@ -27,6 +27,7 @@ mod reference;
 mod refused;
 mod release;
 mod rendered;
+mod runner;
 mod schema;
 mod scripts;
 mod snapshot;

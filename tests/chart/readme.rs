@@ -123,7 +123,32 @@ For each entry of `accounts` it makes a credential spec, a ClusterRole that hold
 those that `kubectl gmsa grant` gives.
 
 Pods depend on credential specs, so these and their ClusterRoles stay when their entry, or the release, is removed (`helm.sh/resource-policy: keep`, and the same for Argo CD). RoleBindings go with their grant, so that
-what is removed from Git is revoked. Objects that exist already, such as those that `kubectl gmsa grant` made, are taken over by `helm install --take-ownership` (Helm 3.17).
+what is removed from Git is revoked. Objects that exist already, such as those that `kubectl gmsa grant` made, are taken over by `helm install --take-ownership` (Helm 3.17); of what `kubectl apply` made, Helm 4
+also needs `--force-conflicts`.
+
+Where Helm renders for a cluster, it looks at the namespaces of the grants and at the credential specs of the entries, and an upgrade with a new credential spec lists them all. What would end in the middle, or have
+pods refused, is refused with its entry before anything is changed. So you need `get` on these namespaces and on that of the release, and `get` and `list` on credential specs. `helm template` and Argo CD render without the cluster.
+
+### Rename an entry
+
+Pods that name a credential spec need it and its grants until they are replaced. So add the account a second time, by its new `name` and with the same grants; change the workloads; and remove the old entry when no
+workload names it.
+
+### Move an entry to another release
+
+1. In the old release set `keepGrants: true`, and upgrade it. Remove the entry, and upgrade it again: its objects stay.
+2. `kubectl annotate gmsacredentialspec NAME meta.helm.sh/release-name- meta.helm.sh/release-namespace-`
+3. Add the entry to the new release: `helm upgrade --take-ownership`.
+
+### Find what is kept and in no list
+
+```sh
+release=accounts namespace=gmsa-webhook
+comm -23 <(kubectl get gmsacredentialspecs -l \"app.kubernetes.io/name=gmsa-accounts,app.kubernetes.io/instance=$release\" -o name | sort) \\
+  <(helm get manifest \"$release\" -n \"$namespace\" | kubectl get -f - --ignore-not-found -o name | sort)
+```
+
+`kubectl delete` ends one that no workload names; and the ClusterRole `gmsa-use-NAME` with it.
 
 ## Values
 

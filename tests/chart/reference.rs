@@ -96,8 +96,8 @@ const HEAD: &str = "# Metrics
 
 Made from the registry by `UPDATE_SNAPSHOTS=1 cargo test --test chart`: do not edit.
 
-`/metrics` on the admin port answers with OpenMetrics where `Accept` names it, and otherwise with Prometheus' text format. A combination of labels is shown once it has happened. No label takes its
-value from what a client sends, so their number is bounded.
+`/metrics` on the admin port answers with OpenMetrics where `Accept` names it, and otherwise with Prometheus' text format. Denials and errors of pods, and what else is counted by reason or code,
+are shown from the start, with 0; other reviews once they have happened. No label takes its value from what a client sends, so their number is bounded.
 ";
 
 /// Takes a scrape apart. It is this process's own: what does not look like one is left out.

@@ -79,7 +79,7 @@ fn texts_of_the_wrong_form_are_refused_in_words() {
         (&["--set-string", "containerPort=70000"], r#"containerPort "70000" is not a port: a number from 1 to 65535"#),
         (
             &["--set", "image.repository=example.com/gmsa:1"],
-            r#"image.repository "example.com/gmsa:1" is not an image without tag and digest, such as registry.example.com/gmsa-webhook"#,
+            r#"image.repository "example.com/gmsa:1" is not an image in lower case, without https://, tag and digest, such as registry.example.com/gmsa-webhook"#,
         ),
         (&["--set", "image.tag=a b"], r#"image.tag "a b" is not an image's tag"#),
         (
@@ -297,7 +297,7 @@ fn settings_that_would_stop_drains_or_webhooks_are_refused_with_the_way_out() {
             "extraEnv sets LOG_LEVEL, which the chart sets from logLevel: use that value",
         ),
         (
-            &["--set", "extraEnv[0].name=A,extraEnv[0].value=1,extraEnv[1].name=A,extraEnv[1].value=2"],
+            &["--set", "extraEnv[0].name=A,extraEnv[0].value=a,extraEnv[1].name=A,extraEnv[1].value=b"],
             "extraEnv sets A twice",
         ),
         (
@@ -313,6 +313,142 @@ fn settings_that_would_stop_drains_or_webhooks_are_refused_with_the_way_out() {
             "Error: chart requires kubeVersion: >=1.25.0-0 which is incompatible with Kubernetes v1.24",
         ),
     ]);
+}
+
+/// What people write, and what an API server, a node or Prometheus would refuse, or count twice, only after half of the release was changed.
+#[test]
+fn what_would_be_refused_elsewhere_is_refused_here() {
+    let image = "in lower case, without https://, tag and digest, such as registry.example.com/gmsa-webhook";
+    let key = "is not one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case";
+    let value = "is not a label's value: at most 63 letters, digits and . _ -, with a letter or digit at both ends";
+    let address = "is not an address without spaces and #: the alerts add #ALERT";
+    for (set, expected) in [
+        (
+            "serviceMonitor.enabled=true,podMonitor.enabled=true",
+            "serviceMonitor.enabled and podMonitor.enabled are both true, so every metric would be read and counted twice: set one of them to false".to_owned(),
+        ),
+        (
+            "serviceMonitor.scrapeTimeout=1m",
+            "serviceMonitor.scrapeTimeout (1m) is longer than serviceMonitor.interval (30s), which Prometheus does not take: set it lower, or leave it blank".to_owned(),
+        ),
+        (
+            "podMonitor.interval=500ms,podMonitor.scrapeTimeout=1s",
+            "podMonitor.scrapeTimeout (1s) is longer than podMonitor.interval (500ms), which Prometheus does not take: set it lower, or leave it blank".to_owned(),
+        ),
+        (
+            "image.repository=https://registry.example.com/gmsa",
+            format!(r#"image.repository "https://registry.example.com/gmsa" is not an image {image}"#),
+        ),
+        (
+            "image.repository=registry.example.com/Team/gmsa",
+            format!(r#"image.repository "registry.example.com/Team/gmsa" is not an image {image}"#),
+        ),
+        ("image.repository=Team/gmsa", format!(r#"image.repository "Team/gmsa" is not an image {image}"#)),
+        (
+            "global.systemDefaultRegistry=https://registry.example.com",
+            r#"global.systemDefaultRegistry "https://registry.example.com" is not a registry without https://, such as registry.example.com"#.to_owned(),
+        ),
+        (
+            "global.cattle.systemDefaultRegistry=http://registry",
+            r#"global.cattle.systemDefaultRegistry "http://registry" is not a registry without https://, such as registry.example.com"#.to_owned(),
+        ),
+        ("commonLabels.Example\\.com/team=a", format!(r#"the key in commonLabels "Example.com/team" {key}"#)),
+        ("podAnnotations.a b=c", format!(r#"the key in podAnnotations "a b" {key}"#)),
+        ("serviceMonitor.labels.release=kube prometheus", format!(r#"serviceMonitor.labels.release "kube prometheus" {value}"#)),
+        ("podLabels.team=identity-", format!(r#"podLabels.team "identity-" {value}"#)),
+        (
+            "prometheusRule.alertLabels.on-call=web",
+            r#"the key in prometheusRule.alertLabels "on-call" is not a label of Prometheus: letters, digits and _"#.to_owned(),
+        ),
+        (
+            "prometheusRule.alerts.GmsaWebhookSlow.labels.on-call=web",
+            r#"the key in prometheusRule.alerts.GmsaWebhookSlow.labels "on-call" is not a label of Prometheus: letters, digits and _"#.to_owned(),
+        ),
+        (
+            "prometheusRule.runbookUrl=https://wiki.example.com/gmsa #alerts",
+            format!(r#"prometheusRule.runbookUrl "https://wiki.example.com/gmsa #alerts" {address}"#),
+        ),
+        (
+            "prometheusRule.runbookUrl=https://wiki.example.com/gmsa#alerts",
+            format!(r#"prometheusRule.runbookUrl "https://wiki.example.com/gmsa#alerts" {address}"#),
+        ),
+        (
+            "extraEnv[0].name=A,extraEnv[0].value=1",
+            r#"extraEnv: the value of A is a number, and Kubernetes takes text alone: write it in quotes, such as "1""#.to_owned(),
+        ),
+        (
+            "extraEnv[0].name=A,extraEnv[0].value=true",
+            r#"extraEnv: the value of A is a boolean, and Kubernetes takes text alone: write it in quotes, such as "true""#.to_owned(),
+        ),
+        (
+            "resources.limits.memory=256m",
+            r#"resources.limits.memory "256m" is less than a mebibyte, as m means thousandths of a byte and a number bytes: write 256Mi"#.to_owned(),
+        ),
+        (
+            "resources.requests.memory=64",
+            r#"resources.requests.memory "64" is less than a mebibyte, as m means thousandths of a byte and a number bytes: write 64Mi"#.to_owned(),
+        ),
+        (
+            "resources.limits.memory=32Mi",
+            "resources.requests.memory (64Mi) is more than resources.limits.memory (32Mi): set both".to_owned(),
+        ),
+        (
+            "dnsPolicy=None",
+            "dnsPolicy=None needs dnsConfig.nameservers: name them, or leave dnsPolicy blank".to_owned(),
+        ),
+        (
+            "extraVolumes[0].name=tls",
+            "extraVolumes has tls, which the chart has, or which is there twice: choose another name".to_owned(),
+        ),
+        (
+            "extraVolumeMounts[0].name=ca,extraVolumeMounts[0].mountPath=/ca",
+            "extraVolumeMounts has ca, which is none of extraVolumes".to_owned(),
+        ),
+        (
+            "networkPolicy.apiServerCidrs={fd00::/64,10.0.0.1/33}",
+            r#"networkPolicy.apiServerCidrs "10.0.0.1/33" is not a CIDR, such as 10.0.0.1/32"#.to_owned(),
+        ),
+        (
+            "podDisruptionBudget.maxUnavailable=150%",
+            r#"podDisruptionBudget.maxUnavailable "150%" is not a number or a percentage"#.to_owned(),
+        ),
+        ("updateStrategy.type=Rolling", r#"updateStrategy.type "Rolling" is not RollingUpdate or Recreate"#.to_owned()),
+        (
+            "probes.liveness.successThreshold=2",
+            r#"probes.liveness.successThreshold "2" is not 1, which is all that Kubernetes takes"#.to_owned(),
+        ),
+        ("priorityClassName=High_1", r#"priorityClassName "High_1" is not a priority class's name"#.to_owned()),
+        (
+            "webhooks.objectSelector.matchLabels.team=a b",
+            format!(r#"webhooks.objectSelector.matchLabels.team "a b" {value}"#),
+        ),
+        (
+            "tolerations[0].effect=Never,tolerations[0].value=1",
+            "- at '/tolerations/0/effect': value must be one of '', 'NoSchedule', 'PreferNoSchedule', 'NoExecute', <nil>\n\
+             - at '/tolerations/0/value': got number, want null or string"
+                .to_owned(),
+        ),
+        (
+            "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey=kubernetes.io/hostname",
+            "affinity.podAntiAffinity has a term without labelSelector, which is about no pod: add labelSelector: {matchLabels: {app: gmsa}}".to_owned(),
+        ),
+    ] {
+        assert_eq!(complaint(&["--set", set]), expected);
+    }
+    // And what must go on to work.
+    for set in [
+        "image.repository=localhost:5000/gmsa_webhook",
+        "image.repository=[fd00::1]:5000/a/b.c/gmsa",
+        "image.repository=Registry.Example.com/gmsa",
+        "global.systemDefaultRegistry=mirror:5000/proxy/",
+        "commonLabels.Team=Identity,podLabels.example\\.com/Cost-Center=A_1",
+        "serviceMonitor.interval=1m,serviceMonitor.scrapeTimeout=60s",
+        "prometheusRule.runbookUrl=wiki/gmsa.md",
+        "resources.limits.memory=134217728",
+        "affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=1",
+    ] {
+        Helm::new().template(["--set", set]);
+    }
 }
 
 #[test]

@@ -98,16 +98,6 @@ fn the_released_chart_says_what_artifact_hub_shows() {
     let list = |name: &str| -> Vec<Value> {
         serde_saphyr::from_str(described["annotations"][format!("artifacthub.io/{name}")].as_str().unwrap()).unwrap()
     };
-    let changes = list("changes");
-    assert!(changes.len() > 5, "{changes:?}");
-    for change in changes {
-        assert!(
-            ["added", "changed", "deprecated", "removed", "fixed", "security"]
-                .iter()
-                .any(|kind| change["kind"] == *kind)
-        );
-        assert!(!change["description"].as_str().unwrap().contains('\n'));
-    }
     let platforms = ["linux/amd64", "linux/arm64"];
     assert_eq!(
         list("images"),
@@ -115,6 +105,54 @@ fn the_released_chart_says_what_artifact_hub_shows() {
     );
     let crd = &list("crds")[0];
     assert_eq!((&crd["kind"], &crd["version"]), (&json!("GMSACredentialSpec"), &json!("v1")));
+}
+
+/// What Artifact Hub shows as the changes of a chart, of a version.
+fn changes(folder: &Path, chart: &str) -> Vec<Value> {
+    let described = yaml(&folder.join(chart).join("Chart.yaml"));
+    serde_saphyr::from_str(described["annotations"]["artifacthub.io/changes"].as_str().unwrap()).unwrap()
+}
+
+#[test]
+fn the_changes_of_a_chart_are_its_own_and_short() {
+    let folder = stamped();
+    let [webhook, accounts] = ["gmsa-webhook", "gmsa-accounts"].map(|chart| changes(folder.path(), chart));
+    assert!(webhook.len() > 5 && !accounts.is_empty(), "{webhook:?} {accounts:?}");
+    assert!(accounts.iter().all(|change| !webhook.contains(change)), "{accounts:?}");
+    for change in webhook.iter().chain(&accounts) {
+        let (kind, description) = (change["kind"].as_str().unwrap(), change["description"].as_str().unwrap());
+        assert!(["added", "changed", "deprecated", "removed", "fixed", "security"].contains(&kind), "{change}");
+        assert!(
+            description.chars().count() <= 200 && !description.contains("](") && !description.contains('\n'),
+            "{change}"
+        );
+    }
+    let size = fs::metadata(folder.path().join("gmsa-webhook/Chart.yaml")).unwrap().len();
+    assert!(size < 12_000, "{size} bytes");
+}
+
+/// Of several releases, that of the version alone.
+#[test]
+fn the_changes_of_a_chart_are_of_its_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let sources = folder.path().join("sources");
+    fs::create_dir(&sources).unwrap();
+    for name in ["charts", "deploy"] {
+        succeeds(Command::new("cp").args(["-r", name]).arg(&sources));
+    }
+    let section = |version: &str, what: &str| format!("## [{version}] - 2026-01-01\n\n### {what}\n\n");
+    let log = format!(
+        "# Changelog\n\n## [Unreleased]\n\n{}The chart:\n\n- The [chart](docs/install.md) renders `a`: b. More\n  of it.\n- `gmsa-accounts` names entries; and more, by Helm.\n- `check` of a chart.\n\n{}- Helm, before.\n",
+        section(VERSION, "Fixed"),
+        section("0.0.1", "Added"),
+    );
+    fs::write(sources.join("CHANGELOG.md"), log).unwrap();
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    succeeds(Command::new("python3").args(["deploy/stamp.py", IMAGE, SOURCE]).arg(&out).current_dir(&sources));
+    let fixed = |description: &str| vec![json!({"kind": "fixed", "description": description})];
+    assert_eq!(changes(&out, "gmsa-webhook"), fixed("The chart renders `a`: b."));
+    assert_eq!(changes(&out, "gmsa-accounts"), fixed("`gmsa-accounts` names entries"));
 }
 
 #[test]

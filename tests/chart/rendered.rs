@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A set of values and the other arguments of `helm template`: namespace and Kubernetes version.
-const CASES: [(&str, &str, &str); 21] = [
+const CASES: [(&str, &str, &str); 22] = [
     ("defaults", "windows", "1.36"),
     ("go-chart", "windows", "1.36"),
     ("go-chart-own-certificate", "windows", "1.36"),
@@ -29,6 +29,7 @@ const CASES: [(&str, &str, &str); 21] = [
     ("monitoring", "windows", "1.36"),
     ("nothing", "windows", "1.36"),
     ("host-network", "windows", "1.36"),
+    ("spread", "windows", "1.36"),
     ("low-port", "windows", "1.36"),
     ("old-kubernetes", "windows", "1.27"),
     ("oldest-kubernetes", "kube-system", "1.25"),
@@ -164,19 +165,26 @@ fn names_that_look_like_something_else_stay_text() {
     let texts = "serviceAccount.name=NAME,certificates.secretName=NAME,clientCa.configMapName=NAME,clientCa.key=NAME,clientCa.names={NAME},\
                  priorityClassName=NAME,serviceMonitor.jobLabel=NAME,podMonitor.jobLabel=NAME,serviceMonitor.namespace=NAME,\
                  imagePullSecrets[0].name=NAME";
-    let flags = "certificates.mode=cert-manager,guard.enabled=true,autoscaling.enabled=true,networkPolicy.enabled=true,\
-                 serviceMonitor.enabled=true,podMonitor.enabled=true,crds.upgrade=true";
+    let flags = "certificates.mode=cert-manager,guard.enabled=true,autoscaling.enabled=true,networkPolicy.enabled=true,crds.upgrade=true";
     let rendered = |release: &str, namespace: &str, name: &str| {
         let texts = texts.replace("NAME", name);
-        let args = ["template", release, CHART, "--namespace", namespace, "--set-string", &texts, "--set", flags];
-        let objects: Vec<Value> = serde_saphyr::from_multiple(&Helm::new().prints(args)).unwrap();
-        serde_json::to_string(&objects).unwrap()
+        ["serviceMonitor", "podMonitor"].map(|monitor| {
+            let flags = format!("{flags},{monitor}.enabled=true");
+            let args = ["template", release, CHART, "--namespace", namespace, "--set-string", &texts, "--set", &flags];
+            let mut objects: Vec<Value> = serde_saphyr::from_multiple(&Helm::new().prints(args)).unwrap();
+            // The name of the Job ends in a part of the checksum of its pod.
+            for job in objects.iter_mut().filter(|object| object["kind"] == "Job") {
+                job["metadata"]["name"].take();
+            }
+            serde_json::to_string(&objects).unwrap()
+        })
     };
     let plain = rendered("rrr", "777", "nnn");
     for (release, namespace, name) in
         [("true", "123", "null"), ("null", "1e3", "true"), ("yes", "0x1f", "123"), ("on", "08", "1e3")]
     {
-        let expected = plain.replace("rrr", release).replace("777", namespace).replace("nnn", name);
+        let expected =
+            plain.each_ref().map(|plain| plain.replace("rrr", release).replace("777", namespace).replace("nnn", name));
         assert!(rendered(release, namespace, name) == expected, "{release} {namespace} {name}");
     }
 }

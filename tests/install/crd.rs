@@ -169,10 +169,11 @@ fn a_release_brings_the_crd_up_to_date_whatever_owns_it() {
 
     Helm::of_cluster(&cluster.kubeconfig()).prints(["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE]);
     assert_eq!((spec(), uid()), (spec_before, uid_before));
-    for kind in ["clusterrole/gmsa-crd", "clusterrolebinding/gmsa-crd", "job/gmsa-crd", "serviceaccount/gmsa-crd"] {
+    for kind in ["clusterrole/gmsa-crd", "clusterrolebinding/gmsa-crd", "serviceaccount/gmsa-crd"] {
         let left = cluster.kubectl(["get", kind, "--namespace", RELEASE_NAMESPACE]);
         assert!(!left.status.success(), "{kind} is left");
     }
+    assert_eq!(cluster.kubectl_prints(["get", "jobs", "--namespace", RELEASE_NAMESPACE, "-o", "name"]), "");
 }
 
 /// The versions in which etcd holds the credential specs, of each.
@@ -256,12 +257,16 @@ const CRD: &str = "gmsacredentialspecs.windows.k8s.io";
 /// Runs helm, and the Job that it creates; gives back what the Job printed.
 fn with_jobs(cluster: &Cluster, args: &[&str]) -> String {
     let helm = Helm::of_cluster(&cluster.kubeconfig());
-    let job = ["get", "job", "gmsa-crd", "--namespace", RELEASE_NAMESPACE, "-o", "json"];
+    let jobs = || -> Value {
+        let list = cluster.kubectl_prints(["get", "jobs", "--namespace", RELEASE_NAMESPACE, "-o", "json"]);
+        serde_json::from_str(&list).unwrap()
+    };
     let more = ["--namespace", RELEASE_NAMESPACE, "--set", "crds.upgrade=true", "--timeout", "60s"];
     thread::scope(|scope| {
         let ran = scope.spawn(|| helm.prints(args.iter().copied().chain(more)));
-        cluster.until("helm has created the Job", || cluster.kubectl(job).status.success());
-        let created: serde_json::Value = serde_json::from_str(&cluster.kubectl_prints(job)).unwrap();
+        cluster.until("helm has created the Job", || jobs()["items"][0].is_object());
+        let created = jobs()["items"][0].clone();
+        let name = created["metadata"]["name"].as_str().unwrap();
         let spec = &created["spec"]["template"]["spec"];
         let account = spec["serviceAccountName"].as_str().unwrap();
         let mut command = Container::of(spec).command(cluster, account);
@@ -273,7 +278,7 @@ fn with_jobs(cluster: &Cluster, args: &[&str]) -> String {
             "startTime": now, "completionTime": now, "succeeded": 1, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {},
             "conditions": [condition("SuccessCriteriaMet"), condition("Complete")],
         }});
-        let patch = ["patch", "job", "gmsa-crd", "--namespace", RELEASE_NAMESPACE, "--subresource=status", "--patch"];
+        let patch = ["patch", "job", name, "--namespace", RELEASE_NAMESPACE, "--subresource=status", "--patch"];
         cluster.kubectl_prints(patch.into_iter().chain([status.to_string().as_str()]));
         ran.join().unwrap();
         String::from_utf8(output.stdout).unwrap()

@@ -1,6 +1,10 @@
 //! From one source of the certificate to another: which changes the chart refuses, in which words, and that the steps it asks for keep the CA that old pods are
 //! trusted by in every webhook configuration.
 
+use std::time::{Duration, SystemTime};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gmsa_webhook::tls::issue::Ca;
 use serde_json::{Value, json};
 
 use crate::{
@@ -37,10 +41,13 @@ struct Release<'p> {
 }
 
 impl Release<'_> {
-    /// Runs helm for the release; gives back what the chart refuses with.
+    /// Runs helm for the release, with the CA for the empty one of the values; gives back what the chart refuses with.
     fn run(&self, command: &[&str], values: &str) -> Option<String> {
-        let values = values.replace("aBundle=", &format!("aBundle={}", CA.trim()));
-        let args = ["--namespace", NAMESPACE, "--create-namespace", "--set", &values];
+        self.with(command, &values.replace("aBundle=", &format!("aBundle={}", CA.trim())))
+    }
+
+    fn with(&self, command: &[&str], values: &str) -> Option<String> {
+        let args = ["--namespace", NAMESPACE, "--create-namespace", "--set", values];
         let output = self.helm.run(
             command
                 .iter()
@@ -149,7 +156,6 @@ fn changes_that_would_leave_pods_refused_are_not_rendered() {
 
 /// A CA of the webhook's own beside the one of before: what it publishes.
 fn both() -> String {
-    use base64::{Engine as _, engine::general_purpose::STANDARD};
     let pem = String::from_utf8(STANDARD.decode(CA.trim()).unwrap()).unwrap();
     STANDARD.encode(format!("{}\n{}\n", pem.trim(), pem.trim()))
 }
@@ -182,4 +188,99 @@ fn the_steps_keep_what_old_pods_are_trusted_by() {
                 deployment/gmsa, then upgrade again";
     assert_eq!(release.try_upgrade("certificates.mode=cert-manager").as_deref(), Some(said));
     every(&both);
+}
+
+/// The certificate of an authority of its own.
+fn authority(name: &str) -> String {
+    Ca::generate(name, SystemTime::now(), Duration::from_secs(3600)).unwrap().cert_pem().to_owned()
+}
+
+const OF_SECRET: &str = "certificates.caBundle has none of the CAs that ca.crt of the Secret SECRET has, so the API server would trust no pod: add them to \
+                         certificates.caBundle, or remove it, and the webhook publishes ca.crt";
+const OF_OLD_PODS: &str = "pods of before serve the certificate of the Secret one until they are replaced, and certificates.caBundle no longer has its CA: keep that \
+                           CA in certificates.caBundle beside the new one, wait until all pods are replaced, then leave it out";
+const OF_BEFORE: &str = "certificates.caBundle has none of the CAs that it had, so pods that use GMSA would be refused until every pod serves a certificate of the \
+                         new one: set certificates.caBundle to both first, put the new certificate into the Secret bare, then leave the old CA out";
+const ANOTHER_ISSUER: &str = "with another certificates.certManager.issuerRef cert-manager would replace the caBundle while pods still serve the certificate of \
+                              before, so pods that use GMSA would be refused: add certificates.certManager.injectCa=false and keep the issuer, wait until all \
+                              pods are replaced, change the issuer in a second upgrade, and leave injectCa out of a third";
+
+/// Another Secret, another CA, a Secret that no pod could start with: what would leave pods refused is not rendered, and what keeps every pod trusted is.
+#[test]
+fn another_ca_and_another_secret_take_the_steps_that_are_named() {
+    let cluster = Cluster::start();
+    define_foreign_kinds(&cluster);
+    let release = Release { cluster: &cluster, helm: Helm::of_cluster(&cluster.kubeconfig()) };
+    let [old, new] = ["old", "new"].map(authority);
+    cluster.create_namespace(NAMESPACE);
+    for (name, keys) in [
+        ("one", vec![("tls.crt", "a"), ("tls.key", "b"), ("ca.crt", &old)]),
+        ("two", vec![("tls.crt", "a"), ("tls.key", "b"), ("ca.crt", &new)]),
+        ("bare", vec![("tls.crt", "a"), ("tls.key", "b")]),
+        ("without-key", vec![("tls.crt", "a")]),
+    ] {
+        let data: serde_json::Map<_, _> = keys.into_iter().map(|(key, text)| (key.to_owned(), json!(text))).collect();
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": NAMESPACE}, "stringData": data});
+        cluster.apply(&secret.to_string());
+    }
+    let values = |secret: &str, bundle: &str| {
+        let bundle = match bundle {
+            "old" => STANDARD.encode(&old),
+            "new" => STANDARD.encode(&new),
+            "both" => STANDARD.encode(format!("{old}{new}")),
+            _ => String::new(),
+        };
+        format!("certificates.mode=secret,certificates.secretName={secret},certificates.caBundle={bundle}")
+    };
+    let refused = |said: &str| Some(format!("{said}{STEPS}"));
+    let of_secret = |secret: &str| refused(&OF_SECRET.replace("SECRET", secret));
+    let lacks = |key: &str, more: &str| {
+        Some(format!("certificates.secretName: the Secret {key}, so no new pod would start: add it{more}"))
+    };
+
+    assert_eq!(release.with(&["install", "--dry-run=server"], &values("one", "new")), of_secret("one"));
+    assert_eq!(release.with(&["install"], &values("one", "old")), None);
+    let upgrade = |values: &str| release.with(&["upgrade", "--dry-run=server"], values);
+    for (secret, bundle, expected) in [
+        ("one", "new", of_secret("one")),
+        ("two", "old", of_secret("two")),
+        ("two", "new", refused(OF_OLD_PODS)),
+        ("bare", "new", refused(OF_OLD_PODS)),
+        ("without-key", "both", lacks("without-key has no tls.key", "")),
+        ("bare", "", lacks("bare has no ca.crt", ", or set certificates.caBundle")),
+        ("one", "both", None),
+        ("two", "both", None),
+        ("bare", "both", None),
+    ] {
+        assert_eq!(upgrade(&values(secret, bundle)), expected, "{secret} {bundle}");
+    }
+
+    // What is installed is not refused for what a Secret says: its CA may be one that the other has signed.
+    let patch = json!({"stringData": {"ca.crt": &new}}).to_string();
+    cluster.kubectl_prints(["patch", "secret", "one", "--namespace", NAMESPACE, "--patch", &patch]);
+    assert_eq!(upgrade(&values("one", "old")), None);
+
+    // To the other Secret, and the CA of before goes when no pod of before is left.
+    assert_eq!(release.with(&["upgrade"], &values("two", "both")), None);
+    release.until_observed();
+    let said = upgrade(&values("two", "new")).unwrap();
+    assert!(said.starts_with("pods of before are still being replaced"), "{said}");
+    assert_eq!(release.with(&["upgrade"], &(values("two", "both") + ",replicaCount=0")), None);
+    release.cluster.until("all pods are replaced", || upgrade(&values("two", "new")).is_none());
+    assert_eq!(release.with(&["upgrade"], &(values("two", "new") + ",replicaCount=0")), None);
+
+    // Where the Secret does not say its CA, the one of before is all that is known.
+    assert_eq!(release.with(&["upgrade"], &(values("bare", "new") + ",replicaCount=0")), None);
+    assert_eq!(upgrade(&values("bare", "old")), refused(OF_BEFORE));
+    assert_eq!(upgrade(&values("bare", "both")), None);
+    release.helm.prints(["uninstall", "gmsa", "--namespace", NAMESPACE, "--wait"]);
+
+    // cert-manager's CA changes with its issuer.
+    let issued = "certificates.mode=cert-manager";
+    assert_eq!(release.with(&["install"], issued), None);
+    release.publish(CA.trim());
+    let named = "certificates.mode=cert-manager,certificates.certManager.issuerRef.name=corporate";
+    assert_eq!(upgrade(issued), None);
+    assert_eq!(upgrade(named), refused(ANOTHER_ISSUER));
+    assert_eq!(upgrade(&format!("{named},certificates.certManager.injectCa=false")), None);
 }

@@ -67,7 +67,7 @@ impl<'c> Scene<'c> {
 
     /// The first line of the walk that does not pass, and what to do.
     fn first_cause(&self, name: &str) -> (String, String) {
-        let (report, code) = self.tool.gmsa(&format!("doctor --workload {NAMESPACE}/deploy/{name}"));
+        let (report, code) = self.tool.gmsa(&format!("why deploy/{name} --namespace {NAMESPACE}"));
         assert_eq!(code, 1, "{report}");
         let mut lines = report.lines().skip_while(|line| line.starts_with("pass"));
         let line = lines.next().unwrap().trim_start_matches("fail  ").to_owned();
@@ -106,7 +106,7 @@ impl<'c> Scene<'c> {
     /// Waits until `doctor` no longer lists the Deployment, whose pod runs by now; the walk passes every step.
     fn until_mended(&self, name: &str, pod: &str) {
         self.cluster.until(&format!("doctor does not list {name}"), || self.listed(name).is_none());
-        let (report, code) = self.tool.gmsa(&format!("doctor --workload {NAMESPACE}/deploy/{name}"));
+        let (report, code) = self.tool.gmsa(&format!("why deploy/{name} --namespace {NAMESPACE}"));
         assert!(
             report.ends_with(&format!("pass  in the pod       run: kubectl gmsa verify {NAMESPACE}/{pod}\n")),
             "{report}"
@@ -224,7 +224,7 @@ fn wrong_case(scene: &Scene<'_>) {
         "{said}"
     );
     assert_eq!(scene.listed("wrong-case"), None);
-    let walk = scene.tool.kubectl("gmsa doctor --workload apps/deploy/wrong-case");
+    let walk = scene.tool.kubectl("gmsa why deploy/wrong-case --namespace apps");
     assert_eq!(String::from_utf8(walk.stderr).unwrap(), "error: there is no Deployment apps/wrong-case\n");
     scene.tool.write("wrong.json", &wrong.to_string());
     let checked = scene.tool.kubectl("gmsa check -f wrong.json --live");

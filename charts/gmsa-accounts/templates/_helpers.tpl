@@ -14,6 +14,7 @@ The entries of the list in their final form, and what the schema cannot say of t
 {{- $entries = append $entries $entry -}}
 {{- end -}}
 {{- include "gmsa-accounts.check" (dict "root" . "entries" $entries) -}}
+{{- include "gmsa-accounts.checkCluster" (dict "root" . "entries" $entries) -}}
 {{ toJson $entries }}
 {{- end -}}
 
@@ -66,6 +67,50 @@ The entries of the list in their final form, and what the schema cannot say of t
 {{- $_ := set $bindings $binding $entry.path -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/*
+What the cluster knows of the entries, where Helm renders for one: nothing is found by `helm template` and Argo CD. What would end an upgrade in the middle, or
+have pods refused, is said with its entry before anything is changed. Each line is a condition and what is said then.
+*/}}
+{{- define "gmsa-accounts.checkCluster" -}}
+{{- $release := .root.Release -}}
+{{- $isCluster := lookup "v1" "Namespace" "" $release.Namespace | empty | not -}}
+{{- $missing := list -}}
+{{- range $entry := .entries -}}
+{{- range $grant := $entry.grants -}}
+{{- $namespace := index (splitList ":" $grant) 0 -}}
+{{- if lookup "v1" "Namespace" "" $namespace }}{{ $isCluster = true }}{{ else }}{{ $missing = append $missing (list $entry.path $grant $namespace) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- range $isCluster | ternary $missing list -}}
+{{- fail (printf "%s: grant %q: there is no namespace %s: create it, or remove the grant" (index . 0) (index . 1) (index . 2)) -}}
+{{- end -}}
+{{- if and $isCluster (.root.Capabilities.APIVersions.Has "windows.k8s.io/v1") -}}
+{{- $names := dict -}}
+{{- range .entries }}{{ $_ := set $names .name true }}{{ end -}}
+{{- range $entry := .entries -}}
+{{- $stored := lookup "windows.k8s.io/v1" "GMSACredentialSpec" "" $entry.name -}}
+{{- $owner := include "gmsa-accounts.owner" $stored -}}
+{{- if and $owner (ne $owner (printf "%s in namespace %s" $release.Name $release.Namespace)) -}}
+{{- fail (printf "%s: the credential spec %q is of the release %s: remove the entry here or there, or give this one another name; to move it here, see README.md, \"Move an entry\"" $entry.path $entry.name $owner) -}}
+{{- end -}}
+{{- if and $release.IsUpgrade (not $stored) -}}
+{{- range (lookup "windows.k8s.io/v1" "GMSACredentialSpec" "" "").items -}}
+{{- $isOurs := eq (include "gmsa-accounts.owner" .) (printf "%s in namespace %s" $release.Name $release.Namespace) -}}
+{{- if and $isOurs (not (hasKey $names .metadata.name)) (eq (dig "credspec" "DomainJoinConfig" "MachineAccountName" "" . | lower) (lower $entry.account)) -}}
+{{- fail (printf "%s: the name of account %s changes from %q to %q, so pods that name %q would be refused at once: keep an entry with name: %s and its grants beside this one until no workload names it, or delete the credential spec %s if none does" $entry.path $entry.account .metadata.name $entry.name .metadata.name .metadata.name .metadata.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The release that an object is of, and its namespace; empty where it is of none. */}}
+{{- define "gmsa-accounts.owner" -}}
+{{- $annotations := dig "metadata" "annotations" dict . -}}
+{{- with get $annotations "meta.helm.sh/release-name" }}{{ . }} in namespace {{ get $annotations "meta.helm.sh/release-namespace" }}{{ end -}}
 {{- end -}}
 
 {{/* The names are those that `kubectl gmsa grant` gives, so that a grant made by one is known to the other. */}}

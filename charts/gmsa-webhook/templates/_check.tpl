@@ -7,14 +7,24 @@ the values and the way out.
 {{- include "gmsa-webhook.checkImage" . -}}
 {{- include "gmsa-webhook.checkPorts" . -}}
 {{- include "gmsa-webhook.checkCertificates" . -}}
+{{- include "gmsa-webhook.checkIdentity" . -}}
 {{- include "gmsa-webhook.checkReplicas" . -}}
 {{- include "gmsa-webhook.checkPod" . -}}
 {{- include "gmsa-webhook.checkWebhooks" . -}}
-{{- include "gmsa-webhook.checkAlerts" . -}}
+{{- include "gmsa-webhook.checkMonitoring" . -}}
 {{- end -}}
 
-{{/* Changes of alerts that there are. */}}
-{{- define "gmsa-webhook.checkAlerts" -}}
+{{/* What Prometheus would count twice or not take, and changes of alerts that there are none of. */}}
+{{- define "gmsa-webhook.checkMonitoring" -}}
+{{- if and .Values.serviceMonitor.enabled .Values.podMonitor.enabled -}}
+{{- fail "serviceMonitor.enabled and podMonitor.enabled are both true, so every metric would be read and counted twice: set one of them to false" -}}
+{{- end -}}
+{{- range $name := list "serviceMonitor" "podMonitor" -}}
+{{- $monitor := get $.Values $name -}}
+{{- if gt (include "gmsa-webhook.milliseconds" $monitor.scrapeTimeout | int) (include "gmsa-webhook.milliseconds" $monitor.interval | int) -}}
+{{- fail (printf "%s.scrapeTimeout (%s) is longer than %s.interval (%s), which Prometheus does not take: set it lower, or leave it blank" $name $monitor.scrapeTimeout $name $monitor.interval) -}}
+{{- end -}}
+{{- end -}}
 {{- $alerts := list -}}
 {{- range (.Files.Get "files/alerts.yaml" | fromYaml).groups -}}
 {{- range .rules }}{{ $alerts = append $alerts .alert }}{{ end -}}
@@ -24,6 +34,16 @@ the values and the way out.
 {{- fail (printf "prometheusRule.alerts has %q, which is no alert: there are %s" $name (join ", " $alerts)) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{/* A duration such as 1m30s in milliseconds; 0 for a blank one. */}}
+{{- define "gmsa-webhook.milliseconds" -}}
+{{- $units := dict "h" 3600000 "m" 60000 "s" 1000 "ms" 1 -}}
+{{- $sum := 0 -}}
+{{- range $part := regexFindAll "[0-9]+(ms|h|m|s)" (. | default "") -1 -}}
+{{- $sum = add $sum (mul (regexFind "^[0-9]+" $part | int) (get $units (regexFind "[a-z]+$" $part))) -}}
+{{- end -}}
+{{ $sum }}
 {{- end -}}
 
 {{/* Pods that are evicted, scaled and ended one after the other. */}}
@@ -71,7 +91,46 @@ the values and the way out.
 {{- if has $variable.name $names -}}
 {{- fail (printf "extraEnv sets %s twice" $variable.name) -}}
 {{- end -}}
+{{- if not (or (kindIs "string" $variable.value) (kindIs "invalid" $variable.value)) -}}
+{{- fail (printf "extraEnv: the value of %s is a %s, and Kubernetes takes text alone: write it in quotes, such as %q" $variable.name (ternary "boolean" (ternary "list or an object" "number" (or (kindIs "slice" $variable.value) (kindIs "map" $variable.value))) (kindIs "bool" $variable.value)) (toString $variable.value)) -}}
+{{- end -}}
 {{- $names = append $names $variable.name -}}
+{{- end -}}
+{{- range $kind := list "requests" "limits" -}}
+{{- $memory := dig $kind "memory" "" $.Values.resources | toString -}}
+{{- if and (ne $memory "0") (regexMatch "^[0-9.]+m?$" $memory) (lt (len $memory) 8) -}}
+{{- fail (printf "resources.%s.memory %q is less than a mebibyte, as m means thousandths of a byte and a number bytes: write %sMi" $kind $memory (trimSuffix "m" $memory)) -}}
+{{- end -}}
+{{- end -}}
+{{- $memory := include "gmsa-webhook.resources" . | fromYaml -}}
+{{- $requested := dig "requests" "memory" "" $memory | toString -}}
+{{- $limit := dig "limits" "memory" "" $memory | toString -}}
+{{- if and (regexMatch "^[0-9]+Mi$" $requested) (regexMatch "^[0-9]+Mi$" $limit) (gt (trimSuffix "Mi" $requested | int) (trimSuffix "Mi" $limit | int)) -}}
+{{- fail (printf "resources.requests.memory (%s) is more than resources.limits.memory (%s): set both" $requested $limit) -}}
+{{- end -}}
+{{- if and (eq .Values.dnsPolicy "None") (not .Values.dnsConfig.nameservers) -}}
+{{- fail "dnsPolicy=None needs dnsConfig.nameservers: name them, or leave dnsPolicy blank" -}}
+{{- end -}}
+{{- $volumes := list "tls" "client-ca" -}}
+{{- range .Values.extraVolumes -}}
+{{- if has .name $volumes -}}
+{{- fail (printf "extraVolumes has %s, which the chart has, or which is there twice: choose another name" .name) -}}
+{{- end -}}
+{{- $volumes = append $volumes .name -}}
+{{- end -}}
+{{- range .Values.extraVolumeMounts -}}
+{{- if not (has .name $volumes) -}}
+{{- fail (printf "extraVolumeMounts has %s, which is none of extraVolumes" .name) -}}
+{{- end -}}
+{{- end -}}
+{{- range $kind, $affinity := $.Values.affinity -}}
+{{- if hasPrefix "pod" $kind -}}
+{{- range $term := concat (get $affinity "requiredDuringSchedulingIgnoredDuringExecution" | default list) (get $affinity "preferredDuringSchedulingIgnoredDuringExecution" | default list) -}}
+{{- if not (get (get $term "podAffinityTerm" | default $term) "labelSelector") -}}
+{{- fail (printf "affinity.%s has a term without labelSelector, which is about no pod: add labelSelector: {matchLabels: {app: %s}}" $kind (include "gmsa-webhook.fullname" $)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- $drain := 20 -}}
 {{- if and (lt (int .Values.terminationGracePeriodSeconds) $drain) (not (regexMatch "--(shutdown-delay|drain-timeout)" (join " " .Values.extraArgs))) -}}
@@ -137,10 +196,16 @@ the values and the way out.
 {{- $join := $v.credential.domainJoinConfig -}}
 {{- $dnsName := "^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$" -}}
 {{- $dnsDomain := "^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$" -}}
-{{- $count := "^[0-9]+%?$" -}}
+{{- $count := "^([0-9]+|[0-9]{1,2}%|100%)$" -}}
 {{- $duration := "^([0-9]+(\\.[0-9]+)?(h|m|s|ms))+$" -}}
 {{- $label := "^[a-z]([a-z0-9-]*[a-z0-9])?$" -}}
 {{- $monitors := dict "serviceMonitor" $v.serviceMonitor "podMonitor" $v.podMonitor -}}
+{{- /* As container runtimes read it: a host has a dot, a port, or is localhost. */ -}}
+{{- $host := "(localhost(:[0-9]+)?|[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)+(:[0-9]+)?|[A-Za-z0-9-]+:[0-9]+|\\[[0-9A-Fa-f:]+\\](:[0-9]+)?)" -}}
+{{- $path := "[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*" -}}
+{{- $registry := printf "^((%s(/%s)?)|%s)/?$" $host $path $path -}}
+{{- $rancher := get ($v.global.cattle | default dict) "systemDefaultRegistry" -}}
+{{- $key := "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" -}}
 {{- $forms := list
   (list "the name of all objects" (include "gmsa-webhook.fullname" .) $label "a DNS label, which starts with a letter and has no dots: set fullnameOverride")
   (list "namespaceOverride" $v.namespaceOverride "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" "a namespace's name")
@@ -148,7 +213,10 @@ the values and the way out.
   (list "certificates.certManager.duration" $v.certificates.certManager.duration $duration "a duration with units, such as 2160h")
   (list "certificates.certManager.renewBefore" $v.certificates.certManager.renewBefore $duration "a duration with units, such as 720h")
   (list "containerPort" $v.containerPort "^[0-9]+$" "a port: a number from 1 to 65535")
-  (list "image.repository" $v.image.repository "^([^/@\\s]+/)*[^/:@\\s]+$" "an image without tag and digest, such as registry.example.com/gmsa-webhook")
+  (list "image.repository" $v.image.repository (printf "^(%s/)?%s$" $host $path) "an image in lower case, without https://, tag and digest, such as registry.example.com/gmsa-webhook")
+  (list "global.systemDefaultRegistry" $v.global.systemDefaultRegistry $registry "a registry without https://, such as registry.example.com")
+  (list "global.cattle.systemDefaultRegistry" $rancher $registry "a registry without https://, such as registry.example.com")
+  (list "prometheusRule.runbookUrl" $v.prometheusRule.runbookUrl "^[A-Za-z0-9./][^\\s#]*$" "an address without spaces and #: the alerts add #ALERT")
   (list "image.tag" $v.image.tag "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$" "an image's tag")
   (list "image.digest" $v.image.digest "^sha256:[a-f0-9]{64}$" "a digest: sha256: and 64 hexadecimal digits")
   (list "certificates.secretName" $v.certificates.secretName $dnsName "a Secret's name")
@@ -159,12 +227,16 @@ the values and the way out.
   (list "credential.domainJoinConfig.netBiosName" $join.netBiosName "^[^\\\\/:*?\"<>|\\s]+$" "a domain's NetBIOS name, such as CORP")
   (list "credential.domainJoinConfig.sid" $join.sid "^S-1-5-21(-[0-9]+){3}$" "a domain's SID: S-1-5-21 and three numbers (an account's has four)")
   (list "credential.hostAccountConfig.portableCcgVersion" $v.credential.hostAccountConfig.portableCcgVersion "^1$" "\"1\"")
-  (list "webhooks.optOutLabel" $v.webhooks.optOutLabel "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's key, such as windows.k8s.io/disabled")
+  (list "webhooks.optOutLabel" $v.webhooks.optOutLabel $key "a label's key, such as windows.k8s.io/disabled")
   (list "logLevel" $v.logLevel "^(?i)(error|warn|warning|info|debug|trace|\\S+=\\S+)$" "a level: error, warn, info, debug or trace")
   (list "authorizationCacheTtl" $v.authorizationCacheTtl $duration "a duration with units, such as 10s or 1m30s")
   (list "podDisruptionBudget.minAvailable" $v.podDisruptionBudget.minAvailable $count "a number or a percentage")
   (list "podDisruptionBudget.maxUnavailable" $v.podDisruptionBudget.maxUnavailable $count "a number or a percentage")
   (list "clientCa.configMapName" $v.clientCa.configMapName $dnsName "a ConfigMap's name")
+  (list "priorityClassName" $v.priorityClassName $dnsName "a priority class's name")
+  (list "updateStrategy.type" $v.updateStrategy.type "^(RollingUpdate|Recreate)$" "RollingUpdate or Recreate")
+  (list "probes.startup.successThreshold" $v.probes.startup.successThreshold "^1$" "1, which is all that Kubernetes takes")
+  (list "probes.liveness.successThreshold" $v.probes.liveness.successThreshold "^1$" "1, which is all that Kubernetes takes")
 -}}
 {{- range $namespace := $v.webhooks.warnNamespaces -}}
 {{- $forms = append $forms (list "webhooks.warnNamespaces" $namespace "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" "a namespace's name") -}}
@@ -177,11 +249,32 @@ the values and the way out.
 {{- range $name, $threshold := $v.prometheusRule.thresholds -}}
 {{- $forms = append $forms (list (printf "prometheusRule.thresholds.%s" $name) $threshold "^[0-9]+(\\.[0-9]+)?$" "a number") -}}
 {{- end -}}
+{{- $labels := dict "commonLabels" $v.commonLabels "podLabels" $v.podLabels "nodeSelector" $v.nodeSelector "serviceMonitor.labels" $v.serviceMonitor.labels
+  "podMonitor.labels" $v.podMonitor.labels "prometheusRule.labels" $v.prometheusRule.labels "dashboard.labels" $v.dashboard.labels
+  "webhooks.namespaceSelector.matchLabels" $v.webhooks.namespaceSelector.matchLabels "webhooks.objectSelector.matchLabels" $v.webhooks.objectSelector.matchLabels -}}
+{{- $annotations := dict "commonAnnotations" $v.commonAnnotations "podAnnotations" $v.podAnnotations "service.annotations" $v.service.annotations
+  "webhooks.annotations" $v.webhooks.annotations "serviceAccount.annotations" $v.serviceAccount.annotations "serviceAccountAnnotations" $v.serviceAccountAnnotations
+  "serviceMonitor.annotations" $v.serviceMonitor.annotations "podMonitor.annotations" $v.podMonitor.annotations
+  "prometheusRule.annotations" $v.prometheusRule.annotations "dashboard.annotations" $v.dashboard.annotations -}}
+{{- range $name, $map := merge dict $labels $annotations -}}
+{{- range $given, $value := $map -}}
+{{- $forms = append $forms (list (printf "the key in %s" $name) $given $key "one that Kubernetes takes, such as example.com/team: what is before the slash is in lower case") -}}
+{{- if hasKey $labels $name -}}
+{{- $forms = append $forms (list (printf "%s.%s" $name $given) $value "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" "a label's value: at most 63 letters, digits and . _ -, with a letter or digit at both ends") -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $given, $value := $v.prometheusRule.alertLabels -}}
+{{- $forms = append $forms (list "the key in prometheusRule.alertLabels" $given "^[A-Za-z_][A-Za-z0-9_]*$" "a label of Prometheus: letters, digits and _") -}}
+{{- end -}}
 {{- range $name, $change := $v.prometheusRule.alerts -}}
+{{- range $given, $value := ($change | default dict).labels -}}
+{{- $forms = append $forms (list (printf "the key in prometheusRule.alerts.%s.labels" $name) $given "^[A-Za-z_][A-Za-z0-9_]*$" "a label of Prometheus: letters, digits and _") -}}
+{{- end -}}
 {{- $forms = append $forms (list (printf "prometheusRule.alerts.%s.for" $name) (get ($change | default dict) "for") "^([0-9]+(d|h|m|s))+$" "a duration with units, such as 10m") -}}
 {{- end -}}
 {{- range $cidr := $v.networkPolicy.apiServerCidrs -}}
-{{- $forms = append $forms (list "networkPolicy.apiServerCidrs" $cidr "^[0-9A-Fa-f.:]+/[0-9]{1,3}$" "a CIDR, such as 10.0.0.1/32") -}}
+{{- $forms = append $forms (list "networkPolicy.apiServerCidrs" $cidr "^([0-9.]+/([0-9]|[12][0-9]|3[0-2])|[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*/([0-9]{1,2}|1[01][0-9]|12[0-8]))$" "a CIDR, such as 10.0.0.1/32") -}}
 {{- end -}}
 {{- range $form := $forms -}}
 {{- $text := ternary "" (index $form 1 | toString) (kindIs "invalid" (index $form 1)) -}}
@@ -242,4 +335,67 @@ the values and the way out.
 {{- end -}}
 {{- end -}}
 {{- include "gmsa-webhook.checkSource" . -}}
+{{- end -}}
+
+{{/*
+Changes of the certificate's source that would leave the API server without trust in the pods of before, or in the new ones: the Deployment changes before the
+webhook configurations do, and pods are replaced after both. docs/certificates.md has the table of all changes. And Secrets that no pod could start with, or that
+the API server would not trust. Each line is a condition and what is said then; the first one counts.
+*/}}
+{{- define "gmsa-webhook.checkSource" -}}
+{{- $certificates := .Values.certificates -}}
+{{- $mode := include "gmsa-webhook.mode" . -}}
+{{- $publishes := include "gmsa-webhook.publishesCa" . | eq "true" -}}
+{{- $fromValues := and (eq $mode "secret") (not $publishes) -}}
+{{- $injects := and (eq $mode "cert-manager") (not $publishes) -}}
+{{- $name := include "gmsa-webhook.certificateSecret" . -}}
+{{- $data := include "gmsa-webhook.storedCertificate" . | fromYaml -}}
+{{- $held := include "gmsa-webhook.authorities" (get $data "ca.crt") | fromJsonArray -}}
+{{- $new := list -}}
+{{- if $fromValues }}{{ $new = include "gmsa-webhook.authorities" (include "gmsa-webhook.caBundle" .) | fromJsonArray }}{{ end -}}
+
+{{- $installed := include "gmsa-webhook.installedSource" . | fromYaml -}}
+{{- $source := $installed.source | default "" -}}
+{{- $isSame := eq ($installed.secret | default "") $name -}}
+{{- $old := include "gmsa-webhook.authorities" ($installed.caBundle | default "") | fromJsonArray -}}
+{{- $kept := include "gmsa-webhook.common" (dict "of" $old "in" $new) | int -}}
+{{- /* What is installed as it is works, whatever can be said of it: the CA of ca.crt may be one that the other has signed. */ -}}
+{{- $isUnchanged := and (eq $source "values") $isSame (eq $kept (len $old)) (eq $kept (len $new)) -}}
+{{- $issuer := "" -}}
+{{- if and $injects (eq $source "injected") }}{{ $issuer = include "gmsa-webhook.installedIssuer" . }}{{ end -}}
+
+{{- $steps := "docs/certificates.md lists the steps" -}}
+{{- $settle := printf "pods of before are still being replaced, and the CA that they are trusted by would go: wait for kubectl -n %s rollout status deployment/%s, then upgrade again" (include "gmsa-webhook.namespace" .) (include "gmsa-webhook.fullname" .) -}}
+{{- $lacks := printf "certificates.secretName: the Secret %s has no %%s, so no new pod would start: add it" $name -}}
+{{- range list
+  (list (and $data (not (hasKey $data "tls.crt"))) (printf $lacks "tls.crt"))
+  (list (and $data (not (hasKey $data "tls.key"))) (printf $lacks "tls.key"))
+  (list (and $data $publishes (not (hasKey $data "ca.crt"))) (printf "%s, or set certificates.caBundle" (printf $lacks "ca.crt")))
+  (list (and $new $held (not $isUnchanged) (eq (include "gmsa-webhook.common" (dict "of" $held "in" $new)) "0")) (printf "certificates.caBundle has none of the CAs that ca.crt of the Secret %s has, so the API server would trust no pod: add them to certificates.caBundle, or remove it, and the webhook publishes ca.crt; %s" $name $steps))
+  (list (and $publishes .Release.IsUpgrade (eq $source "values") (not $certificates.formerCaBundle)) (printf "without certificates.caBundle the API server trusts no pod until the new ones are ready, so pods that use GMSA would be refused: set certificates.formerCaBundle to what certificates.caBundle was, and leave it out of the next upgrade; %s" $steps))
+  (list (and $publishes $source (ne $source "values") $certificates.formerCaBundle) (printf "certificates.formerCaBundle would replace what the webhook has published since: it is for the one upgrade that takes certificates.caBundle away, leave it out now; %s" $steps))
+  (list (and $fromValues $source (ne $source "values") (not (and $isSame (eq $source "published")))) (printf "with certificates.caBundle the API server would trust the new pods alone, and refuse pods that use GMSA while old ones answer: upgrade with certificates.mode=secret and no certificates.caBundle first, wait until all pods are replaced, then set certificates.caBundle; %s" $steps))
+  (list (and $fromValues (eq $source "values") (lt $kept (len $old)) (not $isSame)) (printf "pods of before serve the certificate of the Secret %s until they are replaced, and certificates.caBundle no longer has its CA: keep that CA in certificates.caBundle beside the new one, wait until all pods are replaced, then leave it out; %s" $installed.secret $steps))
+  (list (and $fromValues (eq $source "values") $old (eq $kept 0)) (printf "certificates.caBundle has none of the CAs that it had, so pods that use GMSA would be refused until every pod serves a certificate of the new one: set certificates.caBundle to both first, put the new certificate into the Secret %s, then leave the old CA out; %s" $name $steps))
+  (list (and $fromValues (or (eq $source "published") (lt $kept (len $old))) (not $installed.settled)) $settle)
+  (list (and $injects $source (ne $source "injected") (not (and $isSame (eq $source "published")))) (printf "cert-manager would replace the caBundle while old pods answer, so pods that use GMSA would be refused: add certificates.certManager.injectCa=false, wait until all pods are replaced, then leave it out of the next upgrade; %s" $steps))
+  (list (and $injects (eq $source "published") (not $installed.settled)) $settle)
+  (list (and $issuer (ne $issuer (include "gmsa-webhook.issuer" .))) (printf "with another certificates.certManager.issuerRef cert-manager would replace the caBundle while pods still serve the certificate of before, so pods that use GMSA would be refused: add certificates.certManager.injectCa=false and keep the issuer, wait until all pods are replaced, change the issuer in a second upgrade, and leave injectCa out of a third; %s" $steps))
+-}}
+{{- if index . 0 }}{{ fail (index . 1) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What pods of before are found by, and have their rights by: it would change before they are replaced. */}}
+{{- define "gmsa-webhook.checkIdentity" -}}
+{{- $instead := "so pods that use GMSA would be refused until the new ones are ready: install a second release under another name with the new value, then uninstall this one" -}}
+{{- $account := include "gmsa-webhook.serviceAccount" . -}}
+{{- $namespace := include "gmsa-webhook.namespace" . -}}
+{{- $of := include "gmsa-webhook.installedIdentity" . | fromYaml -}}
+{{- range ternary (list
+  (list $of.namespace $namespace (printf "the namespace changes from %s to %s (namespaceOverride), where no pod runs yet, %s" $of.namespace $namespace $instead))
+  (list $of.account $account (printf "the service account changes from %s to %s (serviceAccount.name, serviceAccount.create), and the pods of before would lose their rights, %s" $of.account $account $instead))
+) list .Release.IsUpgrade -}}
+{{- if and (index . 0) (ne (index . 0) (index . 1)) }}{{ fail (index . 2) }}{{ end -}}
+{{- end -}}
 {{- end -}}

@@ -164,6 +164,12 @@ zz-{{ include "gmsa-webhook.fullname" . }}
 {{ .Values.certificates.secretName | default (ternary $own "gmsa-server-cert" (eq (include "gmsa-webhook.mode" .) "cert-manager")) }}
 {{- end -}}
 
+{{/* The issuer of the serving certificate in mode cert-manager: that of the values, or the chart's own. */}}
+{{- define "gmsa-webhook.issuer" -}}
+{{- $own := dict "group" "cert-manager.io" "kind" "Issuer" "name" (include "gmsa-webhook.fullname" .) -}}
+{{ merge dict .Values.certificates.certManager.issuerRef $own | toYaml }}
+{{- end -}}
+
 {{/* The Secret of mode self-managed. */}}
 {{- define "gmsa-webhook.ownSecret" -}}
 {{ include "gmsa-webhook.fullname" . }}-tls

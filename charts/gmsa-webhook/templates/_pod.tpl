@@ -175,10 +175,11 @@ before away, and the API server's default of 1 would stand until the autoscaler 
 {{- end -}}
 {{- end -}}
 
-{{/* Over zones and nodes, but never at the price of a pod that does not start. */}}
+{{/* Over zones and nodes, but never at the price of a pod that does not start. A constraint without a selector is about no pod, so it gets that of these. */}}
 {{- define "gmsa-webhook.spread" -}}
-{{- if .Values.topologySpreadConstraints -}}
-{{ toYaml .Values.topologySpreadConstraints }}
+{{- $own := dict "matchLabels" (include "gmsa-webhook.selector" . | fromYaml) -}}
+{{- range $constraint := .Values.topologySpreadConstraints }}
+- {{ merge dict $constraint (ternary dict (dict "labelSelector" $own) (hasKey $constraint "labelSelector")) | toYaml | nindent 2 | trim }}
 {{- else -}}
 {{- range $index, $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
 - topologyKey: {{ $key }}

@@ -1,4 +1,4 @@
-//! The decision about a review: [`Review::parse`], [`Review::decide`], [`Review::answer`].
+//! The decision about a review: [`Review::parse`], [`Review::questions`], [`Review::decide`], [`Review::answer`].
 //!
 //! Pure: no runtime, no client, no files, no clock, no random source. No module but `review`, to which `decision` and `answer` add a
 //! method, uses one that is listed below it:
@@ -13,28 +13,30 @@
 //! | `review` | an AdmissionReview, parsed within bounds |
 //! | `subject`, `facts` | who the pod runs as; what must be known, and what is known |
 //! | `patch` | what the answer changes |
-//! | `inquiry` | a pass over a review: what it lacks, what is denied |
+//! | `claims` | what the slots ask for, before anything is looked up |
 //! | `warning`, `advice` | lines that `kubectl` shows; those about a pod that uses GMSA |
 //! | `preconditions` | what must hold before the slots of a pod are checked: their number, the bound of 24 names |
 //! | `mutate` | `/mutate`: names become contents |
 //! | `validate` | `/validate`: names are authorised, contents are compared |
 //! | `validate_workload` | `/validate-workload`: what will happen to the pods |
 //! | `validate_credspec` | `/validate-credspec`: what the linter finds |
+//! | `questions` | what must be found out, in the order of the slots |
 //! | `decision` | which of them decides, and what becomes of its denials |
 //! | `answer` | the decision as an AdmissionReview |
 
 pub mod advice;
 mod allow_reason;
 mod answer;
+mod claims;
 mod decision;
 pub mod denial;
 mod facts;
-mod inquiry;
 mod mutate;
 pub mod operation;
 mod patch;
 pub mod pod;
 mod preconditions;
+mod questions;
 pub mod review;
 mod subject;
 mod validate;
@@ -45,10 +47,11 @@ mod webhook;
 pub mod workload;
 
 pub use allow_reason::AllowReason;
-pub use decision::{Decision, Examined, Verdict};
+pub use decision::{Decision, Verdict};
 pub use denial::{Denial, Failure, FailureKind, SlotDenial};
-pub use facts::{Facts, Known, Needs, Source, SpecFact, UseFact};
+pub use facts::{Facts, Known, Source, SpecFact, UseFact};
 pub use patch::Patch;
+pub use questions::{Question, Questions};
 pub use review::Review;
 pub use subject::Subject;
 pub use webhook::{Enforcement, Settings, Webhook};

@@ -333,7 +333,7 @@ fn the_largest_answer_is_written_in_bounded_memory() {
         let facts = Facts { specs: vec![(name("s"), contents(bytes))], ..Facts::default() };
         let mut patch = 0;
         let info = measure(|| {
-            let decision = review.decide(webhook, Settings::default(), &facts).unwrap();
+            let decision = review.decide(webhook, Settings::default(), &facts);
             patch = decision.patch.as_ref().map_or(0, |patch| patch.as_bytes().len());
             drop(review.answer(&decision));
         });
@@ -381,19 +381,14 @@ fn answer(body: &str, webhook: Webhook) {
     let Ok(review) = Review::parse(body.as_bytes(), webhook) else { return };
     for enforcement in [Enforcement::Enforce, Enforcement::Warn] {
         let settings = Settings { enforcement, strict_credential_specs: true };
-        let mut facts = Facts { hostname: Some("h".to_owned()), ..Facts::default() };
-        let decision = loop {
-            let needs = match review.decide(webhook, settings, &facts) {
-                Ok(decision) => break decision,
-                Err(needs) => needs,
-            };
-            let source = Source::Api;
-            let fact = UseFact::Failed(Failure::new("c"));
-            facts.specs.extend(needs.specs.into_iter().map(|name| (name, Known { fact: SpecFact::Missing, source })));
-            facts.uses.extend(needs.uses.into_iter().map(|name| (name, Known { fact: fact.clone(), source })));
-            assert!(facts.specs.len().max(facts.uses.len()) <= MAX_SPECS_PER_POD);
-        };
-        drop(review.answer(&decision));
+        let source = Source::Api;
+        let fact = UseFact::Failed(Failure::new("c"));
+        let questions = review.questions(webhook, settings);
+        let known = |_: &SpecName| Known { fact: SpecFact::Missing, source };
+        let facts = questions.facts(known, |_, _| Known { fact: fact.clone(), source });
+        assert!(questions.all.len() <= MAX_SPECS_PER_POD);
+        let facts = Facts { hostname: Some("h".to_owned()), ..facts };
+        drop(review.answer(&review.decide(webhook, settings, &facts)));
     }
 }
 

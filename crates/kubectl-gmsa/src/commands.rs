@@ -15,3 +15,4 @@ pub mod reference;
 pub mod verify;
 pub mod version;
 pub mod who_can;
+pub mod why;

@@ -17,7 +17,7 @@ mod shared;
 
 use commands::{
     account, can, check, complete, credspec, dns, doctor, explain, grant, outdated, probe, reference, verify, version,
-    who_can,
+    who_can, why,
 };
 use gmsa_core::{causes, quote::one_line};
 use shared::{Outcome, connection::Connection, output::json, print, rules};
@@ -58,6 +58,8 @@ enum Command {
     Can(can::Options),
     /// List workloads whose pods carry contents that their credential spec no longer has, and restart them
     Outdated(outdated::Options),
+    /// Find the first cause why a workload, or a pod, does not run: from its template to its containers
+    Why(why::Options),
     /// Diagnose an installation and the workloads that use it: each line is pass, warn, fail or skip, with what to do
     Doctor(doctor::Options),
     /// Print what has the DNS of a cluster forward a domain to its own DNS servers, for each platform
@@ -96,7 +98,7 @@ fn main() -> ExitCode {
         let answer = complete::complete(&Cli::command(), &words.collect::<Vec<_>>());
         return print(answer).map_or(ExitCode::FAILURE, ExitCode::from);
     }
-    let matches = with_exit_codes(Cli::command()).get_matches();
+    let matches = grouped(with_exit_codes(Cli::command())).get_matches();
     let as_json = asks_for_json(&matches);
     match dispatch(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())) {
         Ok(outcome) => outcome.into(),
@@ -112,6 +114,32 @@ fn main() -> ExitCode {
             Outcome::Incomplete.into()
         }
     }
+}
+
+/// The commands by what they are for, as the help has them.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Write", &["check", "credspec", "grant", "dns"]),
+    ("Find out why", &["why", "explain", "doctor", "verify", "probe"]),
+    ("See", &["who-can", "can", "outdated"]),
+    ("Directory", &["account"]),
+    ("Other", &["version", "completion"]),
+];
+
+/// The command line whose help has its commands in groups, each with the first part of what it does.
+fn grouped(command: clap::Command) -> clap::Command {
+    let line = |name: &&str| {
+        let about = command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string);
+        let about = about.unwrap_or_default();
+        format!("  {name:10}  {}\n", about.split(": ").next().unwrap_or_default())
+    };
+    let group =
+        |(title, names): &(&str, &[&str])| format!("{title}:\n{}\n", names.iter().map(line).collect::<String>());
+    let groups: String = GROUPS.iter().map(group).collect();
+    let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{all-args}}{{after-help}}");
+    command
+        .override_usage("kubectl gmsa [OPTIONS] <COMMAND>")
+        .help_template(template)
+        .mut_subcommands(|below| below.hide(true))
 }
 
 /// Every command's help ends with them.
@@ -142,6 +170,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::WhoCan(options) => who_can::run(&options, &connection),
         Command::Can(options) => can::run(&options, &connection),
         Command::Outdated(options) => outdated::run(&options, &connection),
+        Command::Why(options) => why::run(&options, &connection),
         Command::Doctor(options) => doctor::run(&options, &connection),
         Command::Dns(options) => dns::run(&options),
         Command::Verify(options) => verify::run(&options, &connection),
@@ -160,7 +189,10 @@ fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             print(page)
         }
         Command::Rules => print(rules::page()),
-        Command::Reference => print(reference::reference(&Cli::command().after_help(EXIT_CODES))),
+        Command::Reference => {
+            let command = Cli::command().after_help(EXIT_CODES);
+            print(reference::reference(&command, &grouped(command.clone())))
+        }
     }
 }
 
@@ -171,5 +203,16 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = Cli::command();
+        let mut shown: Vec<&str> =
+            command.get_subcommands().filter(|below| !below.is_hide_set()).map(clap::Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        shown.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, shown);
     }
 }

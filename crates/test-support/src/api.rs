@@ -64,6 +64,8 @@ pub struct Recorded {
     pub path: String,
     /// The body as JSON; null where there is none.
     pub body: Value,
+    /// What it is authorized by: the scheme and the token.
+    pub authorization: Option<String>,
 }
 
 /// Answers a request that asks to become a connection of another protocol, as `exec` does.

@@ -9,7 +9,7 @@ use gmsa_core::{
         SpecFact, UseFact, Webhook,
     },
     credspec::{
-        Contents, MAX_CONTENTS_BYTES, SpecName,
+        Contents, MAX_CONTENTS_BYTES,
         compare::{Difference, compare},
         generate::{Domain, Draft},
         lint, text,
@@ -29,31 +29,23 @@ pub fn review(body: &[u8]) {
     for webhook in Webhook::ALL {
         let Ok(review) = Review::parse(body, webhook) else { continue };
         let settings = Settings { enforcement, strict_credential_specs: true };
-        let mut facts = Facts { hostname: Some("host".to_owned()), ..Facts::default() };
-        let decision = loop {
-            let needs = match review.decide(webhook, settings, &facts) {
-                Ok(decision) => break decision,
-                Err(needs) => needs,
-            };
-            // Each round brings something that was not known: the rounds end.
-            assert!(needs.specs.len() + needs.uses.len() + needs.live.len() > 0);
-            assert!(needs.uses.is_empty() || needs.subject.is_some());
-            assert!(needs.specs.iter().all(|name| facts.specs.iter().all(|(known, _)| known != name)));
-            assert!(needs.uses.iter().all(|name| facts.uses.iter().all(|(known, _)| known != name)));
-            let is_live = |name: &SpecName| needs.live.contains(name);
-            assert!(facts.specs.iter().all(|(name, known)| !is_live(name) || known.source == Source::Cache));
-            facts.specs.retain(|(name, _)| !is_live(name));
-            let live = needs.live.into_iter().map(|name| (name, Source::Api));
-            for (name, source) in needs.specs.into_iter().map(|name| (name, Source::Cache)).chain(live) {
-                let fact = spec_fact(seed + facts.specs.len());
-                facts.specs.push((name, Known { fact, source }));
-            }
-            for name in needs.uses {
-                let fact = use_fact(seed / 4 + facts.uses.len());
-                facts.uses.push((name, Known { fact, source: Source::Api }));
-            }
-            assert!(facts.specs.len() <= MAX_SPECS_PER_POD && facts.uses.len() <= MAX_SPECS_PER_POD);
-        };
+        let questions = review.questions(webhook, settings);
+        let (mut specs, mut uses) = (0..MAX_SPECS_PER_POD, 0..MAX_SPECS_PER_POD);
+        let facts = questions.facts(
+            |_| Known { fact: spec_fact(seed + specs.next().unwrap()), source: Source::Cache },
+            |_, _| Known { fact: use_fact(seed / 4 + uses.next().unwrap()), source: Source::Api },
+        );
+        let mut facts = Facts { hostname: Some("host".to_owned()), ..facts };
+        let mut decision = review.decide(webhook, settings, &facts);
+        for name in &decision.unconfirmed {
+            let known = facts.specs.iter_mut().find(|(known, _)| known == name).unwrap();
+            known.1 = Known { fact: spec_fact(seed + name.as_str().len()), source: Source::Api };
+        }
+        if !decision.unconfirmed.is_empty() {
+            decision = review.decide(webhook, settings, &facts);
+            // What was read needs no confirmation.
+            assert!(decision.unconfirmed.is_empty());
+        }
         if let Some(patch) = decision.patch.as_ref().filter(|_| decision.is_allowed()) {
             assert!(patch.as_bytes().len() <= MAX_PATCH_BYTES);
             let operations: Vec<Value> = serde_json::from_slice(patch.as_bytes()).unwrap();

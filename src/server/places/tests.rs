@@ -191,6 +191,19 @@ async fn a_connection_whose_request_is_decided_makes_no_room() {
     assert!(!has_place(&mut waiting));
 }
 
+#[tokio::test]
+async fn answers_end_connections_for_an_address_that_holds_less_than_half_as_many() {
+    let places = Places::new(9, 10);
+    let (mut web, flood) = (places.fill(WEB), places.fill(FLOOD));
+    assert_eq!((web.len(), flood.len()), (6, 2));
+    let waiting = places.sent(FLOOD);
+    assert!(web[0].is_wanted());
+    web.pop();
+    let _third = waiting.now_or_never().unwrap().unwrap();
+    let _waiting = places.sent(FLOOD);
+    assert!(!web[0].is_wanted());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_flood_makes_no_room_at_the_cost_of_an_address_that_holds_fewer() {
     let places = Places::new(9, 10);

@@ -1,6 +1,6 @@
 //! Live reads: what the API server says of a credential spec, and the ways in which it may say nothing.
 
-use std::sync::Arc;
+use std::{fs, sync::Arc};
 
 use gmsa_cluster::{
     apiserver::ApiServer,
@@ -49,6 +49,25 @@ async fn a_credential_spec_is_read_by_one_get_of_its_name() {
     let requests = api.requests(Verb::Get, "");
     assert_eq!(requests.len(), 1);
     assert_eq!(requests[0].path, "/apis/windows.k8s.io/v1/gmsacredentialspecs/web.example");
+}
+
+/// The kubelet replaces the file, and a token can end before its time: the next call has what the file holds then.
+#[tokio::test]
+async fn a_new_token_in_its_file_is_that_of_the_next_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    fs::write(&file, "one").unwrap();
+    let api = SimulatedApi::start().await;
+    api.apply(credential_spec("web", json!({})));
+    let mut config = api.config();
+    config.auth_info.token_file = Some(file.to_str().unwrap().to_owned());
+    let cluster = Arc::new(ApiServer::new(config).unwrap());
+    for token in ["one", "two"] {
+        fs::write(&file, token).unwrap();
+        cluster.resolve(&spec_name("web"), Freshness::Any, within(SOON)).await;
+    }
+    let tokens: Vec<_> = api.requests(Verb::Get, SPECS).into_iter().map(|asked| asked.authorization.unwrap()).collect();
+    assert_eq!(tokens, ["Bearer one", "Bearer two"]);
 }
 
 /// A permit is a byte: of an answer over 32 KiB each takes one, from the budget that others share, and gives it back.

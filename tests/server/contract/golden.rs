@@ -10,24 +10,13 @@ use std::{
 
 use futures::FutureExt as _;
 use gmsa_cluster::{authorizer::Authorizer as _, standalone::Standalone};
-use gmsa_core::admission::{Enforcement, Facts, Known, Needs, Review, Settings, Source, Webhook, pod::Pod};
+use gmsa_core::admission::{Enforcement, Facts, Known, Review, Settings, Source, Webhook, pod::Pod};
 use gmsa_test_support::golden as cases;
 use serde_json::Value;
 use tokio::time::Instant;
 
 fn webhook(name: &str) -> Webhook {
     Webhook::ALL.into_iter().find(|webhook| webhook.as_str() == name).unwrap()
-}
-
-/// Files answer at once: no runtime is needed to ask them.
-fn learn(facts: &mut Facts, cluster: &Standalone, needs: &Needs) {
-    let spec = |name| Known { fact: cluster.specs.fact(name), source: Source::Files };
-    facts.specs.extend(needs.specs.iter().map(|name| (name.clone(), spec(name))));
-    for name in &needs.uses {
-        let subject = needs.subject.as_ref().unwrap();
-        let answer = cluster.rbac.may_use(subject, name, Instant::now()).now_or_never().unwrap();
-        facts.uses.push((name.clone(), answer));
-    }
 }
 
 #[test]
@@ -39,14 +28,12 @@ fn the_core_answers_every_case() {
         let settings = Settings { enforcement, ..Settings::default() };
         let asks = review.object.as_ref().is_some_and(Pod::asks_for_random_hostname);
         let hostname = asks.then(|| "h0123456789abcd".to_owned());
-        let mut facts = Facts { hostname, ..Facts::default() };
-        let decision = loop {
-            match review.decide(webhook(name), settings, &facts) {
-                Ok(decision) => break decision,
-                Err(needs) => learn(&mut facts, cluster, &needs),
-            }
-        };
-        review.answer(&decision)
+        // Files answer at once: no runtime is needed to ask them.
+        let facts = review.questions(webhook(name), settings).facts(
+            |spec| Known { fact: cluster.specs.fact(spec), source: Source::Files },
+            |subject, spec| cluster.rbac.may_use(subject, spec, Instant::now()).now_or_never().unwrap(),
+        );
+        review.answer(&review.decide(webhook(name), settings, &Facts { hostname, ..facts }))
     });
 }
 

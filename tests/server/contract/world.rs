@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::{
     admission::{
-        Decision, Enforcement, Facts, Failure, Known, Needs, Review, Settings, Source, SpecFact, UseFact, Webhook,
+        Decision, Enforcement, Facts, Failure, Known, Questions, Review, Settings, Source, SpecFact, UseFact, Webhook,
     },
     credspec::Contents,
 };
@@ -31,8 +31,8 @@ pub fn review(operation: &str, sub_resource: &str, object: &Value, old: &Value) 
     })
 }
 
-/// Adds what is needed.
-fn learn(facts: &mut Facts, world: &World, needs: &Needs) {
+/// The answers to what is asked.
+fn learn(world: &World, questions: &Questions) -> Facts {
     let spec = |name: &str| match world.specs.get(name) {
         Some(credspec) => SpecFact::Contents(Arc::new(Contents::of(credspec.as_object().unwrap()))),
         None => SpecFact::Missing,
@@ -47,22 +47,17 @@ fn learn(facts: &mut Facts, world: &World, needs: &Needs) {
         }
     };
     let source = Source::Api;
-    let specs = needs.specs.iter().map(|name| (name.clone(), Known { fact: spec(name.as_str()), source }));
-    let uses = needs.uses.iter().map(|name| (name.clone(), Known { fact: may_use(name.as_str()), source }));
-    facts.specs.extend(specs);
-    facts.uses.extend(uses);
+    questions.facts(
+        |name| Known { fact: spec(name.as_str()), source },
+        |_, name| Known { fact: may_use(name.as_str()), source },
+    )
 }
 
 /// The `response` of the answer.
 fn decided(webhook: Webhook, review: &Value, world: &World, enforcement: Enforcement) -> (Value, Decision) {
     let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
-    let mut facts = Facts::default();
-    let decision = loop {
-        match review.decide(webhook, Settings { enforcement, ..Settings::default() }, &facts) {
-            Ok(decision) => break decision,
-            Err(needs) => learn(&mut facts, world, &needs),
-        }
-    };
+    let settings = Settings { enforcement, ..Settings::default() };
+    let decision = review.decide(webhook, settings, &learn(world, &review.questions(webhook, settings)));
     (serde_json::from_slice::<Value>(&review.answer(&decision)).unwrap()["response"].take(), decision)
 }
 

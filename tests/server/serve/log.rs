@@ -3,12 +3,15 @@
 use std::{
     fs,
     io::{BufReader, Write as _},
-    net::TcpStream,
+    net::{Shutdown, TcpStream},
     path::Path,
+    thread::yield_now,
+    time::Duration,
 };
 
 use rustls::StreamOwned;
 use serde_json::Value;
+use socket2::SockRef;
 
 use super::{Serving, curl};
 
@@ -53,4 +56,32 @@ fn accounted_for(lines: &[Value]) -> usize {
     let written = lines.iter().filter(|line| line["message"] == "allowed").count();
     let dropped: u64 = lines.iter().filter_map(|line| line["dropped"].as_u64()).sum();
     written + usize::try_from(dropped).unwrap()
+}
+
+/// A load balancer connects and closes, in one of these ways, every few seconds: that is no failed handshake, and no line of the log. A byte is one.
+#[test]
+fn health_checks_by_tcp_are_no_failed_handshakes() {
+    let serving = Serving::start(&["--standalone", "examples"]);
+    let connect = || TcpStream::connect(serving.address("address")).unwrap();
+    for _ in 0..10 {
+        drop(connect());
+        let reset = connect();
+        SockRef::from(&reset).set_linger(Some(Duration::ZERO)).unwrap();
+        drop(reset);
+        connect().shutdown(Shutdown::Write).unwrap();
+    }
+    let until = |line: &str| {
+        while !serving.admin("/metrics").1.lines().any(|shown| shown == line) {
+            yield_now();
+        }
+    };
+    until("gmsa_webhook_connections_unserved_total{reason=\"closed-by-client\"} 30");
+    until("gmsa_webhook_tls_handshake_failures_total 0");
+    connect().write_all(b"x").unwrap();
+    until("gmsa_webhook_tls_handshake_failures_total 1");
+    until("gmsa_webhook_connections_unserved_total{reason=\"closed-by-client\"} 30");
+    serving.signal("TERM");
+    let (_, lines) = serving.last_words();
+    let of_connections = lines.iter().filter(|line| line["peer"].is_string());
+    assert_eq!(of_connections.map(|line| line["message"].clone()).collect::<Vec<_>>(), ["TLS handshake failed"]);
 }

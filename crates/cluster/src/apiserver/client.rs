@@ -7,11 +7,20 @@
 //! kube's own client speaks HTTP/1.1 only, which knows no pings: its parts are put together here with an HTTP/2 connection
 //! below them. A server or proxy that negotiates HTTP/1.1 is still served; there TCP keep-alive finds a dead peer in the
 //! same time. A proxy is a connector below all of this, so the same holds through it.
+//!
+//! A token that is in a file is read again for every request: kube's own client remembers it for up to a minute, and meanwhile every call
+//! with a token that ended before its time is refused.
 
-use std::{array, time::Duration};
+use std::{
+    array, fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use http::{
-    Uri,
+    HeaderValue, Request, Uri,
+    header::AUTHORIZATION,
     uri::{Authority, Scheme},
 };
 use hyper::rt::{Read, Write};
@@ -31,7 +40,11 @@ use hyper_util::{
 };
 use kube::client::{Body, ClientBuilder, ConfigExt as _, retry::RetryPolicy};
 use rustls::pki_types::ServerName;
-use tower::{BoxError, Service, ServiceExt as _, retry::RetryLayer, util::option_layer};
+use tower::{
+    BoxError, Service, ServiceExt as _,
+    retry::RetryLayer,
+    util::{MapRequestLayer, option_layer},
+};
 
 /// How long nothing may arrive before a connection is pinged.
 const PING_AFTER: Duration = Duration::from_secs(30);
@@ -138,7 +151,13 @@ where
         Http::Negotiated => tls.enable_http2().wrap_connector(tcp),
         Http::One => tls.wrap_connector(tcp),
     };
-    let (auth, headers) = (config.auth_layer()?, config.extra_headers_layer()?);
+    let credentials = &config.auth_info;
+    // In this order, which is kube's, the file comes last.
+    let is_other = credentials.auth_provider.is_some() || credentials.username.is_some() || credentials.token.is_some();
+    let token = credentials.token_file.as_ref().filter(|_| !is_other).map(TokenFile::open).transpose()?;
+    let token = token.map(|file| MapRequestLayer::new(move |request| file.authorize(request)));
+    let auth = if token.is_some() { None } else { config.auth_layer()? };
+    let headers = config.extra_headers_layer()?;
     // As kube's own client does it; other calls have the retry of [`super::ApiServer::exchange`].
     let retry = option_layer((http == Http::One).then(|| RetryLayer::new(RetryPolicy::server_retry())));
     Ok(array::from_fn(|_| {
@@ -157,9 +176,68 @@ where
         let base = config.base_uri_layer();
         let client =
             ClientBuilder::new(http.map_err(BoxError::from), config.default_namespace.clone()).with_layer(&headers);
-        match &auth {
-            Some(auth) => client.with_layer(auth).with_layer(&retry).with_layer(&base).build(),
-            None => client.with_layer(&retry).with_layer(&base).build(),
+        match (&token, &auth) {
+            (Some(token), _) => client.with_layer(token).with_layer(&retry).with_layer(&base).build(),
+            (None, Some(auth)) => client.with_layer(auth).with_layer(&retry).with_layer(&base).build(),
+            (None, None) => client.with_layer(&retry).with_layer(&base).build(),
         }
     }))
+}
+
+/// A bearer token in a file, which the kubelet replaces.
+#[derive(Clone)]
+struct TokenFile {
+    path: PathBuf,
+    /// What it held last: a file that is gone for a moment, or for ever after the start, takes no right away.
+    last: Arc<Mutex<HeaderValue>>,
+}
+
+impl TokenFile {
+    fn open(path: impl AsRef<Path>) -> Result<Self, BoxError> {
+        let path = path.as_ref().to_owned();
+        let read = bearer(&path).map_err(|error| format!("the token file {}: {error}", path.display()))?;
+        Ok(Self { path, last: Arc::new(Mutex::new(read)) })
+    }
+
+    fn authorize<B>(&self, mut request: Request<B>) -> Request<B> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(read) = bearer(&self.path) {
+            *last = read;
+        }
+        request.headers_mut().insert(AUTHORIZATION, last.clone());
+        request
+    }
+}
+
+/// The header for the token that this file holds now.
+fn bearer(path: &Path) -> Result<HeaderValue, BoxError> {
+    let mut header = HeaderValue::try_from(format!("Bearer {}", fs::read_to_string(path)?.trim()))?;
+    header.set_sensitive(true);
+    Ok(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second within which kube's own client would go on with what it has read.
+    #[test]
+    fn a_token_is_that_of_the_file_at_each_request_and_stays_where_the_file_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        assert!(TokenFile::open(&path).is_err());
+        fs::write(&path, "one\n").unwrap();
+        let file = TokenFile::open(&path).unwrap();
+        let asked = || {
+            let request = file.authorize(Request::new(()));
+            request.headers()[AUTHORIZATION].to_str().unwrap().to_owned()
+        };
+        assert_eq!(asked(), "Bearer one");
+        fs::write(&path, "two").unwrap();
+        assert_eq!(asked(), "Bearer two");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(asked(), "Bearer two");
+        fs::write(&path, "not\na header").unwrap();
+        assert_eq!(asked(), "Bearer two");
+    }
 }

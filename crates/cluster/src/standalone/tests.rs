@@ -1,7 +1,8 @@
 //! The examples, decided the way `serve --standalone` decides.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf};
 
+use futures::FutureExt as _;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -10,32 +11,24 @@ use crate::{
     authorizer::Authorizer,
     resolver::{Freshness, Resolver},
 };
-use gmsa_core::admission::{Decision, Facts, Review, Settings, Verdict, Webhook};
+use gmsa_core::admission::{Decision, Review, Settings, Verdict, Webhook};
 
 fn examples() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
 /// Decides a review of the examples, as the server does in standalone mode.
-async fn decide_example(webhook: Webhook, file: &str) -> Decision {
+fn decide_example(webhook: Webhook, file: &str) -> Decision {
     let standalone = Standalone::load(&examples()).unwrap();
     let body = fs::read(examples().join(file)).unwrap();
     let review = Review::parse(&body, webhook).unwrap();
-    let (mut facts, deadline) = (Facts::default(), Instant::now() + Duration::from_secs(1));
-    loop {
-        let needs = match review.decide(webhook, Settings::default(), &facts) {
-            Ok(decision) => return decision,
-            Err(needs) => needs,
-        };
-        for name in needs.specs {
-            let resolved = standalone.specs.resolve(&name, Freshness::Any, deadline).await;
-            facts.specs.push((name, resolved));
-        }
-        for name in needs.uses {
-            let answer = standalone.rbac.may_use(needs.subject.as_ref().unwrap(), &name, deadline).await;
-            facts.uses.push((name, answer));
-        }
-    }
+    // Files answer at once.
+    let now = Instant::now();
+    let facts = review.questions(webhook, Settings::default()).facts(
+        |name| standalone.specs.resolve(name, Freshness::Any, now).now_or_never().unwrap(),
+        |subject, name| standalone.rbac.may_use(subject, name, now).now_or_never().unwrap(),
+    );
+    review.decide(webhook, Settings::default(), &facts)
 }
 
 #[test]
@@ -45,9 +38,9 @@ fn the_examples_hold_one_of_each() {
     assert_eq!((rbac.role_count(), rbac.binding_count()), (1, 1));
 }
 
-#[tokio::test]
-async fn the_example_reviews_are_allowed_and_the_second_is_the_first_patched() {
-    let mutate = decide_example(Webhook::Mutate, "review-mutate.json").await;
+#[test]
+fn the_example_reviews_are_allowed_and_the_second_is_the_first_patched() {
+    let mutate = decide_example(Webhook::Mutate, "review-mutate.json");
     let (Verdict::Allowed, Some(patch)) = (&mutate.verdict, &mutate.patch) else { panic!("{mutate:?}") };
     let validate: serde_json::Value =
         serde_json::from_slice(&fs::read(examples().join("review-validate.json")).unwrap()).unwrap();
@@ -56,7 +49,7 @@ async fn the_example_reviews_are_allowed_and_the_second_is_the_first_patched() {
         serde_json::from_slice::<serde_json::Value>(patch.as_bytes()).unwrap(),
         json!([{"op": "add", "path": "/spec/securityContext/windowsOptions/gmsaCredentialSpec", "value": contents}])
     );
-    let validate = decide_example(Webhook::Validate, "review-validate.json").await;
+    let validate = decide_example(Webhook::Validate, "review-validate.json");
     assert_eq!((validate.verdict, validate.patch, validate.reason), (Verdict::Allowed, None, "authorized"));
 }
 

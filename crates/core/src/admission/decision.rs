@@ -1,13 +1,11 @@
-//! From a review and the facts that are known so far to its decision, or to what must be found out first.
+//! From a review and the facts that were found out for it to its decision.
 //!
-//! Invariants: [`Review::decide`] is total and synchronous, and for `/mutate` and `/validate` a credential spec, or its use, about
+//! Invariants: [`Review::decide`] is total and synchronous and collects every denial, of which an enforcing webhook answers the
+//! first; for `/mutate` and `/validate` a credential spec, or its use, about
 //! which nothing could be found out is a denial, never an approval. Without a random host name the pod keeps its own.
 
 use super::{
-    Denial, Enforcement, Facts, Needs, Patch, Review, Settings, SlotDenial, Source, Webhook, advice,
-    inquiry::{Admitted, Inquiry, Stop},
-    mutate,
-    operation::Operation,
+    Denial, Facts, Patch, Review, Settings, SlotDenial, Source, Webhook, advice, mutate, operation::Operation,
     validate, validate_credspec, validate_workload, warning,
 };
 use crate::credspec::SpecName;
@@ -37,6 +35,9 @@ pub struct Decision {
     pub warnings: Vec<String>,
     /// Audit annotations: the API server prefixes the keys with the webhook's name.
     pub audit: Vec<(String, String)>,
+    /// The credential specs whose contents a cache, which may be behind, gave, and that are denied for it: they must be read, in this
+    /// order, and the review be decided again.
+    pub unconfirmed: Vec<SpecName>,
 }
 
 impl Decision {
@@ -45,65 +46,41 @@ impl Decision {
     }
 }
 
-/// What applies to a request, whatever is enforced.
-#[derive(Debug)]
-pub struct Examined {
-    /// What the answer changes in the object.
-    pub patch: Option<Patch>,
-    /// Where all are asked for every denial, at most one for each slot; otherwise the one that decides.
-    pub denials: Vec<SlotDenial>,
-    /// Why the request is admitted, or denied as a whole.
-    reason: &'static str,
-    /// What a workload or a credential spec is warned of.
-    warnings: Vec<String>,
-}
-
 impl Review {
-    /// Finds out what applies to this review, in which `webhook` was called.
-    ///
-    /// # Errors
-    /// What must be found out first: the caller adds it to `facts` and asks again. What it does not find out it adds as a failure.
-    pub fn examine(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Result<Examined, Needs> {
-        let is_exhaustive = settings.enforcement == Enforcement::Warn || webhook == Webhook::ValidateWorkload;
-        let mut inquiry = Inquiry::new(facts, is_exhaustive);
-        let mut warnings = Vec::new();
-        let outcome = match webhook {
-            Webhook::Mutate => mutate::decide(self, &mut inquiry),
-            Webhook::Validate => validate::decide(self, &mut inquiry).map(Admitted::from),
-            Webhook::ValidateWorkload => {
-                validate_workload::decide(self, &mut inquiry, &mut warnings).map(Admitted::from)
-            }
+    /// Decides this review, in which `webhook` was called, from the facts that [`Review::questions`] asks for.
+    pub fn decide(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Decision {
+        let claims = self.claims(webhook);
+        let (mut denials, mut warnings, mut patch) = (Vec::new(), Vec::new(), None);
+        let mut outcome = claims.outcome.clone();
+        match webhook {
+            Webhook::Mutate => (patch, denials) = mutate::expand(self, claims, facts),
+            Webhook::Validate => denials = validate::check(self, claims, facts),
+            Webhook::ValidateWorkload => warnings = validate_workload::warnings(self, &claims, facts),
             Webhook::ValidateCredspec => {
-                let strict = settings.strict_credential_specs;
-                validate_credspec::decide(self, strict, &mut warnings).map(Admitted::from).map_err(Stop::from)
+                outcome = validate_credspec::decide(self, settings.strict_credential_specs, &mut warnings);
             }
-        };
-        let Inquiry { mut denials, needs, .. } = inquiry;
-        let (reason, patch) = match outcome {
-            Ok(Admitted { reason, patch }) => (reason.as_str(), patch),
-            Err(Stop::Lacking) => return Err(needs),
-            Err(Stop::Denied(denial)) => {
+        }
+        let reason = match outcome {
+            Ok(reason) => reason.as_str(),
+            Err(denial) => {
                 let reason = denial.reason();
                 denials.push(SlotDenial { slot: None, denial });
-                (reason, None)
+                reason
             }
         };
-        let mut live = Vec::new();
-        for name in denials.iter().filter_map(|found| contents_from_a_cache(&found.denial, facts)) {
-            Needs::add(&mut live, name);
+        let mut unconfirmed: Vec<SpecName> = Vec::new();
+        let first_decides = settings.first_denial_decides(webhook);
+        for found in &denials {
+            match from_a_cache(&found.denial, facts) {
+                Some(spec) if !unconfirmed.contains(spec) => unconfirmed.push(spec.clone()),
+                None if first_decides => break,
+                _ => {}
+            }
         }
-        if !live.is_empty() {
-            return Err(Needs { live, ..Needs::default() });
+        if first_decides && !denials.is_empty() {
+            denials.truncate(1);
+            patch = None;
         }
-        Ok(Examined { patch, denials, reason, warnings })
-    }
-
-    /// Decides this review, in which `webhook` was called.
-    ///
-    /// # Errors
-    /// As [`Review::examine`].
-    pub fn decide(&self, webhook: Webhook, settings: Settings, facts: &Facts) -> Result<Decision, Needs> {
-        let Examined { patch, denials, reason, mut warnings } = self.examine(webhook, settings, facts)?;
         let is_enforced = |denial: &&Denial| !settings.enforcement.allows(webhook, denial);
         let mut of_denials = denials.iter().map(|found| &found.denial);
         let (verdict, reason) = match (of_denials.clone().find(is_enforced), of_denials.next()) {
@@ -120,7 +97,7 @@ impl Review {
         }
         let specs = facts.names();
         let audit = audit(webhook, &verdict, reason, &specs, facts);
-        Ok(Decision { verdict, patch, denials, reason, specs, warnings, audit })
+        Decision { verdict, patch, denials, reason, specs, warnings, audit, unconfirmed }
     }
 }
 
@@ -145,7 +122,7 @@ fn audit(
 }
 
 /// The credential spec whose contents, taken from a cache, led to a denial.
-fn contents_from_a_cache<'d>(denial: &'d Denial, facts: &Facts) -> Option<&'d SpecName> {
+fn from_a_cache<'d>(denial: &'d Denial, facts: &Facts) -> Option<&'d SpecName> {
     match denial {
         Denial::ContentsDiffer { spec, .. } | Denial::SpecUnusable(spec) => {
             (facts.spec(spec)?.source == Source::Cache).then_some(spec)

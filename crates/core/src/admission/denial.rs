@@ -19,7 +19,7 @@
 use super::{
     MAX_PATCH_BYTES, MAX_SPECS_PER_POD,
     operation::Operation,
-    pod::{MAX_SLOTS, SlotKind, SlotRef},
+    pod::{MAX_SLOTS, Slot, SlotKind, SlotRef},
 };
 use crate::{
     credspec::{SpecName, compare::Difference},
@@ -88,6 +88,12 @@ pub enum Denial {
 pub struct SlotDenial {
     pub slot: Option<(SlotKind, usize)>,
     pub denial: Denial,
+}
+
+impl SlotDenial {
+    pub(super) fn of(slot: &Slot<'_>, denial: Denial) -> Self {
+        Self { slot: Some((slot.kind, slot.index)), denial }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,33 +1,11 @@
-//! What must be known before a review can be decided, and what was found out.
+//! What was found out for a review.
 //!
-//! Invariants: [`Review::decide`](super::Review::decide) asks for a fact that it lacks and gives no decision without it; a credential
-//! spec, or its use, about which nothing could be found out is a denial; for workloads, a warning.
+//! Invariant: a credential spec, or its use, about which nothing is known is a denial; for workloads, a warning.
 
 use std::sync::Arc;
 
-use super::{Failure, Subject};
+use super::{Denial, Failure};
 use crate::credspec::{Contents, SpecName};
-
-/// What must be found out next, each distinct question once. All of it may be asked at the same time.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// The credential specs whose contents are needed.
-    pub specs: Vec<SpecName>,
-    /// The credential specs that must be read from the API server: a cache, which may be behind, gave contents that lead to a denial.
-    pub live: Vec<SpecName>,
-    /// Who wants to use credential specs; set where `uses` is not empty.
-    pub subject: Option<Subject>,
-    /// The credential specs on which the subject's `use` is needed.
-    pub uses: Vec<SpecName>,
-}
-
-impl Needs {
-    pub(super) fn add(list: &mut Vec<SpecName>, name: &SpecName) {
-        if !list.contains(name) {
-            list.push(name.clone());
-        }
-    }
-}
 
 word_enum! {
     /// Where a fact comes from, in logs, metrics and audit annotations.
@@ -117,6 +95,9 @@ impl UseFact {
     }
 }
 
+/// Why nothing is known of what no look-up was made for: it comes after what denies, so nobody reads it.
+const NOT_LOOKED_UP: &str = "it was not looked up";
+
 /// The facts for one review: at most [`super::MAX_SPECS_PER_POD`] entries each, so they are searched from the front.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -132,22 +113,54 @@ impl Facts {
         find(&self.specs, name)
     }
 
-    pub(super) fn may_use(&self, name: &SpecName) -> Option<&Known<UseFact>> {
+    pub(super) fn use_of(&self, name: &SpecName) -> Option<&Known<UseFact>> {
         find(&self.uses, name)
     }
 
+    /// Whether one of them denies whatever names the credential spec.
+    pub(super) fn deny(&self) -> bool {
+        self.specs.iter().any(|(_, known)| !matches!(known.fact, SpecFact::Contents(_)))
+            || self.uses.iter().any(|(_, known)| known.fact != UseFact::Allowed)
+    }
+
+    /// The contents of a credential spec.
+    pub(super) fn contents(&self, name: &SpecName) -> Result<&Contents, Denial> {
+        let unreadable = |failure| Denial::SpecUnreadable { spec: name.clone(), failure };
+        Err(match self.spec(name).map(|known| &known.fact) {
+            Some(SpecFact::Contents(contents)) => return Ok(contents),
+            Some(SpecFact::Missing) => Denial::SpecMissing(name.clone()),
+            Some(SpecFact::Unusable) => Denial::SpecUnusable(name.clone()),
+            Some(SpecFact::Failed(failure)) => unreadable(failure.clone()),
+            None => unreadable(Failure::new(NOT_LOOKED_UP)),
+        })
+    }
+
+    /// Whether the subject, which is this service account, may use a credential spec.
+    pub(super) fn may_use(&self, service_account: &str, name: &SpecName) -> Result<(), Denial> {
+        let fact = self.use_of(name).map(|known| &known.fact);
+        let (service_account, spec) = (service_account.to_owned(), name.clone());
+        Err(match fact {
+            Some(UseFact::Allowed) => return Ok(()),
+            Some(UseFact::Denied { reason }) => Denial::NotAuthorized { service_account, spec, reason: reason.clone() },
+            Some(UseFact::Failed(failure)) => {
+                Denial::AuthorizationFailed { service_account, spec, failure: failure.clone() }
+            }
+            None => Denial::AuthorizationFailed { service_account, spec, failure: Failure::new(NOT_LOOKED_UP) },
+        })
+    }
+
+    /// The credential specs that they are about.
     pub(super) fn names(&self) -> Vec<SpecName> {
-        let mut names = Vec::new();
-        for name in self.uses.iter().map(|(name, _)| name).chain(self.specs.iter().map(|(name, _)| name)) {
-            Needs::add(&mut names, name);
-        }
+        let mut names: Vec<SpecName> = self.uses.iter().map(|(name, _)| name.clone()).collect();
+        let others = self.specs.iter().map(|(name, _)| name).filter(|name| self.use_of(name).is_none());
+        names.extend(others.cloned());
         names
     }
 
     /// The credential specs and where the facts about each come from: `web (use: api, contents: cache), other (use: remembered)`.
     pub(super) fn describe(&self, names: &[SpecName]) -> String {
         let one = |name: &SpecName| {
-            let used = self.may_use(name).map(|known| format!("use: {}", known.source.as_str()));
+            let used = self.use_of(name).map(|known| format!("use: {}", known.source.as_str()));
             let read = self.spec(name).map(|known| format!("contents: {}", known.source.as_str()));
             format!("{name} ({})", used.into_iter().chain(read).collect::<Vec<_>>().join(", "))
         };

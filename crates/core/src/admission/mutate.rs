@@ -6,50 +6,69 @@
 use std::collections::HashSet;
 
 use super::{
-    AllowReason, Denial, Review,
-    inquiry::{Admitted, Inquiry, Stop},
+    AllowReason, Denial, Facts, Patch, Review, SlotDenial,
+    claims::{Claim, Claims},
     operation::Operation,
     patch::PatchWriter,
     pod::{Pod, Slot, SlotKind},
     preconditions::{bound_names, expect_old_pod, expect_pod, spec_name},
 };
 
-pub(super) fn decide(review: &Review, inquiry: &mut Inquiry<'_>) -> Result<Admitted, Stop> {
+/// The slots to expand; first those whose name cannot be one.
+pub(super) fn claims(review: &Review) -> Result<Claims<'_>, Denial> {
     let pod = expect_pod(review)?;
     if pod.is_linux() {
-        return Ok(AllowReason::Linux.into());
+        return Ok(Ok(AllowReason::Linux).into());
     }
     let on_create = review.operation == Operation::Create;
     if !on_create && review.sub_resource != "ephemeralcontainers" {
-        return Ok(AllowReason::NothingToMutate.into());
+        return Ok(Ok(AllowReason::NothingToMutate).into());
     }
     let slots: Vec<Slot<'_>> = if on_create { pod.slots().collect() } else { added(review, pod)? };
     if slots.iter().all(|slot| slot.name.is_none()) {
-        return Ok(AllowReason::NoGmsa.into());
+        return Ok(Ok(AllowReason::NoGmsa).into());
     }
     bound_names(pod)?;
+    let mut claims = Claims::from(Ok(AllowReason::AlreadyExpanded));
     let mut unexpanded = Vec::new();
     for slot in slots {
         let Some(name) = slot.name else { continue };
-        match spec_name(name, &slot) {
-            Err(denial) => inquiry.deny(Some(&slot), denial)?,
-            Ok(name) if slot.contents.is_none() => unexpanded.push((slot, name)),
-            Ok(_) => {}
+        match Claim::of(slot, spec_name(name, &slot)) {
+            denied @ Claim::Denied(_) => claims.all.push(denied),
+            named if slot.contents.is_none() => unexpanded.push(named),
+            _ => {}
         }
     }
-    let reason = if unexpanded.is_empty() { AllowReason::AlreadyExpanded } else { AllowReason::Expanded };
-    let found = inquiry.each(unexpanded, |inquiry, (_, name)| inquiry.contents(name))?;
-    let mut patch = PatchWriter::default();
-    for ((slot, _), contents) in found {
-        // The slot has a name, so its `windowsOptions` is there.
-        let pointer = format!("{}/gmsaCredentialSpec", slot.pointer());
-        let added = contents.and_then(|contents| patch.add(&pointer, contents.text()));
-        added.or_else(|denial| inquiry.deny(Some(&slot), denial))?;
+    if !unexpanded.is_empty() {
+        claims.outcome = Ok(AllowReason::Expanded);
     }
-    if let Some(hostname) = inquiry.facts.hostname.as_deref().filter(|_| on_create && pod.hostname().is_none()) {
-        patch.add("/spec/hostname", hostname).or_else(|denial| inquiry.deny(None, denial))?;
+    claims.all.append(&mut unexpanded);
+    Ok(claims)
+}
+
+/// The contents of what the slots name, as far as they are known and fit, and the host name of a pod that uses GMSA and has none.
+pub(super) fn expand(review: &Review, claims: Claims<'_>, facts: &Facts) -> (Option<Patch>, Vec<SlotDenial>) {
+    let (mut patch, mut denials) = (PatchWriter::default(), Vec::new());
+    for claim in claims.all {
+        match claim {
+            Claim::Denied(denial) => denials.push(denial),
+            Claim::Names(slot, spec) => {
+                // The slot has a name, so its `windowsOptions` is there.
+                let pointer = format!("{}/gmsaCredentialSpec", slot.pointer());
+                let added = facts.contents(&spec).and_then(|contents| patch.add(&pointer, contents.text()));
+                denials.extend(added.err().map(|denial| SlotDenial::of(&slot, denial)));
+            }
+        }
     }
-    Ok(Admitted { reason, patch: patch.finish() })
+    let uses_gmsa = matches!(claims.outcome, Ok(AllowReason::Expanded | AllowReason::AlreadyExpanded));
+    let lacks_hostname = |pod: &Pod| review.operation == Operation::Create && pod.hostname().is_none();
+    if let Some(hostname) = facts.hostname.as_deref().filter(|_| uses_gmsa)
+        && review.object.as_ref().is_some_and(lacks_hostname)
+    {
+        let added = patch.add("/spec/hostname", hostname);
+        denials.extend(added.err().map(|denial| SlotDenial { slot: None, denial }));
+    }
+    (patch.finish(), denials)
 }
 
 /// The ephemeral containers that the old object does not have.

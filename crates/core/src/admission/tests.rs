@@ -48,18 +48,28 @@ fn annotated<const N: usize>(annotations: [(&str, &str); N]) -> Vec<(String, Str
     annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec()
 }
 
-fn asked(webhook: Webhook, review: &Value, enforcement: Enforcement, facts: &Facts) -> Result<Decision, Needs> {
+fn decided_with(enforcement: Enforcement, webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
     let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
     review.decide(webhook, Settings { enforcement, ..Settings::default() }, facts)
 }
 
-/// What is asked for first.
-fn needed(webhook: Webhook, review: &Value) -> Needs {
-    asked(webhook, review, Enforcement::Enforce, &Facts::default()).err().unwrap_or_default()
+fn decided(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
+    decided_with(Enforcement::Enforce, webhook, review, facts)
 }
 
-fn decided(webhook: Webhook, review: &Value, facts: &Facts) -> Decision {
-    asked(webhook, review, Enforcement::Enforce, facts).unwrap()
+fn questions(enforcement: Enforcement, webhook: Webhook, review: &Value) -> Questions {
+    let review = Review::parse(review.to_string().as_bytes(), webhook).unwrap();
+    review.questions(webhook, Settings { enforcement, ..Settings::default() })
+}
+
+/// What is asked where nothing that is found out denies.
+fn asked(webhook: Webhook, review: &Value) -> Vec<Question> {
+    questions(Enforcement::Enforce, webhook, review).all
+}
+
+/// What is asked about one credential spec.
+fn question(text: &str, contents: bool, may_use: bool) -> Question {
+    Question { spec: name(text), contents, may_use }
 }
 
 fn known<F>(fact: F, source: Source) -> Known<F> {
@@ -148,15 +158,12 @@ fn nothing_is_asked_where_the_review_says_enough() {
         deployment,
     ] {
         for webhook in [MUTATE, Webhook::Validate] {
-            assert_eq!(needed(webhook, &review), Needs::default(), "{webhook:?} {review}");
+            assert_eq!(asked(webhook, &review), [], "{webhook:?} {review}");
         }
     }
     // The mutating webhook leaves pods for Linux and slots with contents alone.
-    assert_eq!(
-        needed(MUTATE, &create(&json!({"os": {"name": "linux"}, "securityContext": named("a")}))),
-        Needs::default()
-    );
-    assert_eq!(needed(MUTATE, &create(&json!({"securityContext": options("a", "{}")}))), Needs::default());
+    assert_eq!(asked(MUTATE, &create(&json!({"os": {"name": "linux"}, "securityContext": named("a")}))), []);
+    assert_eq!(asked(MUTATE, &create(&json!({"securityContext": options("a", "{}")}))), []);
 }
 
 #[test]
@@ -223,35 +230,40 @@ fn a_subject_that_cannot_be_one_is_refused_before_it_is_asked_about() {
         review["request"]["namespace"] = json!(namespace);
         let message = format!("the AdmissionReview has no valid request.namespace: {namespace:?} is not a DNS label");
         assert_eq!(denial(Webhook::Validate, &review, &Facts::default()), (400, message));
-        assert_eq!(needed(Webhook::Validate, &review), Needs::default());
+        assert_eq!(asked(Webhook::Validate, &review), []);
     }
     for account in ["Default", "a/b", "x:y", "../x"] {
         let review = create(&json!({"serviceAccountName": account, "securityContext": options("a", "{}")}));
         let message = format!("service account name {account:?} is not a lower-case DNS subdomain");
         assert_eq!(denial(Webhook::Validate, &review, &Facts::default()), (422, message));
-        assert_eq!(needed(Webhook::Validate, &review), Needs::default());
+        assert_eq!(asked(Webhook::Validate, &review), []);
     }
 }
 
 #[test]
 fn a_cached_spec_is_read_live_before_its_contents_deny() {
     let pod = |contents: &str| create(&json!({"securityContext": options("a", contents)}));
-    let live = |webhook, review: &Value, facts: &Facts| {
-        let needs = asked(webhook, review, Enforcement::Enforce, facts).err()?;
-        assert_eq!(needs, Needs { live: needs.live.clone(), ..Needs::default() });
-        Some(needs.live)
-    };
-    let again = |review: &Value, facts: &Facts| live(Webhook::Validate, review, facts);
+    let again = |review: &Value, facts: &Facts| decided(Webhook::Validate, review, facts).unconfirmed;
     let cached = facts("a", UseFact::Allowed, Source::Cache);
-    assert_eq!(again(&pod("{\"a\":2}"), &cached), Some(vec![name("a")]));
-    assert_eq!(again(&pod("{\"a\":1}"), &cached), None);
-    assert_eq!(again(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), None);
-    assert_eq!(again(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), None);
+    assert_eq!(again(&pod("{\"a\":2}"), &cached), [name("a")]);
+    assert_eq!(again(&pod("{\"a\":1}"), &cached), []);
+    assert_eq!(again(&pod("{\"a\":2}"), &facts("a", UseFact::Allowed, Source::Api)), []);
+    assert_eq!(again(&pod("{\"a\":2}"), &facts("a", UseFact::Denied { reason: None }, Source::Cache)), []);
+
+    // No other denial after one that stands matters where the first one decides.
+    let two = create(&json!({"containers": [
+        {"name": "c", "securityContext": options("b", "{}")}, {"name": "d", "securityContext": options("a", "{}")},
+    ]}));
+    let mut both = cached.clone();
+    both.specs.push((name("b"), known(contents(&json!({})), Source::Cache)));
+    both.uses.push((name("b"), known(UseFact::Denied { reason: None }, Source::Api)));
+    assert_eq!(again(&two, &both), []);
+    assert_eq!(decided_with(Enforcement::Warn, Webhook::Validate, &two, &both).unconfirmed, [name("a")]);
 
     let unusable = |source| Facts { specs: vec![(name("a"), known(SpecFact::Unusable, source))], ..Facts::default() };
     let unexpanded = create(&json!({"securityContext": named("a")}));
-    assert_eq!(live(MUTATE, &unexpanded, &unusable(Source::Cache)), Some(vec![name("a")]));
-    assert_eq!(live(MUTATE, &unexpanded, &unusable(Source::Joined)), None);
+    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Cache)).unconfirmed, [name("a")]);
+    assert_eq!(decided(MUTATE, &unexpanded, &unusable(Source::Joined)).unconfirmed, []);
 }
 
 #[test]

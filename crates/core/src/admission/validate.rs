@@ -6,99 +6,116 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, Review, Subject,
-    inquiry::{Inquiry, Stop},
+    AllowReason, Denial, Facts, Review, SlotDenial, Subject,
+    claims::{Claim, Claims},
     operation::Operation,
     pod::{Pod, Slot, SlotKind, SlotRef},
     preconditions::{bound_names, expect_old_pod, expect_pod, spec_name},
 };
 use crate::{
-    credspec::{Contents, MAX_CONTENTS_BYTES, SpecName},
+    credspec::{MAX_CONTENTS_BYTES, SpecName, compare::Expected},
     json::MAX_TEXT,
 };
 
-pub(super) fn decide(review: &Review, inquiry: &mut Inquiry<'_>) -> Result<AllowReason, Stop> {
+/// What an update changes, which is denied, and the slots that are new.
+pub(super) fn claims(review: &Review) -> Result<Claims<'_>, Denial> {
     let pod = expect_pod(review)?;
-    let (mut slots, reason) = if review.operation == Operation::Create {
-        (pod.slots().collect(), AllowReason::NoGmsa)
+    let mut claims = Claims::from(Ok(AllowReason::NoGmsa));
+    let mut slots: Vec<Slot<'_>> = if review.operation == Operation::Create {
+        pod.slots().collect()
     } else {
-        (unchanged(expect_old_pod(review)?, pod, inquiry)?, AllowReason::Unchanged)
+        claims.outcome = Ok(AllowReason::Unchanged);
+        unchanged(expect_old_pod(review)?, pod, &mut claims)
     };
     slots.retain(Slot::uses_gmsa);
     if slots.is_empty() {
-        return Ok(reason);
+        return Ok(claims);
     }
-    bound_names(pod)?;
+    claims.outcome = bound_names(pod).map(|()| AllowReason::Authorized);
+    if claims.outcome.is_err() {
+        return Ok(claims);
+    }
     let subject = Subject::of(review, pod);
-    // Contents are compared last, once: what they need is asked for before.
-    for (slot, found) in inquiry.each(slots, |inquiry, slot| check(slot, &subject, inquiry))? {
-        let compared = found.and_then(|Found { own, spec, contents }| {
-            let difference = inquiry.compare(own, &spec, contents);
-            difference.map_err(|difference| Denial::ContentsDiffer { slot: SlotRef::from(&slot), spec, difference })
-        });
-        compared.or_else(|denial| inquiry.deny(Some(&slot), denial))?;
+    for slot in slots {
+        let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(&slot)));
+        let spec = name.and_then(|name| spec_name(name, &slot));
+        let spec = spec.and_then(|spec| subject.as_ref().map(|_| spec).map_err(Denial::clone));
+        claims.all.push(Claim::of(slot, spec));
     }
-    Ok(AllowReason::Authorized)
+    claims.subject = subject.ok();
+    Ok(claims)
 }
 
-/// Refuses a change to any slot of the old object, and returns the slots that the old object does not have. Slots pair
-/// by kind and name: an index shifts when a container is put in front.
-fn unchanged<'r>(old: &Pod, new: &'r Pod, inquiry: &mut Inquiry<'_>) -> Result<Vec<Slot<'r>>, Denial> {
+/// Checks each slot: it is denied as it is, or the facts say.
+pub(super) fn check(review: &Review, claims: Claims<'_>, facts: &Facts) -> Vec<SlotDenial> {
+    let service_account = review.object.as_ref().map_or("", Pod::service_account);
+    let mut checked = Checked { service_account, facts, expected: HashMap::new() };
+    let denied = |claim| match claim {
+        Claim::Denied(denial) => Some(denial),
+        Claim::Names(slot, spec) => checked.slot(&slot, spec).err().map(|denial| SlotDenial::of(&slot, denial)),
+    };
+    claims.all.into_iter().filter_map(denied).collect()
+}
+
+/// What slots are checked against.
+struct Checked<'f> {
+    service_account: &'f str,
+    facts: &'f Facts,
+    /// The contents that were compared already: they are parsed once for all slots.
+    expected: HashMap<SpecName, Expected<'f>>,
+}
+
+impl Checked<'_> {
+    fn slot(&mut self, slot: &Slot<'_>, spec: SpecName) -> Result<(), Denial> {
+        self.facts.may_use(self.service_account, &spec)?;
+        let Some(own) = slot.contents else {
+            return Err(Denial::NameWithoutContents { slot: SlotRef::from(slot), spec });
+        };
+        let contents = self.facts.contents(&spec)?;
+        let expected = self.expected.entry(spec.clone()).or_insert_with(|| Expected::new(contents));
+        expected.compare(own).map_err(|difference| Denial::ContentsDiffer {
+            slot: SlotRef::from(slot),
+            spec,
+            difference,
+        })
+    }
+}
+
+/// The slots that the old object does not have. A change to any of its slots is denied. Slots pair by kind and name: an index
+/// shifts when a container is put in front.
+fn unchanged<'r>(old: &Pod, new: &'r Pod, claims: &mut Claims<'_>) -> Vec<Slot<'r>> {
     // The pod itself is one slot, under any name.
     let key = |kind: SlotKind, owner| if kind == SlotKind::Pod { (kind, "") } else { (kind, owner) };
     let before: HashMap<_, Slot<'_>> = old.slots().map(|slot| (key(slot.kind, slot.owner), slot)).collect();
     let mut seen = HashSet::with_capacity(before.len());
     let mut added = Vec::new();
+    let denied = |slot: &Slot<'_>, denial| Claim::Denied(SlotDenial::of(slot, denial));
     for slot in new.slots() {
         match before.get(&key(slot.kind, slot.owner)) {
             None => added.push(slot),
             Some(was) => {
                 seen.insert(key(was.kind, was.owner));
-                refuse_change(was, Some(&slot)).or_else(|denial| inquiry.deny(Some(&slot), denial))?;
+                claims.all.extend(changed(was, Some(&slot)).map(|denial| denied(&slot, denial)));
             }
         }
     }
     for was in old.slots().filter(|was| !seen.contains(&key(was.kind, was.owner))) {
-        refuse_change(&was, None).or_else(|denial| inquiry.deny(Some(&was), denial))?;
+        claims.all.extend(changed(&was, None).map(|denial| denied(&was, denial)));
     }
-    Ok(added)
+    added
 }
 
-/// Refuses a slot that is not as it was. What is longer than the API server stores counts as changed.
-fn refuse_change(was: &Slot<'_>, now: Option<&Slot<'_>>) -> Result<(), Denial> {
+/// The denial of a slot that is not as it was. What is longer than the API server stores counts as changed.
+fn changed(was: &Slot<'_>, now: Option<&Slot<'_>>) -> Option<Denial> {
     let (name, contents) = now.map_or((None, None), |now| (now.name, now.contents));
     let same_name = was.name == name && was.name.is_none_or(|name| name.len() <= MAX_TEXT);
     let same_contents =
         was.contents == contents && was.contents.is_none_or(|contents| contents.len() <= MAX_CONTENTS_BYTES);
     let what = match (same_name, same_contents) {
-        (true, true) => return Ok(()),
+        (true, true) => return None,
         (false, true) => "name",
         (true, false) => "contents",
         (false, false) => "name and contents",
     };
-    Err(Denial::Modified { what, slot: SlotRef::from(was) })
-}
-
-/// What a slot carries, and what it must be equal to.
-struct Found<'s, 'f> {
-    own: &'s str,
-    spec: SpecName,
-    contents: &'f Contents,
-}
-
-fn check<'s, 'f>(
-    slot: &Slot<'s>,
-    subject: &Result<Subject, Denial>,
-    inquiry: &mut Inquiry<'f>,
-) -> Result<Found<'s, 'f>, Stop> {
-    let name = slot.name.ok_or_else(|| Denial::ContentsWithoutName(SlotRef::from(slot)))?;
-    let spec = spec_name(name, slot)?;
-    let subject = subject.as_ref().map_err(Denial::clone)?;
-    // Both are asked for at once; a name without contents is denied, so those of its credential spec do not matter.
-    let may_use = inquiry.may_use(subject, &spec);
-    let found = slot.contents.map(|own| (own, inquiry.contents(&spec)));
-    may_use?;
-    let (own, contents) =
-        found.ok_or_else(|| Denial::NameWithoutContents { slot: SlotRef::from(slot), spec: spec.clone() })?;
-    Ok(Found { own, contents: contents?, spec })
+    Some(Denial::Modified { what, slot: SlotRef::from(was) })
 }

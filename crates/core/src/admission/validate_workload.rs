@@ -4,16 +4,19 @@
 //! Invariants: a workload is never refused here, because its pods are checked when they are created; a workload that another
 //! one controls (the ReplicaSet of a Deployment) is skipped, because the owner has its own review.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{
-    AllowReason, Denial, MAX_SPECS_PER_POD, Needs, Review, Subject, advice,
-    inquiry::{Inquiry, Stop},
+    AllowReason, Denial, Facts, MAX_SPECS_PER_POD, Review, Subject, advice,
+    claims::{Claim, Claims},
     pod::{MAX_SLOTS, Pod, Slot, SlotKind},
     preconditions::bound_names,
     warning::Warnings,
 };
-use crate::{credspec::SpecName, diagnostic::rules};
+use crate::{
+    credspec::{SpecName, compare::Expected},
+    diagnostic::rules,
+};
 
 /// The pod template to check, or why there is none.
 fn template(review: &Review) -> Result<&Pod, AllowReason> {
@@ -30,20 +33,32 @@ fn template(review: &Review) -> Result<&Pod, AllowReason> {
 
 /// The slots that name a credential spec by a name that can be one, up to the bound on one pod.
 fn named(pod: &Pod) -> impl Iterator<Item = (Slot<'_>, SpecName)> {
-    let mut seen: Vec<SpecName> = Vec::new();
+    let mut seen: HashSet<SpecName> = HashSet::new();
     pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse).map(|name| (slot, name))).take_while(
         move |(_, name)| {
-            Needs::add(&mut seen, name);
+            seen.insert(name.clone());
             seen.len() <= MAX_SPECS_PER_POD
         },
     )
 }
 
-pub(super) fn decide(review: &Review, inquiry: &mut Inquiry<'_>, lines: &mut Vec<String>) -> Result<AllowReason, Stop> {
+/// The slots whose credential specs are looked up.
+pub(super) fn claims(review: &Review) -> Claims<'_> {
     let pod = match template(review) {
         Ok(pod) => pod,
-        Err(reason) => return Ok(reason),
+        Err(reason) => return Ok(reason).into(),
     };
+    let mut claims = Claims::from(Ok(AllowReason::Workload));
+    claims.subject = Subject::of(review, pod).ok();
+    if claims.subject.is_some() {
+        claims.all = named(pod).map(|(slot, spec)| Claim::Names(slot, spec)).collect();
+    }
+    claims
+}
+
+/// What will happen to the pods.
+pub(super) fn warnings(review: &Review, claims: &Claims<'_>, facts: &Facts) -> Vec<String> {
+    let Ok(pod) = template(review) else { return Vec::new() };
     let mut warnings = Warnings::default();
     if pod.has_too_many_slots() {
         let sentence = format!("the pods have more than {} containers: they will be refused", MAX_SLOTS - 1);
@@ -55,19 +70,17 @@ pub(super) fn decide(review: &Review, inquiry: &mut Inquiry<'_>, lines: &mut Vec
         warnings.add(&rules::TOO_MANY_SPECS, &sentence, &[]);
     }
     unusable_names(pod, &mut warnings);
-    if let Ok(subject) = Subject::of(review, pod) {
-        check_specs(pod, &subject, inquiry, &mut warnings)?;
-    } else {
+    if claims.subject.is_none() {
         let sentence = "service account name {} is not a lower-case DNS subdomain: the pods will be refused";
         warnings.add(&rules::INVALID_SERVICE_ACCOUNT, sentence, &[pod.service_account()]);
     }
+    check_specs(pod, claims, facts, &mut warnings);
     let template = review.workload.as_ref();
     let beside = template.map(|workload| advice::advise_template(pod, &workload.unsupported, workload.replicas));
     for advice in advice::advise(pod).into_iter().chain(beside.into_iter().flatten()) {
         warnings.push(advice.rule, &advice.text);
     }
-    lines.extend(warnings.into_lines());
-    Ok(AllowReason::Workload)
+    warnings.into_lines()
 }
 
 /// What is wrong with the template, independent of the cluster.
@@ -98,48 +111,35 @@ fn place<'p>(slot: &Slot<'p>) -> (String, Vec<&'p str>) {
 }
 
 /// What will happen to the slots with a name. Each credential spec is reported once, even if many slots name it.
-fn check_specs(pod: &Pod, subject: &Subject, inquiry: &mut Inquiry<'_>, warnings: &mut Warnings) -> Result<(), Stop> {
-    let mut asked = Vec::new();
-    for (slot, name) in named(pod) {
-        let may_use = inquiry.may_use(subject, &name);
-        let contents = inquiry.contents(&name);
-        asked.push((slot, name, contents, may_use));
-    }
-    if asked.iter().any(|(_, _, contents, may_use)| {
-        matches!(contents, Err(Stop::Lacking)) || matches!(may_use, Err(Stop::Lacking))
-    }) {
-        return Err(Stop::Lacking);
-    }
-    let mut seen = HashSet::new();
-    for (slot, name, contents, may_use) in &asked {
-        let is_first = seen.insert(name);
-        match contents {
+fn check_specs(pod: &Pod, claims: &Claims<'_>, facts: &Facts, warnings: &mut Warnings) {
+    let (mut seen, mut expected) = (HashSet::new(), HashMap::new());
+    for claim in &claims.all {
+        let Claim::Names(slot, spec) = claim else { continue };
+        let is_first = seen.insert(spec);
+        match facts.contents(spec) {
             Ok(contents) => {
-                if let Some(own) = slot.contents
-                    && inquiry.compare(own, name, contents).is_err()
-                {
+                let expected = expected.entry(spec).or_insert_with(|| Expected::new(contents));
+                if slot.contents.is_some_and(|own| expected.compare(own).is_err()) {
                     let (place, mut names) = place(slot);
-                    names.push(name.as_str());
+                    names.push(spec.as_str());
                     let sentence =
                         format!("{place} has other contents than GMSA cred spec {{}}: the pods will be refused");
                     warnings.add(&rules::CONTENTS_DIFFER, &sentence, &names);
                 }
             }
-            Err(stop) if is_first => warn(stop, warnings),
+            Err(denial) if is_first => warn(&denial, warnings),
             Err(_) => {}
         }
-        if let Err(stop) = may_use
+        if let Err(denial) = facts.may_use(pod.service_account(), spec)
             && is_first
         {
-            warn(stop, warnings);
+            warn(&denial, warnings);
         }
     }
-    Ok(())
 }
 
 /// What a fact against the pods means for the workload.
-fn warn(stop: &Stop, warnings: &mut Warnings) {
-    let Stop::Denied(denial) = stop else { return };
+fn warn(denial: &Denial, warnings: &mut Warnings) {
     let (sentence, names) = match denial {
         Denial::SpecMissing(spec) => {
             ("GMSA cred spec {} does not exist: the pods will be refused", vec![spec.as_str()])

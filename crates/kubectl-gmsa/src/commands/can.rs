@@ -16,6 +16,7 @@ use crate::shared::{
         grants::{Grant, Grants},
     },
     rbac::roles_and_bindings,
+    snapshot::From,
 };
 use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
 use gmsa_core::{admission::Subject, credspec::SpecName};
@@ -26,8 +27,10 @@ pub struct Options {
     #[arg(value_name = "NAMESPACE:NAME", value_parser = service_account)]
     serviceaccount: Subject,
     /// Read credential specs, roles and bindings from a file, a folder, or - for standard input, instead of the cluster
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
     state: Option<PathBuf>,
+    #[command(flatten)]
+    from: From,
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Shape,
@@ -41,10 +44,10 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             (specs.filter_map(|document| spec_name(&document.value)).collect(), found)
         }
         None => block_on(async {
-            let cluster = connection.cluster().await?;
-            let specs = cluster.list(&collection()).await?;
+            let snapshot = options.from.open(connection).await?;
+            let specs = snapshot.list(&collection()).await?;
             let names: BTreeSet<SpecName> = specs.iter().filter_map(spec_name).collect();
-            Ok((names, roles_and_bindings(&cluster).await?))
+            Ok((names, roles_and_bindings(&snapshot).await?))
         })?,
     };
     let (rbac, refused) = Rbac::from_documents(&documents);

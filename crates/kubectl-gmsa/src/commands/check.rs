@@ -17,11 +17,12 @@ use serde_json::Value;
 
 use crate::shared::{
     Outcome,
-    admission::FactFinder,
-    connection::{Cluster, Connection, block_on},
+    admission::{FactFinder, fact_finder},
+    connection::{Connection, block_on},
     credspecs, input,
     output::{Filter, Format, Report, Style, first_five},
     print, rules,
+    snapshot::{From, Snapshot},
 };
 use gmsa_cluster::{
     authorizer::rbac::Rbac,
@@ -54,12 +55,14 @@ pub struct Options {
     #[arg(long, short = 'A', conflicts_with_all = ["files", "state", "patched"])]
     all_namespaces: bool,
     /// Take credential specs, roles and bindings from this file, this folder, or - for standard input, instead of the manifests
-    #[arg(long, value_name = "DIR", conflicts_with = "live")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["live", "from"])]
     state: Option<PathBuf>,
     /// Ask the cluster for credential specs and permissions, and for webhooks, service accounts, runtime classes and the builds of nodes;
     /// what is in the cluster is always checked so
     #[arg(long)]
     live: bool,
+    #[command(flatten)]
+    from: From,
     /// Print the manifests with each pod as the API server would store it, and the report on standard error
     #[arg(long, conflicts_with = "output")]
     patched: bool,
@@ -102,19 +105,20 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         Scope::AllNamespaces | Scope::Namespace(_) => Vec::new(),
     };
     let patched = block_on(async {
-        let cluster = match scope {
-            Scope::Files if !options.live => None,
-            _ => Some(Arc::new(connection.cluster().await?)),
+        let snapshot = match scope {
+            Scope::Files if !options.live && !options.from.is_named() => None,
+            _ => Some(options.from.open(connection).await?),
         };
-        match (scope, &cluster) {
-            (Scope::AllNamespaces, Some(cluster)) => documents = workloads::read(cluster, None, &mut report).await?,
-            (Scope::Namespace(name), Some(cluster)) => {
-                documents = workloads::read(cluster, Some(name), &mut report).await?;
+        match (scope, &snapshot) {
+            (Scope::AllNamespaces, Some(snapshot)) => documents = workloads::read(snapshot, None, &mut report).await?,
+            (Scope::Namespace(name), Some(snapshot)) => {
+                documents = workloads::read(snapshot, Some(name), &mut report).await?;
             }
             _ => {}
         }
         report.documents = documents.len();
-        let (mut finder, mut surroundings, namespace) = sources(options, connection, cluster, &documents, &mut report);
+        let (mut finder, mut surroundings, namespace) =
+            sources(options, connection, snapshot, &documents, &mut report).await;
         // The objects that would be stored differently, by position.
         let mut patched = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
@@ -178,17 +182,17 @@ async fn pods_of(
 }
 
 /// The sources of facts, and the namespace of objects that name none.
-fn sources(
+async fn sources(
     options: &Options,
     connection: &Connection,
-    cluster: Option<Arc<Cluster>>,
+    snapshot: Option<Snapshot>,
     documents: &[Document],
     report: &mut Report,
 ) -> (FactFinder, Surroundings, String) {
-    if let Some(cluster) = cluster {
-        let finder = FactFinder::new(cluster.api.clone(), cluster.api.clone(), connection.timeout());
-        let namespace = cluster.namespace.clone();
-        return (finder, Surroundings::new(documents, &namespace, Some(cluster)), namespace);
+    if let Some(snapshot) = snapshot {
+        let finder = fact_finder(&snapshot).await;
+        let namespace = snapshot.namespace.clone();
+        return (finder, Surroundings::new(documents, &namespace, Some(snapshot)), namespace);
     }
     let state = options.state.as_ref().map(|path| input::manifests(std::slice::from_ref(path)));
     let documents = match &state {

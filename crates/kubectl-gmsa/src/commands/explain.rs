@@ -17,8 +17,9 @@ use gmsa_core::quote::one_line;
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A status code (decimal or hexadecimal HRESULT, Win32 code or NTSTATUS, or its name), or a message: of the API server, of an event, of a
-    /// log of the node, of nltest or klist, or of another command of this program; or the name of a rule. - reads it from standard input
+    /// A status code (decimal or hexadecimal HRESULT, Win32 code or NTSTATUS, or its name), or a message: of the API server, kubectl or Helm, of an
+    /// event, a log of the node, nltest, klist, Kerberos, PowerShell, SQL Server or IIS, or of another command of this program, alone or in a
+    /// paste; or the name of a rule or an alert. - reads it from standard input
     #[arg(value_name = "CODE|TEXT", required = true, allow_negative_numbers = true)]
     text: Vec<String>,
     /// The form of the output
@@ -35,12 +36,13 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let (found, names) = (explain(&text), Names::of_refusal(rules::said(&text)));
     if found.is_empty() {
         bail!(
-            "no error that is known here in {}: give a status code, or the whole message",
+            "no error that is known here in {}: give a status code, or the whole message. `kubectl gmsa doctor` looks at the cluster, \
+             and docs/troubleshooting.md lists messages",
             one_line(&shortened(&text))
         );
     }
     let outcome = if found.iter().all(|explanation| matches!(explanation.meaning, Meaning::Unknown(_))) {
-        Outcome::Incomplete
+        Outcome::Findings
     } else {
         Outcome::Clean
     };
@@ -54,9 +56,10 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// What to do, with the names that the text holds.
-fn remedy(rule: &Rule, names: &Names<'_>) -> String {
-    fix(rule, names).and_then(Fix::in_cluster).unwrap_or_else(|| rule.remedy.to_owned())
+/// What to do, with the names that the text holds, where this was found in it.
+fn remedy(rule: &Rule, found: &str, names: &Names<'_>) -> String {
+    let said = format!("{found}\n{}", names.said);
+    fix(rule, &Names { said: &said, ..*names }).and_then(Fix::in_cluster).unwrap_or_else(|| rule.remedy.to_owned())
 }
 
 fn shortened(text: &str) -> String {
@@ -76,12 +79,15 @@ fn for_people(found: &[Explanation], names: &Names<'_>) -> String {
         match meaning {
             Meaning::Fault(rules) => {
                 for (phase, rule) in rules {
-                    let (Rule { id, title, .. }, remedy) = (rule, remedy(rule, names));
+                    let (Rule { id, title, .. }, remedy) = (rule, remedy(rule, found, names));
                     let phase = phase.map(|phase| format!(" {phase}")).unwrap_or_default();
                     let _ = writeln!(text, "  [{id}]{phase}\n    {title}\n    fix: {remedy}");
                 }
             }
-            Meaning::NoFault(what) | Meaning::Unknown(what) => {
+            Meaning::NoFault(what) => {
+                let _ = writeln!(text, "  {what}");
+            }
+            Meaning::Unknown(what) => {
                 let _ = writeln!(text, "  {what}");
             }
         }
@@ -99,7 +105,7 @@ struct Explained<'e> {
     found: &'e str,
     /// What it says where it is no fault, or not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'static str>,
+    text: Option<&'e str>,
     causes: Vec<Cause>,
 }
 
@@ -117,20 +123,24 @@ impl<'e> Explained<'e> {
     fn of(Explanation { found, meaning }: &'e Explanation, names: &Names<'_>) -> Self {
         let (text, causes) = match meaning {
             Meaning::Fault(rules) => {
-                (None, rules.iter().map(|(phase, rule)| Cause::new(*phase, rule, names)).collect())
+                (None, rules.iter().map(|(phase, rule)| Cause::new(*phase, rule, found, names)).collect())
             }
-            Meaning::NoFault(what) | Meaning::Unknown(what) => (Some(*what), Vec::new()),
+            Meaning::NoFault(what) => (Some(*what), Vec::new()),
+            Meaning::Unknown(what) => (Some(&**what), Vec::new()),
         };
         Self { found, text, causes }
     }
 }
 
 impl Cause {
-    fn new(phase: Option<Phase>, rule: &Rule, names: &Names<'_>) -> Self {
+    fn new(phase: Option<Phase>, rule: &Rule, found: &str, names: &Names<'_>) -> Self {
         let phase = phase.map(|phase| match phase {
             Phase::Start => "start",
             Phase::Running => "running",
         });
-        Self { phase, rule: rule.id, text: rule.title, remedy: remedy(rule, names) }
+        Self { phase, rule: rule.id, text: rule.title, remedy: remedy(rule, found, names) }
     }
 }
+
+#[cfg(test)]
+mod tests;

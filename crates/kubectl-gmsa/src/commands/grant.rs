@@ -7,12 +7,13 @@ use serde_json::Value;
 
 use crate::shared::{
     Outcome,
-    args::{service_account, spec_name},
-    connection::{Cluster, Connection, DryRun, block_on, is_missing},
+    args::{DryRun, service_account, spec_name},
+    connection::{Cluster, Connection, block_on, is_missing},
     grant::GrantObjects,
     output::grants::Grant,
     print,
     rbac::roles_and_bindings,
+    snapshot::Snapshot,
 };
 use gmsa_cluster::{
     authorizer::rbac::Rbac,
@@ -108,8 +109,9 @@ async fn apply(cluster: &Cluster, path: &str, yaml: String, dry_run: &DryRun) ->
 async fn revoke(cluster: &Cluster, grant: &GrantObjects<'_>, dry_run: &DryRun) -> anyhow::Result<Outcome> {
     let (binding, suffix) = (grant.binding(), dry_run.suffix());
     // RBAC is evaluated here and not by an access review: the API server's authorizer notices a deletion a moment later.
-    let Manifests { documents, .. } =
-        roles_and_bindings(cluster).await.context("cannot tell what else gives the permission")?;
+    let Manifests { documents, .. } = roles_and_bindings(&Snapshot::of(cluster.clone()))
+        .await
+        .context("cannot tell what else gives the permission")?;
     let (own, others): (Vec<Document>, Vec<Document>) =
         documents.into_iter().partition(|document| grant.is_binding(document));
     if !own.iter().all(|document| grant.is_own_binding(&document.value)) {

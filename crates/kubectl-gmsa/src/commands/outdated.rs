@@ -12,12 +12,14 @@ use serde_json::value::RawValue;
 
 use crate::shared::{
     Outcome,
+    args::DryRun,
     confirm::confirmed,
-    connection::{Cluster, Connection, DryRun, block_on},
+    connection::{Connection, block_on},
     output::{Filter, Format, Report, first_five, plural},
-    owners::{NotOwned, Owners},
+    owners::NotOwned,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name, unparsable},
     print, rules,
+    snapshot::{From, Snapshot},
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::{
@@ -37,13 +39,15 @@ pub struct Options {
     #[arg(long, short = 'A')]
     all_namespaces: bool,
     /// Restart the workloads, as kubectl rollout restart does, after confirmation. One whose pods a restart is replacing already is left alone
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with_all = ["output", "from"])]
     restart: bool,
     /// Restart without confirmation
     #[arg(long, short, requires = "restart")]
     yes: bool,
     #[command(flatten)]
     dry_run: DryRun,
+    #[command(flatten)]
+    from: From,
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Format,
@@ -54,12 +58,12 @@ pub struct Options {
 /// Lists the workloads, and restarts them with `--restart`: in the namespace of `--namespace` or of the context, or in all.
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let Found { mut report, workloads } = block_on(async {
-        let cluster = connection.cluster().await?;
-        let namespace = &cluster.namespace;
+        let snapshot = options.from.open(connection).await?;
+        let namespace = &snapshot.namespace;
         if !options.all_namespaces && !is_dns_label(namespace) {
             bail!("{namespace:?} is not the name of a namespace");
         }
-        outdated(&cluster, (!options.all_namespaces).then_some(namespace)).await
+        outdated(&snapshot, (!options.all_namespaces).then_some(namespace)).await
     })?;
     let are_others =
         report.findings.as_slice().iter().any(|found| options.filter.keeps(found) && options.filter.fails(found));
@@ -100,13 +104,12 @@ struct Pods {
     are_restarted: bool,
 }
 
-async fn outdated(cluster: &Cluster, namespace: Option<&String>) -> anyhow::Result<Found> {
-    let specs: Vec<CredentialSpec> = cluster.list(&collection()).await?;
+async fn outdated(snapshot: &Snapshot, namespace: Option<&String>) -> anyhow::Result<Found> {
+    let specs: Vec<CredentialSpec> = snapshot.list(&collection()).await?;
     let contents = contents_by_name(specs);
     let path = namespace.map_or("/api/v1/pods".to_owned(), |name| format!("/api/v1/namespaces/{name}/pods"));
-    let pods: Vec<Box<RawValue>> = cluster.list(&path).await?;
+    let pods: Vec<Box<RawValue>> = snapshot.list(&path).await?;
     let mut found = Found { report: Report::default(), workloads: BTreeMap::new() };
-    let mut owners = Owners::new(cluster);
     for json in &pods {
         let pod = match ClusterPod::read(json) {
             Ok(pod) => pod,
@@ -122,7 +125,7 @@ async fn outdated(cluster: &Cluster, namespace: Option<&String>) -> anyhow::Resu
         let state = ContentsState::of(&pod.admission, &contents);
         found.report.documents += usize::from(state != ContentsState::NoGmsa);
         match state {
-            ContentsState::Outdated => match Owner::of(&pod, &mut owners).await {
+            ContentsState::Outdated => match Owner::of(snapshot, &pod).await {
                 Ok(Owner { workload, is_restarted }) => {
                     let none = || Pods { names: Vec::new(), are_restarted: true };
                     let pods = found.workloads.entry(workload).or_insert_with(none);

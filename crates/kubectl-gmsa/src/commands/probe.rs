@@ -20,10 +20,10 @@ use futures::{StreamExt as _, stream};
 
 use crate::shared::{
     Outcome,
-    args::{service_account, spec_name},
+    args::{service_account, spec_name, timeout},
     confirm::confirmed,
-    connection::{Cluster, Connection, block_on, is_missing, timeout},
-    not_checked::not_checked,
+    connection::{Cluster, Connection, block_on, is_missing},
+    not_checked::{Read, Unread, not_checked},
     output::{Filter, Shape, print_checks},
     rules,
     start::is_cause,
@@ -36,12 +36,13 @@ use gmsa_core::{
 };
 
 mod logs;
+mod name;
 mod node;
 mod pod;
 mod start;
 
+use name::PodName;
 use node::Place;
-use pod::PodName;
 
 /// How many nodes are probed at the same time.
 const AT_ONCE: usize = 4;
@@ -163,7 +164,7 @@ struct Probe<'o> {
     /// The pods that may exist, and whether the API server said that they do.
     pods: RefCell<BTreeMap<PodName, bool>>,
     /// Why something that would say more of a failure could not be read.
-    unread: RefCell<BTreeMap<&'static str, anyhow::Error>>,
+    unread: RefCell<BTreeMap<&'static str, Unread>>,
 }
 
 impl Probe<'_> {
@@ -172,7 +173,7 @@ impl Probe<'_> {
         let each = stream::iter(&places).map(|place| self.at(place)).buffered(AT_ONCE);
         let mut checks = each.collect::<Vec<_>>().await.concat();
         if checks.iter().any(is_cause) {
-            checks.extend(self.unread.borrow().iter().map(|(about, error)| not_checked(about, error)));
+            checks.extend(self.unread.borrow().iter().map(|(about, unread)| unread.check(about)));
         }
         Ok(checks)
     }
@@ -181,7 +182,7 @@ impl Probe<'_> {
     async fn at(&self, place: &Place) -> Vec<Check> {
         let mut checks = vec![match &place.fault {
             Some(fault) => Check::found(node::NODE, fault.clone()),
-            None => self.identity(place).await.unwrap_or_else(|error| not_checked(pod::POD, &error)),
+            None => self.identity(place).await.unwrap_or_else(|error| not_checked(name::POD, &error)),
         }];
         if let (Some(folder), Some(namespace), Some(node)) = (&self.options.logs, &self.logs_namespace, &place.node) {
             checks.push(if place.fault.is_some() {
@@ -201,7 +202,7 @@ impl Probe<'_> {
     }
 
     /// What was read, where it may be; why not is kept.
-    fn read<T>(&self, about: &'static str, read: anyhow::Result<T>) -> Option<T> {
+    fn read<T>(&self, about: &'static str, read: Read<T>) -> Option<T> {
         read.map_err(|error| self.unread.borrow_mut().insert(about, error)).ok()
     }
 

@@ -10,6 +10,7 @@ use crate::shared::{
     connection::{Connection, block_on},
     output::{Filter, Shape, print_checks},
     pods::ClusterPod,
+    snapshot::Snapshot,
     verification::{Executor, MAX_OUTPUT, of_container, word},
 };
 use gmsa_core::{
@@ -50,8 +51,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 }
 
 async fn verify(options: &Options, connection: &Connection) -> anyhow::Result<Vec<Check>> {
-    let cluster = connection.cluster().await?;
-    let target = target::find(&cluster, &options.target).await?;
+    let snapshot = Snapshot::of(connection.cluster().await?);
+    let target = target::find(&snapshot, &options.target).await?;
     let client = connection.http1_client().await?;
     let limit = Duration::from_secs(options.timeout);
     let mut checks = Vec::new();

@@ -11,9 +11,10 @@ use serde::Serialize;
 
 use crate::shared::{
     Outcome,
-    connection::{Cluster, Connection, block_on},
+    connection::{Connection, block_on},
     output::{Shape, json},
     print,
+    snapshot::Snapshot,
     webhook::{endpoints, image, is_ready, metrics, service_of_webhook},
 };
 use gmsa_core::{causes, quote::one_line};
@@ -57,9 +58,9 @@ fn text(Versions { plugin, webhook, unknown }: &Versions) -> String {
 
 async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
     let asked = async {
-        let cluster = connection.cluster().await?;
-        let service = service_of_webhook(&cluster).await?.context("no GMSA webhook is installed")?;
-        let found = versions(&cluster, &service).await?;
+        let snapshot = Snapshot::of(connection.cluster().await?);
+        let service = service_of_webhook(&snapshot).await?.context("no GMSA webhook is installed")?;
+        let found = versions(&snapshot, &service).await?;
         if found.is_empty() {
             bail!("no replica of {}/{} is ready", service.namespace, service.name)
         }
@@ -73,15 +74,15 @@ async fn webhook(connection: &Connection) -> anyhow::Result<Vec<String>> {
 
 /// The versions that the replicas run, sorted, each once: a rollout has two. For a replica whose metrics cannot
 /// be read, it is the tag of its image.
-async fn versions(cluster: &Cluster, service: &ServiceReference) -> anyhow::Result<BTreeSet<String>> {
-    let endpoints = endpoints(cluster, service).await?;
+async fn versions(snapshot: &Snapshot, service: &ServiceReference) -> anyhow::Result<BTreeSet<String>> {
+    let endpoints = endpoints(snapshot, service).await?;
     let mut found = BTreeSet::new();
     for endpoint in endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
         let Some(name) = endpoint.target_ref.as_ref().and_then(|pod| pod.name.as_deref()) else { continue };
         // It may have been deleted meanwhile.
         let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
-        let Some(pod) = cluster.find::<Pod>(&path).await? else { continue };
-        let metrics = metrics(cluster, &service.namespace, name, &pod).await;
+        let Some(pod) = snapshot.find::<Pod>(&path).await? else { continue };
+        let metrics = metrics(snapshot, &service.namespace, name, &pod).await;
         found.extend(metrics.as_deref().and_then(built).or_else(|| tag(&pod)));
     }
     Ok(found)

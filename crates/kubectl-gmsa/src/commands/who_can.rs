@@ -14,6 +14,7 @@ use crate::shared::{
         grants::{Grant, Grants},
     },
     rbac::roles_and_bindings,
+    snapshot::From,
 };
 use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests};
 use gmsa_core::credspec::SpecName;
@@ -24,8 +25,10 @@ pub struct Options {
     #[arg(value_parser = spec_name)]
     name: SpecName,
     /// Read roles and bindings from a file, a folder, or - for standard input, instead of the cluster
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
     state: Option<PathBuf>,
+    #[command(flatten)]
+    from: From,
     /// The form of the output
     #[arg(long, short, value_enum, default_value = "table")]
     output: Shape,
@@ -35,7 +38,7 @@ pub struct Options {
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let Manifests { documents, mut problems, .. } = match &options.state {
         Some(path) => input::manifests(std::slice::from_ref(path)),
-        None => block_on(async { roles_and_bindings(&connection.cluster().await?).await })?,
+        None => block_on(async { Ok(roles_and_bindings(&options.from.open(connection).await?).await?) })?,
     };
     let (rbac, refused) = Rbac::from_documents(&documents);
     problems.extend(refused);

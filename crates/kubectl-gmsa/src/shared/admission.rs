@@ -3,7 +3,9 @@
 mod admit;
 mod facts;
 mod reviewed;
+mod sources;
 
 pub use admit::{Admission, admit, is_unchecked};
 pub use facts::FactFinder;
 pub use reviewed::{Labels, Reviewed};
+pub use sources::fact_finder;

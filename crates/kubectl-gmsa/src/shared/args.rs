@@ -1,11 +1,63 @@
 //! Values of options, and what they are read from.
 
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use k8s_openapi::jiff::SignedDuration;
+
 use crate::shared::rules;
 use gmsa_core::{
     admission::Subject,
     credspec::{SpecName, is_dns_subdomain},
     diagnostic::Rule,
 };
+
+/// No limit: longer than anybody waits, and short enough to be added to a point in time.
+const UNLIMITED: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// A time-out as client-go reads it (`clientcmd.ParseTimeout`): a number of seconds, or a number with its unit.
+pub fn timeout(text: &str) -> Result<Duration, String> {
+    let read = match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => text.parse::<SignedDuration>().map_err(drop).and_then(|read| Duration::try_from(read).map_err(drop)),
+    };
+    match read {
+        Ok(Duration::ZERO) => Ok(UNLIMITED),
+        Ok(read) => Ok(read.min(UNLIMITED)),
+        Err(()) => Err("expected a duration such as 1s, 2m or 3h, or 0 for no limit".to_owned()),
+    }
+}
+
+/// `--dry-run`, as `kubectl` has it.
+#[derive(Debug, Args)]
+pub struct DryRun {
+    /// Have the API server check the change without making it
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "server")]
+    dry_run: Option<DryRunBy>,
+}
+
+/// Who makes a dry run.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DryRunBy {
+    /// The API server
+    Server,
+}
+
+impl DryRun {
+    pub fn is_off(&self) -> bool {
+        self.dry_run.is_none()
+    }
+
+    /// The parameter of a URL, with the `&` before it.
+    pub fn parameter(&self) -> &'static str {
+        if self.is_off() { "" } else { "&dryRun=All" }
+    }
+
+    /// What is printed after each change.
+    pub fn suffix(&self) -> &'static str {
+        if self.is_off() { "" } else { " (server dry run)" }
+    }
+}
 
 pub fn spec_name(text: &str) -> Result<SpecName, String> {
     SpecName::parse(text).ok_or_else(|| "expected a lower-case DNS name".to_owned())
@@ -58,6 +110,24 @@ mod tests {
             ("shop:a/b", "\"a/b\" is not the name of a service account"),
         ] {
             assert_eq!(service_account(text).unwrap_err(), error);
+        }
+    }
+
+    #[test]
+    fn a_timeout_is_read_as_kubectl_reads_it() {
+        for (text, read) in [
+            ("0", UNLIMITED),
+            ("0s", UNLIMITED),
+            ("30", Duration::from_secs(30)),
+            ("1m30s", Duration::from_secs(90)),
+            ("500ms", Duration::from_millis(500)),
+            ("1.5h", Duration::from_secs(5400)),
+            ("2000000h", UNLIMITED),
+        ] {
+            assert_eq!(timeout(text), Ok(read), "{text}");
+        }
+        for text in ["", "-1s", "soon", "1 fortnight"] {
+            assert!(timeout(text).is_err(), "{text}");
         }
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::connection::Cluster;
+use super::{not_checked::Read, snapshot::Snapshot};
 
 /// Where a DNS is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,13 +62,13 @@ pub type Objects = BTreeMap<DnsObject, Value>;
 
 /// Reads the objects of a cluster. The API of OpenShift is asked only where there is no other DNS: a user who may not read what no
 /// other platform has must not fail there.
-pub async fn objects(cluster: &Cluster) -> anyhow::Result<Objects> {
+pub async fn objects(snapshot: &Snapshot) -> Read<Objects> {
     let paths = [DnsObject::CoreDns, DnsObject::Custom, DnsObject::Rke2, DnsObject::KubeDns];
-    let read = paths.map(|object| async move { anyhow::Ok((object, cluster.find(&object.path()).await?)) });
+    let read = paths.map(|object| async move { Ok((object, snapshot.find(&object.path()).await?)) });
     let read: Vec<(DnsObject, Option<Value>)> = futures::future::try_join_all(read).await?;
     let mut found: Objects = read.into_iter().filter_map(|(object, value)| Some((object, value?))).collect();
     if found.is_empty() {
-        let openshift = cluster.find(&DnsObject::OpenShift.path()).await?;
+        let openshift = snapshot.find(&DnsObject::OpenShift.path()).await?;
         found.extend(openshift.map(|value| (DnsObject::OpenShift, value)));
     }
     Ok(found)

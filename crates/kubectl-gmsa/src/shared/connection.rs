@@ -3,22 +3,18 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use clap::{Args, ValueEnum};
-use k8s_openapi::jiff::SignedDuration;
+use clap::Args;
 
-use super::progress;
+use super::{args::timeout, progress};
 use gmsa_cluster::apiserver::ApiServer;
 
 mod cluster;
 mod credentials;
 
-pub use cluster::{Cluster, is_forbidden, is_missing};
+pub use cluster::{Cluster, is_missing};
 
 /// How long one call to the API server may take where `--request-timeout` does not say it.
 const CALL: Duration = Duration::from_secs(15);
-
-/// No limit: longer than anybody waits, and short enough to be added to a point in time.
-const UNLIMITED: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// Which cluster, and as which user.
 #[derive(Clone, Debug, Args)]
@@ -59,50 +55,6 @@ pub struct Connection {
     impersonate_groups: Vec<String>,
 }
 
-/// A time-out as client-go reads it (`clientcmd.ParseTimeout`): a number of seconds, or a number with its unit.
-pub fn timeout(text: &str) -> Result<Duration, String> {
-    let read = match text.parse() {
-        Ok(seconds) => Ok(Duration::from_secs(seconds)),
-        Err(_) => text.parse::<SignedDuration>().map_err(drop).and_then(|read| Duration::try_from(read).map_err(drop)),
-    };
-    match read {
-        Ok(Duration::ZERO) => Ok(UNLIMITED),
-        Ok(read) => Ok(read.min(UNLIMITED)),
-        Err(()) => Err("expected a duration such as 1s, 2m or 3h, or 0 for no limit".to_owned()),
-    }
-}
-
-/// `--dry-run`, as `kubectl` has it.
-#[derive(Debug, Args)]
-pub struct DryRun {
-    /// Have the API server check the change without making it
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "server")]
-    dry_run: Option<DryRunBy>,
-}
-
-/// Who makes a dry run.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum DryRunBy {
-    /// The API server
-    Server,
-}
-
-impl DryRun {
-    pub fn is_off(&self) -> bool {
-        self.dry_run.is_none()
-    }
-
-    /// The parameter of a URL, with the `&` before it.
-    pub fn parameter(&self) -> &'static str {
-        if self.is_off() { "" } else { "&dryRun=All" }
-    }
-
-    /// What is printed after each change.
-    pub fn suffix(&self) -> &'static str {
-        if self.is_off() { "" } else { " (server dry run)" }
-    }
-}
-
 impl Connection {
     /// The namespace that was asked for, or `default`, for commands that ask no cluster.
     pub fn offline_namespace(&self) -> &str {
@@ -136,27 +88,4 @@ pub fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::R
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
     runtime.block_on(progress::shown_during(future))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_timeout_is_read_as_kubectl_reads_it() {
-        for (text, read) in [
-            ("0", UNLIMITED),
-            ("0s", UNLIMITED),
-            ("30", Duration::from_secs(30)),
-            ("1m30s", Duration::from_secs(90)),
-            ("500ms", Duration::from_millis(500)),
-            ("1.5h", Duration::from_secs(5400)),
-            ("2000000h", UNLIMITED),
-        ] {
-            assert_eq!(timeout(text), Ok(read), "{text}");
-        }
-        for text in ["", "-1s", "soon", "1 fortnight"] {
-            assert!(timeout(text).is_err(), "{text}");
-        }
-    }
 }

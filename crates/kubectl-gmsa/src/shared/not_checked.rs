@@ -2,6 +2,10 @@
 //!
 //! Invariants: what may pass by itself is as severe as a failure, so `--wait` waits for it; missing rights and wrong input are not.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use crate::shared::rules;
 use gmsa_cluster::apiserver::CallError;
 use gmsa_core::{
@@ -11,10 +15,114 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity},
 };
 
+/// What was read of a cluster, or why it could not be.
+pub type Read<T> = Result<T, Unread>;
+
+/// A part of a cluster that could not be read: what was tried, why it failed, and what to do, the right that is lacking included.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unread {
+    /// Such as `list /api/v1/pods`.
+    pub tried: String,
+    pub cause: String,
+    /// The status code, where the API server answered.
+    pub code: Option<u16>,
+    /// The message of that answer.
+    pub said: String,
+    remedy: Remedy,
+}
+
+impl Unread {
+    /// That a request failed.
+    pub fn of(verb: &str, path: &str, error: &anyhow::Error) -> Self {
+        if let Some(known) = error.downcast_ref::<Self>() {
+            return known.clone();
+        }
+        let call = error.downcast_ref::<CallError>();
+        let remedy = match call {
+            Some(call) if call.code() == Some(403) => {
+                Remedy::new(format!("Run the command as a user who may {} (`--as`, `--context`).", right(verb, path)))
+            }
+            Some(call) => Remedy::of(call),
+            None => Remedy::of_answer(),
+        };
+        let said = call.and_then(CallError::status).map(|status| status.message.clone()).unwrap_or_default();
+        let cause = causes::chain(error.as_ref());
+        Self { tried: format!("{verb} {path}"), cause, code: call.and_then(CallError::code), said, remedy }
+    }
+
+    /// That an object is not there.
+    pub fn missing(path: &str) -> Self {
+        Self {
+            tried: format!("get {path}"),
+            cause: "it does not exist".to_owned(),
+            code: Some(404),
+            said: String::new(),
+            remedy: Remedy::later("Try again."),
+        }
+    }
+
+    /// That a bundle does not have it.
+    pub fn left_out(verb: &str, path: &str) -> Self {
+        Self {
+            tried: format!("{verb} {path}"),
+            cause: format!(
+                "this bundle does not have {}",
+                path.split(['?', '{']).next().unwrap_or_default().trim_end()
+            ),
+            code: None,
+            said: String::new(),
+            remedy: Remedy::new("Ask the cluster itself, or for a bundle by a user who may read it."),
+        }
+    }
+
+    /// Whether there is no such object, or no such kind of object.
+    pub fn is_missing(&self) -> bool {
+        self.code == Some(404)
+    }
+
+    pub fn is_forbidden(&self) -> bool {
+        self.code == Some(403)
+    }
+
+    /// The line of what could not be checked without it.
+    pub fn check(&self, about: &'static str) -> Check {
+        because(about, &self.cause, self.remedy.clone())
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)
+    }
+}
+
+impl std::error::Error for Unread {}
+
+/// The right that a request needs: `list pods`, `get secrets in namespace gmsa`.
+fn right(verb: &str, path: &str) -> String {
+    let path = path.split('?').next().unwrap_or_default();
+    let mut steps = path.split('/').filter(|step| !step.is_empty());
+    match steps.next() {
+        Some("apis") => drop((steps.next(), steps.next())),
+        Some("api") => drop(steps.next()),
+        _ => return format!("{verb} {path}"),
+    }
+    let steps: Vec<&str> = steps.collect();
+    match *steps.as_slice() {
+        ["namespaces", namespace, resource] | ["namespaces", namespace, resource, _] => {
+            format!("{verb} {resource} in namespace {namespace}")
+        }
+        ["namespaces", namespace, resource, _, below, ..] => {
+            format!("{verb} {resource}/{below} in namespace {namespace}")
+        }
+        [resource, ..] => format!("{verb} {resource}"),
+        [] => format!("{verb} {path}"),
+    }
+}
+
 pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
-    let cause = causes::chain(error.as_ref());
-    let call = error.downcast_ref::<CallError>();
-    because(about, &cause, call.map_or(Remedy::of_answer(), Remedy::of))
+    Unread::of("read", "", error).check(about)
 }
 
 /// As [`not_checked`], where the remedy is known.
@@ -24,6 +132,8 @@ pub fn because(about: &'static str, cause: &str, remedy: Remedy) -> Check {
 }
 
 /// What to do about a call that failed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Remedy {
     text: String,
     /// Whether the same call may succeed later.
@@ -109,4 +219,24 @@ impl Remedy {
 fn is_about_namespace(error: &CallError) -> bool {
     let details = error.status().and_then(|status| status.details.as_ref());
     details.is_some_and(|details| details.kind == "namespaces")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::right;
+
+    #[test]
+    fn the_right_that_is_lacking_is_named() {
+        for (verb, path, named) in [
+            ("list", "/api/v1/pods", "list pods"),
+            ("get", "/api/v1/nodes/win1", "get nodes"),
+            ("list", "/apis/apps/v1/namespaces/shop/deployments?x=y", "list deployments in namespace shop"),
+            ("get", "/api/v1/namespaces/gmsa/secrets/tls", "get secrets in namespace gmsa"),
+            ("get", "/api/v1/namespaces/gmsa/pods/a/log?container=b", "get pods/log in namespace gmsa"),
+            ("get", "/api/v1/namespaces/shop", "get namespaces"),
+            ("get", "/version", "get /version"),
+        ] {
+            assert_eq!(right(verb, path), named);
+        }
+    }
 }

@@ -100,6 +100,7 @@ pub fn print_checks(checks: Vec<Check>, shape: Shape, filter: &Filter) -> anyhow
 }
 
 /// Checks as `-o json` prints them.
+#[cfg(test)]
 pub fn checks_json(checks: &[Check], filter: &Filter) -> anyhow::Result<String> {
     json::checks(Outcome::of(checks, filter), checks, 0)
 }

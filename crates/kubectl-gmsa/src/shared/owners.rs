@@ -3,7 +3,7 @@
 //! Invariant: no `ownerReferences` are believed. A user who may create pods may write them, and the names in them: a name is checked
 //! before it becomes part of a URL, and an owner of a kind that is read counts only where it exists with the same `uid` and selects the pod.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
 use kube::{
@@ -13,7 +13,7 @@ use kube::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{connection::Cluster, pods::ClusterPod};
+use super::{pods::ClusterPod, snapshot::Snapshot};
 use gmsa_core::{
     admission::pod::Pod,
     credspec::{is_dns_label, is_dns_subdomain},
@@ -68,74 +68,59 @@ pub struct Template {
     spec: Value,
 }
 
-/// Finds owners, and reads each once.
-pub struct Owners<'c> {
-    cluster: &'c Cluster,
-    /// By path: `None` where there is none, or why it could not be read.
-    read: HashMap<String, Result<Option<Controller>, String>>,
-}
-
-impl<'c> Owners<'c> {
-    pub fn new(cluster: &'c Cluster) -> Self {
-        Self { cluster, read: HashMap::new() }
-    }
-
+impl Owner {
     /// The owners of a pod, from the nearest one on: a `ReplicaSet`, then its Deployment.
     ///
     /// # Errors
     /// Where an owner that is named is not its owner, or cannot be read.
-    pub async fn of(&mut self, pod: &ClusterPod) -> Result<Vec<Owner>, NotOwned> {
+    pub async fn all_of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<Vec<Self>, NotOwned> {
         let mut owners = Vec::new();
         let mut next = controller(&pod.object.metadata).cloned();
         while let Some(reference) = next.take() {
             let read = match resource(&reference) {
-                Some(resource) => Some(self.verified(&reference, resource, pod).await?),
+                Some(resource) => Some(verified(snapshot, &reference, resource, pod).await?),
                 None => None,
             };
             if let Some(replica_set) = read.as_ref().filter(|read| read.resource == REPLICA_SETS && owners.is_empty()) {
                 next = controller(&replica_set.metadata).cloned();
             }
-            owners.push(Owner { reference, read });
+            owners.push(Self { reference, read });
         }
         Ok(owners)
     }
+}
 
-    async fn verified(
-        &mut self,
-        owner: &OwnerReference,
-        resource: &'static str,
-        pod: &ClusterPod,
-    ) -> Result<Controller, NotOwned> {
-        let (OwnerReference { kind, name, uid, .. }, (namespace, _)) = (owner, pod.place());
-        if !is_dns_label(namespace) || !is_dns_subdomain(name) {
-            return Err(format!("names as its owner a {kind} with an invalid name").into());
-        }
-        let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
-        if !self.read.contains_key(&path) {
-            let found = self.cluster.find(&path).await.map_err(|error| format!("{error:#}"));
-            self.read.insert(path.clone(), found);
-        }
-        let found = match self.read.get(&path) {
-            Some(Ok(Some(found))) => found,
-            Some(Err(error)) => {
-                return Err(NotOwned {
-                    why: format!("names {kind} {name} as its owner, which cannot be read: {error}"),
-                    fix: Some(format!("run this as a user who may get {resource} in {namespace}")),
-                });
-            }
-            Some(Ok(None)) | None => {
-                return Err(format!("names {kind} {name} as its owner, which does not exist").into());
-            }
-        };
-        let labels: BTreeMap<_, _> = pod.object.metadata.labels.clone().unwrap_or_default();
-        if found.metadata.uid.as_ref() != Some(uid) {
-            return Err(format!("names as its owner a {kind} {name} with another uid than the one that exists").into());
-        }
-        if !found.spec.selects(&labels) {
-            return Err(format!("names {kind} {name} as its owner, which does not select it").into());
-        }
-        Ok(Controller { resource, ..found.clone() })
+async fn verified(
+    snapshot: &Snapshot,
+    owner: &OwnerReference,
+    resource: &'static str,
+    pod: &ClusterPod,
+) -> Result<Controller, NotOwned> {
+    let (OwnerReference { kind, name, uid, .. }, (namespace, _)) = (owner, pod.place());
+    if !is_dns_label(namespace) || !is_dns_subdomain(name) {
+        return Err(format!("names as its owner a {kind} with an invalid name").into());
     }
+    let path = format!("/apis/apps/v1/namespaces/{namespace}/{resource}/{name}");
+    let found: Controller = match snapshot.find(&path).await {
+        Ok(Some(found)) => found,
+        Err(error) => {
+            return Err(NotOwned {
+                why: format!("names {kind} {name} as its owner, which cannot be read: {error}"),
+                fix: Some(format!("run this as a user who may get {resource} in {namespace}")),
+            });
+        }
+        Ok(None) => {
+            return Err(format!("names {kind} {name} as its owner, which does not exist").into());
+        }
+    };
+    let labels: BTreeMap<_, _> = pod.object.metadata.labels.clone().unwrap_or_default();
+    if found.metadata.uid.as_ref() != Some(uid) {
+        return Err(format!("names as its owner a {kind} {name} with another uid than the one that exists").into());
+    }
+    if !found.spec.selects(&labels) {
+        return Err(format!("names {kind} {name} as its owner, which does not select it").into());
+    }
+    Ok(Controller { resource, ..found })
 }
 
 pub const REPLICA_SETS: &str = "replicasets";

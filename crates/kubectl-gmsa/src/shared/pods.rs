@@ -1,12 +1,12 @@
 //! Pods of a cluster, and whether they carry what their credential specs hold.
 
-use std::collections::HashMap;
+use std::{borrow::Borrow, collections::HashMap};
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, value::RawValue};
 
-use super::connection::Cluster;
+use super::snapshot::Snapshot;
 use crate::shared::rules;
 use gmsa_core::{
     admission::pod::{Pod, Slot},
@@ -27,12 +27,12 @@ pub struct ClusterPod {
 
 impl ClusterPod {
     /// Reads the pod that the user named as `NAMESPACE/NAME`, or `NAME` in the namespace of the context.
-    pub async fn find(cluster: &Cluster, named: &str) -> anyhow::Result<(String, String, Self)> {
-        let (namespace, name) = named.split_once('/').unwrap_or((&cluster.namespace, named));
+    pub async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<(String, String, Self)> {
+        let (namespace, name) = named.split_once('/').unwrap_or((&snapshot.namespace, named));
         if !is_dns_subdomain(namespace) || !is_dns_subdomain(name) {
             bail!("{named:?} is not a pod's NAMESPACE/NAME");
         }
-        let json: Option<Box<RawValue>> = cluster.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
+        let json: Option<Box<RawValue>> = snapshot.find(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await?;
         let json = json.with_context(|| format!("there is no pod {namespace}/{name}"))?;
         let pod = Self::read(&json).context("the pod cannot be parsed")?;
         Ok((namespace.to_owned(), name.to_owned(), pod))
@@ -88,12 +88,12 @@ pub const FIX_UNMATCHED: &str = "create the credential spec that gmsaCredentialS
      otherwise new pods are refused";
 
 impl ContentsState {
-    pub fn of(pod: &Pod, contents: &HashMap<String, Contents>) -> Self {
+    pub fn of<C: Borrow<Contents>>(pod: &Pod, contents: &HashMap<String, C>) -> Self {
         let state = |slot: Slot<'_>| {
             let Some(carried) = slot.contents else { return Self::WithoutContents };
             match slot.name.and_then(|name| contents.get(name)) {
                 None => Self::Unmatched,
-                Some(current) if compare(carried, current).is_err() => Self::Outdated,
+                Some(current) if compare(carried, current.borrow()).is_err() => Self::Outdated,
                 Some(_) => Self::UpToDate,
             }
         };

@@ -1,8 +1,9 @@
 //! Roles and bindings, as a cluster has them.
 
+use futures::future::join_all;
 use gmsa_cluster::manifests::{Document, Manifests};
 
-use super::connection::Cluster;
+use super::{not_checked::Read, snapshot::Snapshot};
 
 const API_VERSION: &str = "rbac.authorization.k8s.io/v1";
 
@@ -14,12 +15,13 @@ const KINDS: [(&str, &str); 4] = [
     ("RoleBinding", "rolebindings"),
 ];
 
-/// Reads all roles and bindings of a cluster, in pages.
-pub async fn roles_and_bindings(cluster: &Cluster) -> anyhow::Result<Manifests> {
+/// Reads all roles and bindings of a cluster.
+pub async fn roles_and_bindings(snapshot: &Snapshot) -> Read<Manifests> {
+    let reading =
+        KINDS.map(|(_, resources)| async move { snapshot.list(&format!("/apis/{API_VERSION}/{resources}")).await });
     let mut found = Manifests::default();
-    for (kind, resources) in KINDS {
-        let items = cluster.list(&format!("/apis/{API_VERSION}/{resources}")).await?.into_iter();
-        found.documents.extend(items.map(|item| Document::of_api(resources, API_VERSION, kind, item)));
+    for ((kind, resources), items) in KINDS.into_iter().zip(join_all(reading).await) {
+        found.documents.extend(items?.into_iter().map(|item| Document::of_api(resources, API_VERSION, kind, item)));
     }
     Ok(found)
 }

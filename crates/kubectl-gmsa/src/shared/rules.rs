@@ -2,10 +2,11 @@
 //!
 //! A new rule is, in at most three places:
 //! - an entry in the file of its family: its id, severity and title, its remedy, and where they are known the words by which others tell of it
-//!   (the API server, the scheduler, a kubelet, CCG, hcsshim, Windows, Kerberos) and what only its names say of the remedy. A rule that the
-//!   core, the directory or the server finds too has the first four in `diagnostic/rules.rs` of the core, and the rest in [`shared`];
-//! - the function that finds a breach;
-//! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`.
+//!   (the API server, the scheduler, a kubelet, CCG, hcsshim, Windows, Kerberos), the remedies of some of these words, and what only its names
+//!   say of the remedy. A rule that the core, the directory or the server finds too has the first four in `diagnostic/rules.rs` of the core,
+//!   and the rest in [`shared`];
+//! - the function that finds a breach, or, where others alone tell of it, their text in `tests/messages`;
+//! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/troubleshooting.md` too.
 //!
 //! A remedy is a template: [`Names`] fill in what is known for `SPEC`, `NODE` and others in its commands. Every command asks [`fix`], and
 //! [`recognize`] or [`refusal`], so what one of them knows, the others know. An error of our own is matched by its type and code, never here.
@@ -17,6 +18,9 @@ use std::fmt::Write as _;
 use gmsa_core::diagnostic::Diagnostic;
 pub use gmsa_core::diagnostic::rules::*;
 
+mod accounts;
+mod api;
+mod clients;
 mod code;
 mod dns;
 mod identity;
@@ -28,6 +32,7 @@ mod pods;
 mod shared;
 mod start;
 mod subject;
+mod symbols;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -56,6 +61,10 @@ enum Words {
     Start(&'static str),
     /// Of anybody else, at any time.
     Message(&'static str),
+    /// What counts only in a text that nothing else explains: it stands around the cause, or has several.
+    General(&'static str),
+    /// An event of Windows: a part of the name of its source, and its number.
+    Event(&'static str, u32),
     /// Statuses while a node starts a container.
     StartCodes(&'static [u32]),
     /// Statuses in a container that runs.
@@ -68,6 +77,8 @@ enum Words {
 struct RuleEntry {
     rule: &'static Rule,
     words: &'static [Words],
+    /// What to do where a text has these words. The first that it has count.
+    remedies: &'static [(&'static str, &'static str)],
     /// What to do, where its names say more than can be filled in.
     fix: Option<fn(&Names<'_>) -> Option<Fix>>,
 }
@@ -81,7 +92,7 @@ struct Family {
 
 macro_rules! family {
     ($heading:literal { $($name:ident: $id:literal, $severity:ident, $title:literal, $remedy:literal
-            $(, words: [$($words:expr),+ $(,)?])? $(, fix: $fix:path)?;)* }) => {
+            $(, words: [$($words:expr),+ $(,)?])? $(, remedies: { $($of:literal => $what:literal),+ $(,)? })? $(, fix: $fix:path)?;)* }) => {
         $(
             #[doc = $title]
             pub static $name: Rule = Rule { id: $id, severity: Severity::$severity, title: $title, remedy: $remedy };
@@ -89,7 +100,12 @@ macro_rules! family {
 
         pub(super) static FAMILY: Family = Family {
             heading: $heading,
-            entries: &[$(RuleEntry { rule: &$name, words: &[$($($words),+)?], fix: family!(@ $($fix)?) }),*],
+            entries: &[$(RuleEntry {
+                rule: &$name,
+                words: &[$($($words),+)?],
+                remedies: &[$($(($of, $what)),+)?],
+                fix: family!(@ $($fix)?),
+            }),*],
         };
     };
     (@) => { None };
@@ -97,9 +113,18 @@ macro_rules! family {
 }
 use family;
 
-/// The table. Of texts that several rules recognize, the first counts.
-static FAMILIES: [&Family; 6] =
-    [&shared::FAMILY, &pods::FAMILY, &installation::FAMILY, &dns::FAMILY, &identity::FAMILY, &start::FAMILY];
+/// The table. Of general words in a text, the first count; so do those of several rules at one place of it.
+static FAMILIES: [&Family; 9] = [
+    &shared::FAMILY,
+    &start::FAMILY,
+    &pods::FAMILY,
+    &installation::FAMILY,
+    &dns::FAMILY,
+    &identity::FAMILY,
+    &accounts::FAMILY,
+    &clients::FAMILY,
+    &api::FAMILY,
+];
 
 fn entries() -> impl Iterator<Item = &'static RuleEntry> {
     FAMILIES.iter().flat_map(|family| family.entries)
@@ -112,13 +137,21 @@ fn words() -> impl Iterator<Item = (&'static Rule, Words)> {
 
 /// What to do about a breach of `rule`, as far as these names say more than the rule.
 pub fn fix(rule: &Rule, names: &Names<'_>) -> Option<Fix> {
-    let of_names = entries().find(|entry| entry.rule == rule).and_then(|entry| entry.fix?(names));
-    of_names.or_else(|| names.filled(rule.remedy).map(Fix::run))
+    let entry = entries().find(|entry| entry.rule == rule);
+    let of_names = entry.and_then(|entry| entry.fix?(names));
+    of_names.or_else(|| {
+        let of_words = entry.and_then(|entry| text::first_of(names.said, entry.remedies));
+        let remedy = names.filled(of_words.unwrap_or(rule.remedy));
+        remedy.or_else(|| of_words.map(str::to_owned)).map(Fix::run)
+    })
 }
 
-/// A breach of `rule` in a cluster, with what to do about it.
+/// A breach of `rule` in a cluster, with what to do about it. The text can hold what somebody said, which decides between remedies.
 pub fn found(rule: &'static Rule, text: impl Into<String>, names: &Names<'_>) -> Diagnostic {
-    Diagnostic { fix: fix(rule, names).and_then(Fix::in_cluster), ..Diagnostic::new(rule, text) }
+    let text = text.into();
+    let said = if names.said.is_empty() { text.as_str() } else { names.said };
+    let fix = fix(rule, &Names { said, ..*names }).and_then(Fix::in_cluster);
+    Diagnostic { fix, ..Diagnostic::new(rule, text) }
 }
 
 /// All rules, in groups with a heading, as the page shows them.

@@ -7,6 +7,7 @@ use crate::shared::{
     rules::{self, Subject},
 };
 
+pub mod cause;
 pub mod containers;
 pub mod events;
 pub mod placement;

@@ -13,7 +13,7 @@ use k8s_openapi::{
 use kube::core::{ParseExpressionError, Selector, SelectorExt as _};
 use serde::Deserialize;
 
-use super::{connection::Cluster, installer::Installer};
+use super::{installer::Installer, not_checked::Read, snapshot::Snapshot};
 
 /// The chart's name for the port of `/metrics`.
 const ADMIN: &str = "admin";
@@ -43,11 +43,11 @@ pub fn is_of_gmsa(name: &str) -> bool {
 }
 
 /// Every webhook for GMSA.
-pub async fn configured(cluster: &Cluster) -> anyhow::Result<Vec<Configured>> {
+pub async fn configured(snapshot: &Snapshot) -> Read<Vec<Configured>> {
     let mut found = Vec::new();
     let (mutating, validating) = tokio::join!(
-        cluster.list("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"),
-        cluster.list("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"),
+        snapshot.list("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"),
+        snapshot.list("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"),
     );
     for (mutating, configurations) in [(true, mutating?), (false, validating?)] {
         for Configuration { metadata, webhooks } in configurations {
@@ -130,32 +130,32 @@ fn matches(
 }
 
 /// The Service that the API server calls for new pods; `None` where none is configured.
-pub async fn service_of_webhook(cluster: &Cluster) -> anyhow::Result<Option<ServiceReference>> {
-    let found = configured(cluster).await?.into_iter().find(Configured::is_of_pods);
+pub async fn service_of_webhook(snapshot: &Snapshot) -> Read<Option<ServiceReference>> {
+    let found = configured(snapshot).await?.into_iter().find(Configured::is_of_pods);
     Ok(found.and_then(|found| found.webhook.client_config.service))
 }
 
 /// The endpoints of the webhook's Service.
-pub async fn endpoints(cluster: &Cluster, service: &ServiceReference) -> anyhow::Result<Vec<Endpoint>> {
+pub async fn endpoints(snapshot: &Snapshot, service: &ServiceReference) -> Read<Vec<Endpoint>> {
     let path = format!(
         "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{}",
         service.namespace, service.name
     );
-    let slices: Vec<EndpointSlice> = cluster.list(&path).await?;
+    let slices: Vec<EndpointSlice> = snapshot.list(&path).await?;
     Ok(slices.into_iter().flat_map(|slice| slice.endpoints).collect())
 }
 
 /// Whether the webhook gives random host names to all pods that use GMSA: by its first pod, where one can be read.
-pub async fn gives_hostnames(cluster: &Cluster) -> bool {
+pub async fn gives_hostnames(snapshot: &Snapshot) -> bool {
     let read = async {
-        let Some(service) = service_of_webhook(cluster).await? else { return Ok(None) };
-        let endpoints = endpoints(cluster, &service).await?;
+        let Some(service) = service_of_webhook(snapshot).await? else { return Ok(None) };
+        let endpoints = endpoints(snapshot, &service).await?;
         let Some(name) = endpoints.iter().find_map(|endpoint| endpoint.target_ref.as_ref()?.name.as_deref()) else {
             return Ok(None);
         };
-        cluster.find::<Pod>(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await
+        snapshot.find::<Pod>(&format!("/api/v1/namespaces/{}/pods/{name}", service.namespace)).await
     };
-    let pod: anyhow::Result<Option<Pod>> = read.await;
+    let pod: Read<Option<Pod>> = read.await;
     pod.ok().flatten().is_some_and(|pod| is_set_to_give_hostnames(&pod))
 }
 
@@ -187,9 +187,9 @@ pub fn image(pod: &Pod) -> Option<&str> {
 }
 
 /// The metrics of a replica. `None` where the user may not (`pods/proxy`) or the API server does not reach it.
-pub async fn metrics(cluster: &Cluster, namespace: &str, name: &str, pod: &Pod) -> Option<String> {
+pub async fn metrics(snapshot: &Snapshot, namespace: &str, name: &str, pod: &Pod) -> Option<String> {
     let ports =
         pod.spec.iter().flat_map(|spec| &spec.containers).flat_map(|container| container.ports.iter().flatten());
     let port = ports.into_iter().find(|port| port.name.as_deref() == Some(ADMIN))?.container_port;
-    cluster.read_from_pod(namespace, name, port, "/metrics").await.ok()
+    snapshot.text(&format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics")).await.ok()
 }

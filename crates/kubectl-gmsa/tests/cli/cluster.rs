@@ -24,7 +24,7 @@ pub fn kind(api_version: &'static str, kind: &'static str, plural: &'static str,
 }
 
 /// The objects of the healthy cluster.
-fn objects() -> Vec<Value> {
+pub fn objects() -> Vec<Value> {
     serde_saphyr::from_multiple(include_str!("../fixtures/healthy.yaml")).unwrap()
 }
 

@@ -203,8 +203,10 @@ async fn without_a_cluster_it_says_why() {
     assert_eq!(output.status.code(), Some(2));
     let output = run(&api, &["--context", "none", "doctor"]).await;
     assert_eq!(text(&output.stderr), "error: there is no context \"none\" in the kubeconfig\n");
-    let output = run(&api, &["doctor", "--pod", "a/b/c"]).await;
-    assert_eq!(text(&output.stderr), "error: \"a/b/c\" is not a pod's NAMESPACE/NAME\n");
+    let output = run(&api, &["why", "a/b/c"]).await;
+    let said =
+        "error: invalid value 'a/b/c' for '<TYPE/NAME>': \"a\" is none of deploy, sts, ds, rs, job, cronjob and pod\n";
+    assert!(text(&output.stderr).starts_with(said), "{}", text(&output.stderr));
     let folder = tempfile::tempdir().unwrap();
     let output = program(folder.path()).args(["doctor", "--kubeconfig", "none"]).output().unwrap();
     assert_eq!(

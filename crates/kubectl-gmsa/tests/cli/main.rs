@@ -1,7 +1,7 @@
 //! `kubectl gmsa` as people run it: the built program, its exact output, its exit code.
 //!
-//! A case is a folder of `tests/cli`: `command` is what is typed, `stdin` what is piped in, the rest are its files and what
-//! must come out. `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa` writes what comes out now, for a reviewer to read.
+//! A case is a folder of `tests/cli`: `command` is what is typed, one command a line, `stdin` what is piped in, the rest are its files and what
+//! must come out. With a `bundle.yaml` it is run with `--from` a bundle of the cluster ([`recorded`]). `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa` writes what comes out now, for a reviewer to read.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,12 +26,12 @@ mod cluster;
 mod complete;
 mod connect;
 mod doctor;
-mod explain;
 mod hostile;
 mod live;
 mod outdated;
 mod probe;
 mod readme;
+mod recorded;
 #[cfg(unix)]
 mod terminal;
 mod verify;
@@ -78,8 +78,8 @@ fn portable(output: &str) -> String {
 }
 
 fn cases() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli");
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let folders = ["tests/cli", "tests/cli/recorded"].map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
     let mut cases: Vec<_> = entries.filter(|path| path.join("command").exists()).collect();
     cases.sort();
     cases
@@ -102,13 +102,22 @@ fn every_case_comes_out_as_written() {
     assert!(cases.len() > 20, "the cases are gone: {cases:?}");
     let mut wrong = Vec::new();
     for case in &cases {
-        let command = fs::read_to_string(case.join("command")).unwrap();
-        let arguments: Vec<&str> = command.split_whitespace().collect();
-        let stdin = fs::read(case.join("stdin")).unwrap_or_default();
-        let output = run(case, &arguments, &stdin);
-        let code = format!("{}\n", output.status.code().unwrap());
-        wrong.extend(compare(case, "stdout", text(&output.stdout)));
-        wrong.extend(compare(case, "stderr", text(&output.stderr)));
+        let commands = fs::read_to_string(case.join("command")).unwrap();
+        let bundle = recorded::bundle(case);
+        let from = bundle.as_ref().map(|bundle| ["--from", bundle.path().to_str().unwrap()]);
+        let (mut stdout, mut stderr, mut code) = (String::new(), String::new(), String::new());
+        for command in commands.lines() {
+            let arguments: Vec<&str> = command.split_whitespace().chain(from.into_iter().flatten()).collect();
+            let output = run(case, &arguments, &fs::read(case.join("stdin")).unwrap_or_default());
+            if commands.lines().count() > 1 {
+                stdout.extend(["$ kubectl gmsa ", command, "\n"]);
+            }
+            stdout += text(&output.stdout);
+            stderr += text(&output.stderr);
+            code.extend([&output.status.code().unwrap().to_string(), "\n"]);
+        }
+        wrong.extend(compare(case, "stdout", &stdout));
+        wrong.extend(compare(case, "stderr", &stderr));
         wrong.extend(compare(case, "code", &code));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::body::{Body, HttpBody as _};
-use http::{Method, Request, Response, StatusCode, Uri, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde_json::{Value, json};
@@ -66,10 +66,16 @@ fn verb(method: &Method, uri: &Uri, target: Option<&Target>) -> Verb {
     }
 }
 
+fn authorization(headers: &HeaderMap) -> Option<String> {
+    Some(headers.get(header::AUTHORIZATION)?.to_str().unwrap().to_owned())
+}
+
 /// Records a request for another protocol, and takes the fault that is scripted for it.
 fn upgrade(world: &World, request: &Request<Incoming>) -> Option<Fault> {
     let path = request.uri().to_string();
-    world.requests.lock().unwrap().push(Recorded { verb: Verb::Get, path: path.clone(), body: Value::Null });
+    let authorization = authorization(request.headers());
+    let recorded = Recorded { verb: Verb::Get, path: path.clone(), body: Value::Null, authorization };
+    world.requests.lock().unwrap().push(recorded);
     world.changed();
     world.script.lock().unwrap().next(Verb::Get, &path, &Value::Null)
 }
@@ -88,7 +94,8 @@ pub(super) async fn answer(world: Arc<World>, request: Request<Incoming>) -> Res
     let target = Target::parse(head.uri.path());
     let verb = verb(&head.method, &head.uri, target.as_ref());
     let path = head.uri.to_string();
-    world.requests.lock().unwrap().push(Recorded { verb, path: path.clone(), body: body.clone() });
+    let authorization = authorization(&head.headers);
+    world.requests.lock().unwrap().push(Recorded { verb, path: path.clone(), body: body.clone(), authorization });
     world.changed();
     let _answering = Answering::begin(&world);
     let fault = world.script.lock().unwrap().next(verb, &path, &body);

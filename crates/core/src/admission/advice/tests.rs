@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::advise_template;
 use crate::{
     admission::{
-        Facts, Known, Review, Settings, Source, SpecFact, UseFact, Webhook,
+        Known, Review, Settings, Source, SpecFact, UseFact, Webhook,
         pod::{Pod, fields},
     },
     credspec::CredentialSpec,
@@ -28,16 +28,11 @@ fn warnings(operation: &str, pod: &Value) -> Vec<String> {
     let review = Review::parse(body.as_bytes(), Webhook::Validate).unwrap();
     let spec: CredentialSpec = serde_json::from_value(json!({"credspec": {}})).unwrap();
     let contents = std::sync::Arc::new(spec.contents().unwrap());
-    let decide = |facts: &Facts| review.decide(Webhook::Validate, Settings::default(), facts);
-    let needs = decide(&Facts::default()).err().unwrap_or_default();
     let spec = Known { fact: SpecFact::Contents(contents), source: Source::Api };
     let may_use = Known { fact: UseFact::Allowed, source: Source::Api };
-    let facts = Facts {
-        specs: needs.specs.iter().map(|name| (name.clone(), spec.clone())).collect(),
-        uses: needs.uses.iter().map(|name| (name.clone(), may_use.clone())).collect(),
-        hostname: None,
-    };
-    let decision = decide(&facts).unwrap();
+    let questions = review.questions(Webhook::Validate, Settings::default());
+    let facts = questions.facts(|_| spec.clone(), |_, _| may_use.clone());
+    let decision = review.decide(Webhook::Validate, Settings::default(), &facts);
     assert!(decision.is_allowed(), "{decision:?}");
     decision.warnings
 }

@@ -30,6 +30,7 @@ fn decision(verdict: Verdict) -> Decision {
         specs: Vec::new(),
         warnings: Vec::new(),
         audit: Vec::new(),
+        unconfirmed: Vec::new(),
     }
 }
 
@@ -70,7 +71,7 @@ fn an_allowed_answer_carries_patch_warnings_and_annotations() {
         audit: [("mutate-credential-specs", "web"), ("mutate-decision", "expanded")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .to_vec(),
-        ..review.decide(Webhook::Mutate, Settings::default(), &facts).unwrap()
+        ..review.decide(Webhook::Mutate, Settings::default(), &facts)
     };
     let patch = BASE64_STANDARD.encode(r#"[{"op":"add","path":"/spec/hostname","value":"h"}]"#);
     let start =

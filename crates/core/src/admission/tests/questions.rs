@@ -5,20 +5,17 @@ use serde_json::json;
 
 use super::*;
 
-/// Answers what is asked from `all`, until there is a decision; gives also what was asked, round by round.
-fn stepped(webhook: Webhook, review: &Value, enforcement: Enforcement, all: &Facts) -> (Vec<Needs>, Decision) {
-    let (mut facts, mut rounds) = (Facts { hostname: all.hostname.clone(), ..Facts::default() }, Vec::new());
-    loop {
-        let needs = match asked(webhook, review, enforcement, &facts) {
-            Ok(decision) => return (rounds, decision),
-            Err(needs) => needs,
-        };
-        let spec = |name: &SpecName| (name.clone(), all.spec(name).unwrap().clone());
-        let may_use = |name: &SpecName| (name.clone(), all.may_use(name).unwrap().clone());
-        facts.specs.extend(needs.specs.iter().map(spec));
-        facts.uses.extend(needs.uses.iter().map(may_use));
-        rounds.push(needs);
+/// Answers what is asked from `all`; gives also what was asked, in order, and the decision.
+fn stepped(webhook: Webhook, review: &Value, enforcement: Enforcement, all: &Facts) -> (Vec<Question>, Decision) {
+    let (questions, mut asked) = (questions(enforcement, webhook, review), Vec::new());
+    let mut facts = Facts { hostname: all.hostname.clone(), ..Facts::default() };
+    while let Some(question) = questions.next(&facts) {
+        let name = &question.spec;
+        facts.specs.extend(question.contents.then(|| (name.clone(), all.spec(name).unwrap().clone())));
+        facts.uses.extend(question.may_use.then(|| (name.clone(), all.use_of(name).unwrap().clone())));
+        asked.push(question.clone());
     }
+    (asked, decided_with(enforcement, webhook, review, &facts))
 }
 
 fn all(names: &[&str], spec: &SpecFact, may_use: &UseFact) -> Facts {
@@ -29,13 +26,9 @@ fn all(names: &[&str], spec: &SpecFact, may_use: &UseFact) -> Facts {
     }
 }
 
-fn subject() -> Subject {
-    Subject { namespace: Arc::from("prod"), service_account: Arc::from("default") }
-}
-
-/// One name, whose contents and use are asked for at the same time.
-fn both(text: &str) -> Needs {
-    Needs { specs: vec![name(text)], subject: Some(subject()), uses: vec![name(text)], ..Needs::default() }
+/// One name, whose contents and use are asked for.
+fn both(text: &str) -> Question {
+    question(text, true, true)
 }
 
 fn pod_of_names() -> Value {
@@ -50,15 +43,14 @@ fn pod_of_names() -> Value {
 #[test]
 fn each_distinct_question_is_asked_once_and_one_name_after_the_other() {
     let facts = all(&["a", "b", "d"], &contents(&json!({})), &UseFact::Allowed);
-    let (rounds, decision) = stepped(MUTATE, &pod_of_names(), Enforcement::Enforce, &facts);
-    let one = |text| Needs { specs: vec![name(text)], ..Needs::default() };
-    assert_eq!(rounds, ["b", "a", "d"].map(one));
+    let (asked, decision) = stepped(MUTATE, &pod_of_names(), Enforcement::Enforce, &facts);
+    assert_eq!(asked, ["b", "a", "d"].map(|text| question(text, true, false)));
     assert_eq!((decision.is_allowed(), decision.reason), (true, "expanded"));
 
     let full = |spec: &str| json!({"name": spec, "securityContext": options(spec, "{}")});
     let pod = create(&json!({"containers": [full("a"), full("b"), full("a")]}));
-    let (rounds, decision) = stepped(Webhook::Validate, &pod, Enforcement::Enforce, &facts);
-    assert_eq!(rounds, ["a", "b"].map(both));
+    let (asked, decision) = stepped(Webhook::Validate, &pod, Enforcement::Enforce, &facts);
+    assert_eq!(asked, ["a", "b"].map(both));
     assert_eq!((decision.is_allowed(), decision.reason), (true, "authorized"));
 }
 
@@ -82,8 +74,8 @@ fn nothing_is_asked_after_the_first_name_that_is_denied() {
         (MUTATE, &unexpanded, all(&["s0"], &SpecFact::Unusable, yes), "spec-unusable"),
         (MUTATE, &unexpanded, all(&["s0"], &SpecFact::Failed(Failure::new("away")), yes), "spec-unreadable"),
     ] {
-        let (rounds, decision) = stepped(webhook, pod, Enforcement::Enforce, &facts);
-        assert_eq!((rounds.len(), decision.reason), (1, reason), "{webhook:?}");
+        let (asked, decision) = stepped(webhook, pod, Enforcement::Enforce, &facts);
+        assert_eq!((asked.len(), decision.reason), (1, reason), "{webhook:?}");
     }
 }
 
@@ -98,19 +90,18 @@ fn a_denial_that_needs_no_fact_ends_the_questions() {
     }
     // A name without contents: whether it may be used is said first, and its contents do not matter.
     let pod = stop(json!({"name": "last", "securityContext": named("d")}));
-    let only_use = Needs { subject: Some(subject()), uses: vec![name("d")], ..Needs::default() };
-    let rounds = stepped(Webhook::Validate, &pod, Enforcement::Enforce, &facts).0;
-    assert_eq!(rounds, [both("a"), both("b"), only_use]);
+    let asked = stepped(Webhook::Validate, &pod, Enforcement::Enforce, &facts).0;
+    assert_eq!(asked, [both("a"), both("b"), question("d", false, true)]);
 }
 
 #[test]
-fn without_enforcement_everything_is_asked_at_once() {
-    let specs = ["b", "a", "d"].map(name).to_vec();
-    let asked = |webhook| asked(webhook, &pod_of_names(), Enforcement::Warn, &Facts::default()).unwrap_err();
-    assert_eq!(asked(MUTATE), Needs { specs, ..Needs::default() });
-    let uses = ["b", "a", "c", "d"].map(name).to_vec();
-    let specs = vec![name("c")];
-    assert_eq!(asked(Webhook::Validate), Needs { specs, subject: Some(subject()), uses, ..Needs::default() });
+fn without_enforcement_everything_is_asked() {
+    let asked = |webhook| questions(Enforcement::Warn, webhook, &pod_of_names());
+    let subject = Subject { namespace: Arc::from("prod"), service_account: Arc::from("default") };
+    let all = ["b", "a", "d"].map(|text| question(text, true, false)).to_vec();
+    assert_eq!(asked(MUTATE), Questions { subject: None, all, first_denial_decides: false });
+    let all = ["b", "a", "c", "d"].map(|text| question(text, text == "c", true)).to_vec();
+    assert_eq!(asked(Webhook::Validate), Questions { subject: Some(subject), all, first_denial_decides: false });
 }
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -159,7 +150,7 @@ proptest! {
         for webhook in [MUTATE, Webhook::Validate] {
             for enforcement in [Enforcement::Enforce, Enforcement::Warn] {
                 let (_, decision) = stepped(webhook, &pod, enforcement, &all);
-                let exhaustive = asked(webhook, &pod, enforcement, &all).unwrap();
+                let exhaustive = decided_with(enforcement, webhook, &pod, &all);
                 prop_assert_eq!(&decision.verdict, &exhaustive.verdict);
                 prop_assert_eq!(&decision.denials, &exhaustive.denials);
                 prop_assert_eq!(&decision.patch, &exhaustive.patch);
@@ -167,7 +158,7 @@ proptest! {
                 prop_assert_eq!(decision.reason, exhaustive.reason);
                 // The first of all denials is the one that is enforced.
                 if enforcement == Enforcement::Enforce {
-                    let trial = asked(webhook, &pod, Enforcement::Warn, &all).unwrap();
+                    let trial = decided_with(Enforcement::Warn, webhook, &pod, &all);
                     let first = trial.denials.first().map(|found| &found.denial);
                     let denied = decision.denials.first().map(|found| &found.denial);
                     prop_assert_eq!(first, denied);

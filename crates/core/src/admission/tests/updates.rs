@@ -49,5 +49,5 @@ fn an_update_fills_in_the_new_ephemeral_containers_alone() {
     };
     let mut update = review("UPDATE", &pod(&["old", "new"]), &pod(&["old"]));
     update["request"]["subResource"] = json!("ephemeralcontainers");
-    assert_eq!(needed(MUTATE, &update), Needs { specs: vec![name("new")], ..Needs::default() });
+    assert_eq!(asked(MUTATE, &update), [question("new", true, false)]);
 }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::admission::workload::{KINDS, template_pointer};
 use crate::{
     admission::{
-        Decision, Facts, Failure, FailureKind, Known, Needs, Review, Settings, Source, SpecFact, UseFact, Webhook,
+        Decision, Failure, FailureKind, Known, Question, Questions, Review, Settings, Source, SpecFact, UseFact,
+        Webhook,
     },
     credspec::{CredentialSpec, SpecName},
 };
@@ -45,21 +46,19 @@ fn known<F: Clone>(fact: &F) -> Known<F> {
     Known { fact: fact.clone(), source: Source::Api }
 }
 
-fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Needs, Decision) {
+fn judge(kind: &str, object: &Value, fact: &SpecFact, may_use: &UseFact) -> (Questions, Decision) {
     let body = body(kind, object);
     let review = Review::parse(body.as_bytes(), Webhook::ValidateWorkload).unwrap();
-    let decide = |facts: &Facts| review.decide(Webhook::ValidateWorkload, Settings::default(), facts);
-    let needs = decide(&Facts::default()).err().unwrap_or_default();
-    let (spec, may_use) = (known(fact), known(may_use));
-    let facts = Facts {
-        specs: needs.specs.iter().map(|name| (name.clone(), spec.clone())).collect(),
-        uses: needs.uses.iter().map(|name| (name.clone(), may_use.clone())).collect(),
-        hostname: None,
-    };
-    // Everything is asked for at once.
-    let decision = decide(&facts).unwrap();
+    let questions = review.questions(Webhook::ValidateWorkload, Settings::default());
+    let facts = questions.facts(|_| known(fact), |_, _| known(may_use));
+    let decision = review.decide(Webhook::ValidateWorkload, Settings::default(), &facts);
     assert!(decision.is_allowed());
-    (needs, decision)
+    (questions, decision)
+}
+
+/// A credential spec whose contents and use are asked for.
+fn question(name: &str) -> Question {
+    Question { spec: SpecName::parse(name).unwrap(), contents: true, may_use: true }
 }
 
 fn usable() -> SpecFact {
@@ -74,10 +73,9 @@ fn denied() -> UseFact {
 #[test]
 fn every_kind_of_workload_is_looked_into() {
     for kind in KINDS {
-        let (needs, decision) = judge(kind, &in_template(kind, &template("web")), &SpecFact::Missing, &denied());
-        assert_eq!(needs.specs, [SpecName::parse("web").unwrap()], "{kind}");
-        assert_eq!(needs.uses, needs.specs);
-        assert_eq!(needs.subject.unwrap().user(), "system:serviceaccount:shop:web");
+        let (asked, decision) = judge(kind, &in_template(kind, &template("web")), &SpecFact::Missing, &denied());
+        assert_eq!(asked.all, [question("web")], "{kind}");
+        assert_eq!(asked.subject.unwrap().user(), "system:serviceaccount:shop:web");
         assert_eq!(
             decision.warnings,
             [
@@ -187,8 +185,8 @@ fn hostile_templates_are_warned_of_and_never_asked_about() {
         {"name": "a", "securityContext": {"windowsOptions": {"gmsaCredentialSpec": "{}"}}},
         {"name": "b", "securityContext": {"windowsOptions": {"gmsaCredentialSpecName": "ok", "gmsaCredentialSpec": "{}"}}},
     ]);
-    let (needs, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
-    assert_eq!(needs.specs, [SpecName::parse("ok").unwrap()]);
+    let (asked, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
+    assert_eq!(asked.all, [question("ok")]);
     assert_eq!(
         decision.warnings,
         [
@@ -201,8 +199,8 @@ fn hostile_templates_are_warned_of_and_never_asked_about() {
     let mut template = self::template("web");
     template["spec"]["serviceAccountName"] = json!("a b");
     template["spec"]["securityContext"]["windowsOptions"]["gmsaCredentialSpec"] = json!("{}");
-    let (needs, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
-    assert_eq!((needs.subject, needs.uses), (None, vec![]));
+    let (asked, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
+    assert_eq!((asked.subject, asked.all), (None, vec![]));
     assert_eq!(
         decision.warnings,
         [
@@ -231,8 +229,8 @@ fn the_questions_are_bounded() {
         .collect();
     let mut template = template("web");
     template["spec"]["containers"] = json!(containers);
-    let (needs, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
-    assert_eq!(needs.specs.len(), 24);
+    let (asked, decision) = judge("Deployment.apps", &in_template("", &template), &usable(), &UseFact::Allowed);
+    assert_eq!(asked.all.len(), 24);
     assert_eq!(
         decision.warnings,
         [
@@ -258,8 +256,8 @@ fn owned_linux_and_foreign_objects_are_passed_over() {
         ("Scale.autoscaling", in_template("", &template("web")), "no-gmsa"),
         ("Deployment.example.com", json!({"spec": {"template": 1}}), "no-gmsa"),
     ] {
-        let (needs, decision) = judge(kind, &object, &SpecFact::Missing, &denied());
-        assert_eq!((needs, decision.reason, decision.warnings), (Needs::default(), reason, vec![]), "{kind}");
+        let (asked, decision) = judge(kind, &object, &SpecFact::Missing, &denied());
+        assert_eq!((asked.all, decision.reason, decision.warnings), (vec![], reason, vec![]), "{kind}");
     }
 }
 

@@ -9,7 +9,7 @@ use gmsa_core::{
     diagnostic::{Diagnostic, Severity},
 };
 
-use super::{pods::advised_at, pointer::dotted, surroundings::Surroundings, template::CheckedPod};
+use super::{pointer::dotted, surroundings::Surroundings, template::CheckedPod};
 
 pub(super) async fn findings(
     checked: &CheckedPod<'_>,
@@ -25,7 +25,7 @@ async fn alike(checked: &CheckedPod<'_>, pod: &Pod, surroundings: &mut Surroundi
     advise_replicas(pod, replicas, false)?;
     let advice = advise_replicas(pod, replicas, surroundings.gives_hostnames().await)?;
     let place = format!("{}{}", checked.root, advice.pointer);
-    Some(advised_at(checked, &place, advice))
+    Some(checked.advised_at(&place, advice))
 }
 
 /// The annotation that asks for a random host name, where the webhook does not heed it.

@@ -178,13 +178,7 @@ fn new_ephemeral_containers(checked: &CheckedPod<'_>, pod: &Pod) -> Option<Diagn
 
 fn advised(checked: &CheckedPod<'_>, advice: Advice) -> Diagnostic {
     let place = checked.place(&advice.pointer);
-    advised_at(checked, &place, advice)
-}
-
-/// Advice about a place in the document.
-pub(super) fn advised_at(checked: &CheckedPod<'_>, place: &str, advice: Advice) -> Diagnostic {
-    let finding = checked.finding_at(advice.rule, place, advice.text);
-    Diagnostic { fix: advice.fix.map(str::to_owned), ..finding.with_severity(advice.severity) }
+    checked.advised_at(&place, advice)
 }
 
 /// What is wrong with the objects that the pod refers to.

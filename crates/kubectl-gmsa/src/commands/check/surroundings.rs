@@ -4,10 +4,7 @@
 //! Invariants: each object of a cluster is read once; what could not be read is no finding about a pod, and is kept in
 //! [`Surroundings::unchecked`].
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use k8s_openapi::api::core::v1::Node;
 use serde_json::Value;
@@ -15,16 +12,20 @@ use serde_json::Value;
 use crate::shared::windows_build::{Build, LABEL};
 use crate::shared::{
     admission::{Labels, Reviewed},
-    connection::Cluster,
+    not_checked::Unread,
+    snapshot::Snapshot,
+    start::scheduling::Nodes,
     webhook::{Configured, configured, gives_hostnames},
 };
 use gmsa_cluster::manifests::Document;
-use gmsa_core::{causes, credspec::is_dns_subdomain, diagnostic::Severity};
+use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Severity};
 
 /// Where service accounts, runtime classes and namespaces are looked up.
 pub(super) struct Surroundings {
     files: FileObjects,
-    live: Option<Live>,
+    live: Option<Snapshot>,
+    webhooks: Option<Result<Vec<Configured>, NotRead>>,
+    builds: Option<Result<BTreeSet<Build>, NotRead>>,
     /// What could not be read, by the causes.
     pub unchecked: BTreeMap<String, Vec<String>>,
 }
@@ -39,19 +40,9 @@ struct FileObjects {
     namespaces: HashMap<String, Labels>,
 }
 
-/// What was read from a cluster so far.
-struct Live {
-    cluster: Arc<Cluster>,
-    /// Objects that may not be there, by their paths.
-    objects: HashMap<String, Result<Option<Value>, Unread>>,
-    webhooks: Option<Result<Vec<Configured>, Unread>>,
-    nodes: Option<Result<BTreeSet<Build>, Unread>>,
-    gives_hostnames: Option<bool>,
-}
-
 /// It could not be read, or there is no cluster to read it from.
 #[derive(Clone, Copy, Debug)]
-struct Unread;
+struct NotRead;
 
 /// The runtime class of a pod.
 pub(super) enum RuntimeClass {
@@ -86,7 +77,7 @@ impl RuntimeClass {
 
 impl Surroundings {
     /// Of manifests, and of a cluster where there is one; objects without a namespace are in `namespace`.
-    pub(super) fn new(documents: &[Document], namespace: &str, cluster: Option<Arc<Cluster>>) -> Self {
+    pub(super) fn new(documents: &[Document], namespace: &str, live: Option<Snapshot>) -> Self {
         let mut files = FileObjects::default();
         for document in documents {
             let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
@@ -105,9 +96,7 @@ impl Surroundings {
                 _ => {}
             }
         }
-        let live =
-            |cluster| Live { cluster, objects: HashMap::new(), webhooks: None, nodes: None, gives_hostnames: None };
-        Self { files, live: cluster.map(live), unchecked: BTreeMap::new() }
+        Self { files, live, webhooks: None, builds: None, unchecked: BTreeMap::new() }
     }
 
     /// Where a service account is missing, and how severe that is; `None` where it exists, or nothing says otherwise. Every
@@ -144,7 +133,7 @@ impl Surroundings {
         }
         let path = format!("/apis/node.k8s.io/v1/runtimeclasses/{name}");
         match self.find(&path, &format!("runtime class {name}")).await {
-            Err(Unread) => RuntimeClass::Unknown,
+            Err(NotRead) => RuntimeClass::Unknown,
             Ok(None) => RuntimeClass::Missing,
             Ok(Some(class)) => RuntimeClass::Found(class),
         }
@@ -152,64 +141,57 @@ impl Surroundings {
 
     /// The webhooks that review a pod with these labels.
     pub(super) async fn reviewed(&mut self, namespace: &str, pod: &Labels) -> Reviewed {
-        let Some(live) = &mut self.live else { return Reviewed::ASSUMED };
-        if live.webhooks.is_none() {
-            let read = configured(&live.cluster).await;
-            live.webhooks = Some(read.map_err(unread(&mut self.unchecked, "the configurations of the webhooks")));
+        let Some(live) = &self.live else { return Reviewed::ASSUMED };
+        if self.webhooks.is_none() {
+            let read = configured(live).await;
+            self.webhooks = Some(read.map_err(|unread| self.unread(&unread, "the configurations of the webhooks")));
         }
         let mut labels = self.files.namespaces.get(namespace).cloned().unwrap_or_default();
         if is_dns_subdomain(namespace) {
             let path = format!("/api/v1/namespaces/{namespace}");
             match self.find(&path, &format!("namespace {namespace}")).await {
-                Err(Unread) => return Reviewed::UNSURE,
+                Err(NotRead) => return Reviewed::UNSURE,
                 Ok(found) => labels = found.as_ref().map_or(labels, self::labels),
             }
         }
         // The API server sets it.
         labels.insert("kubernetes.io/metadata.name".to_owned(), namespace.to_owned());
-        let webhooks = self.live.as_ref().and_then(|live| live.webhooks.as_ref()?.as_ref().ok());
+        let webhooks = self.webhooks.as_ref().and_then(|webhooks| webhooks.as_ref().ok());
         webhooks.map_or(Reviewed::UNSURE, |webhooks| Reviewed::of(webhooks, &labels, pod))
     }
 
     /// The builds of the Windows nodes of the cluster, where they are known.
     pub(super) async fn node_builds(&mut self) -> Option<&BTreeSet<Build>> {
-        let live = self.live.as_mut()?;
-        if live.nodes.is_none() {
-            let path = "/api/v1/nodes?labelSelector=kubernetes.io%2Fos%3Dwindows";
-            let read: anyhow::Result<Vec<Node>> = live.cluster.list(path).await;
-            let read = read.map_err(unread(&mut self.unchecked, "the builds of the nodes"));
+        if self.builds.is_none() {
+            let read = self.live.as_ref()?.list(Nodes::WINDOWS).await;
             let build = |node: &Node| Build::of_label(node.metadata.labels.as_ref()?.get(LABEL)?);
-            live.nodes = Some(read.map(|nodes| nodes.iter().filter_map(build).collect()));
+            let read = read.map(|nodes: Vec<Node>| nodes.iter().filter_map(build).collect());
+            self.builds = Some(read.map_err(|unread| self.unread(&unread, "the builds of the nodes")));
         }
-        live.nodes.as_ref()?.as_ref().ok()
+        self.builds.as_ref()?.as_ref().ok()
     }
 
     /// Whether the webhook of the cluster gives random host names to all pods, as far as is known.
-    pub(super) async fn gives_hostnames(&mut self) -> bool {
-        let Some(live) = &mut self.live else { return false };
-        if live.gives_hostnames.is_none() {
-            live.gives_hostnames = Some(gives_hostnames(&live.cluster).await);
+    pub(super) async fn gives_hostnames(&self) -> bool {
+        match &self.live {
+            Some(live) => gives_hostnames(live).await,
+            None => false,
         }
-        live.gives_hostnames == Some(true)
     }
 
     /// The object of a path, where there is one.
-    async fn find(&mut self, path: &str, about: &str) -> Result<Option<Value>, Unread> {
-        let Some(live) = &mut self.live else { return Err(Unread) };
-        if let Some(known) = live.objects.get(path) {
-            return known.clone();
-        }
-        let found = live.cluster.find(path).await.map_err(unread(&mut self.unchecked, about));
-        live.objects.insert(path.to_owned(), found.clone());
-        found
+    async fn find(&mut self, path: &str, about: &str) -> Result<Option<Value>, NotRead> {
+        let found = self.live.as_ref().ok_or(NotRead)?.find(path).await;
+        found.map_err(|unread| self.unread(&unread, about))
     }
-}
 
-/// Keeps in `unchecked` what could not be read, and why.
-fn unread(unchecked: &mut BTreeMap<String, Vec<String>>, about: &str) -> impl FnOnce(anyhow::Error) -> Unread {
-    move |error| {
-        unchecked.entry(causes::chain(error.as_ref())).or_default().push(about.to_owned());
-        Unread
+    /// Keeps what could not be read, and why.
+    fn unread(&mut self, unread: &Unread, about: &str) -> NotRead {
+        let known = self.unchecked.entry(unread.cause.clone()).or_default();
+        if known.iter().all(|known| known != about) {
+            known.push(about.to_owned());
+        }
+        NotRead
     }
 }
 

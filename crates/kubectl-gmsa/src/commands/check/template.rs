@@ -2,7 +2,7 @@
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    admission::advice::hostname::Replicas,
+    admission::advice::{Advice, hostname::Replicas},
     diagnostic::{Diagnostic, Location, Position, Rule},
 };
 use serde_json::{Map, Value, json};
@@ -134,6 +134,12 @@ impl CheckedPod<'_> {
     /// A finding about a part of the pod.
     pub(super) fn finding(&self, rule: &'static Rule, pointer: &str, message: impl Into<String>) -> Diagnostic {
         self.finding_at(rule, &self.place(pointer), message)
+    }
+
+    /// Advice about a place in the document.
+    pub(super) fn advised_at(&self, place: &str, advice: Advice) -> Diagnostic {
+        let finding = self.finding_at(advice.rule, place, advice.text);
+        Diagnostic { fix: advice.fix.map(str::to_owned), ..finding.with_severity(advice.severity) }
     }
 
     /// A finding about a place in the document.

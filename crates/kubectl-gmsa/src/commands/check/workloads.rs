@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 use gmsa_cluster::manifests::Document;
-use gmsa_core::{causes, credspec::is_dns_subdomain, diagnostic::Diagnostic};
+use gmsa_core::{credspec::is_dns_subdomain, diagnostic::Diagnostic};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::shared::{
-    connection::{Cluster, is_forbidden, is_missing},
     output::{Report, first_five},
     rules,
+    snapshot::Snapshot,
 };
 
 /// The kinds: the version of the API, the kind and its plural.
@@ -80,7 +80,7 @@ fn has_ended(object: &Value) -> bool {
 
 /// Reads the workloads of a namespace, or of all. What may not be read goes to the report.
 pub(super) async fn read(
-    cluster: &Cluster,
+    snapshot: &Snapshot,
     namespace: Option<&str>,
     report: &mut Report,
 ) -> anyhow::Result<Vec<Document>> {
@@ -92,19 +92,19 @@ pub(super) async fn read(
     let (mut documents, mut unread) = (Vec::new(), BTreeMap::<(String, bool), Vec<String>>::new());
     for (version, kind, plural) in KINDS {
         let root = if version.contains('/') { "apis" } else { "api" };
-        match cluster.list::<Listed>(&format!("/{root}/{version}/{below}{plural}")).await {
+        match snapshot.list_once::<Listed>(&format!("/{root}/{version}/{below}{plural}")).await {
             Ok(listed) => {
                 documents
                     .extend(listed.into_iter().filter_map(|Listed(object)| Some(document(version, kind, object?))));
             }
             Err(error) => {
-                let cause = (causes::chain(error.as_ref()), is_forbidden(&error));
+                let cause = (error.cause.clone(), error.is_forbidden());
                 unread.entry(cause).or_default().push(plural.to_owned());
             }
         }
     }
     if let Some(name) = namespace.filter(|_| documents.is_empty() && unread.is_empty()) {
-        exists(cluster, name).await?;
+        exists(snapshot, name).await?;
     }
     report.findings.extend(unread.into_iter().map(|((cause, is_forbidden), plurals)| {
         let place = namespace.map_or(String::new(), |name| format!(" in namespace {name}"));
@@ -117,9 +117,9 @@ pub(super) async fn read(
 }
 
 /// Fails where there is no such namespace: a list of nothing does not say it.
-async fn exists(cluster: &Cluster, name: &str) -> anyhow::Result<()> {
-    match cluster.get::<Value>(&format!("/api/v1/namespaces/{name}")).await {
-        Err(error) if is_missing(&error) => bail!("there is no namespace {name:?}"),
+async fn exists(snapshot: &Snapshot, name: &str) -> anyhow::Result<()> {
+    match snapshot.get::<Value>(&format!("/api/v1/namespaces/{name}")).await {
+        Err(error) if error.is_missing() => bail!("there is no namespace {name:?}"),
         // Who may not read it may still list what is in it.
         _ => Ok(()),
     }

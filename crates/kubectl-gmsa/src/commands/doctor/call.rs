@@ -4,76 +4,73 @@
 
 use super::{
     found,
-    not_checked::{Remedy, because},
+    parts::{Judged, Parts},
 };
 use crate::shared::{
-    connection::Cluster,
-    installer::Installer,
+    not_checked::{Read, Remedy, Unread, because},
     rules::{self, Names},
+    snapshot::Trial,
     webhook::{Configured, is_of_gmsa},
 };
-use gmsa_cluster::{
-    apiserver::CallError,
-    probe::{self, Answer, is_denial},
-};
+use gmsa_cluster::probe::is_denial;
 use gmsa_core::{admission::Webhook, diagnostic::Check};
 
 const MUTATE: &str = "call of /mutate";
 const VALIDATE: &str = "call of /validate";
 const GUARD: &str = "guard";
+pub(super) const CALLS: &str = "calls";
 
 /// What the names of policies from files of the control plane end with.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/manifest-admission-control/>
 const STATIC: &str = ".static.k8s.io";
 
-/// The checks of the webhooks that are configured; of both where `webhooks` could not be read.
-pub(super) async fn checks(cluster: &Cluster, webhooks: Option<&[Configured]>) -> Vec<Check> {
-    let is_configured =
-        |mutating| webhooks.is_none_or(|all| all.iter().any(|found| found.mutating == mutating && found.is_of_pods()));
-    let asked = async |webhook, is_configured, pod| {
-        if is_configured { Some(ask(cluster, webhook, &pod, webhooks).await) } else { None }
-    };
-    let beside_aks = webhooks.into_iter().flatten().any(|found| found.installer == Installer::Aks);
-    let slot = if beside_aks { probe::INIT_CONTAINER } else { "/spec" };
-    let (mutate, validate) = tokio::join!(
-        asked(Webhook::Mutate, is_configured(true), probe::naming(slot)),
-        asked(Webhook::Validate, is_configured(false), probe::carrying(slot)),
-    );
-    mutate.into_iter().chain(validate).collect()
+/// The checks of the webhooks that are configured; of both where that is not known.
+#[expect(clippy::unnecessary_wraps, reason = "every check has this form")]
+pub(super) fn checks(parts: &Parts) -> Judged<'_> {
+    let webhooks = parts.webhooks.as_deref().ok();
+    Ok(parts
+        .dry_runs
+        .iter()
+        .map(|(webhook, made)| judged(*webhook, made.as_ref(), &parts.namespace, webhooks))
+        .collect())
 }
 
-async fn ask(cluster: &Cluster, webhook: Webhook, pod: &serde_json::Value, webhooks: Option<&[Configured]>) -> Check {
+fn judged(webhook: Webhook, made: Option<&Read<Trial>>, namespace: &str, webhooks: Option<&[Configured]>) -> Check {
     let (about, what) = if webhook == Webhook::Mutate {
         (MUTATE, "a pod that names a credential spec that does not exist")
     } else {
         (VALIDATE, "a pod with contents of its own")
     };
-    let namespace = &cluster.namespace;
-    match probe::ask(&cluster.api, namespace, pod, webhook).await {
-        Some(Answer::Refused) => {
+    let answer = match made {
+        Some(Ok(answer)) => answer,
+        Some(Err(unread)) => return unread.check(about),
+        None => {
+            let remedy = Remedy::new("Correct `--namespace`.");
+            return because(about, &format!("{namespace:?} is not a namespace"), remedy);
+        }
+    };
+    match answer {
+        Trial::Refused => {
             let text = format!("the API server reaches it and trusts its certificate (dry run in {namespace})");
             Check::pass(about, text)
         }
-        Some(Answer::Warned) => {
+        Trial::Warned => {
             let text = format!("the API server reaches it, but denials are not enforced (dry run in {namespace})");
             found(about, &rules::NOT_ENFORCED, text)
         }
-        Some(Answer::Guarded(policy)) if webhook == Webhook::Validate => {
+        Trial::Guarded(policy) if webhook == Webhook::Validate => {
             let from = if policy.ends_with(STATIC) { "a file of the control plane" } else { "the cluster" };
             Check::pass(
                 GUARD,
                 format!("{policy}, from {from}, refuses {what} before /validate is asked (dry run in {namespace})"),
             )
         }
-        Some(Answer::Guarded(policy)) => {
+        Trial::Guarded(policy) => {
             let text = format!("{what} would get no contents in {namespace}: the policy {policy} refuses it");
             found(about, &rules::WEBHOOK_NOT_CALLED, text)
         }
-        Some(Answer::Admitted) => {
-            found(about, &rules::WEBHOOK_NOT_CALLED, format!("{what} would be created in {namespace}"))
-        }
-        Some(Answer::Failed(error)) => failed(about, webhook, &error, namespace, webhooks),
-        None => because(about, &format!("{namespace:?} is not a namespace"), Remedy::new("Correct `--namespace`.")),
+        Trial::Admitted => found(about, &rules::WEBHOOK_NOT_CALLED, format!("{what} would be created in {namespace}")),
+        Trial::Failed(unread) => failed(about, webhook, unread, namespace, webhooks),
     }
 }
 
@@ -81,12 +78,11 @@ async fn ask(cluster: &Cluster, webhook: Webhook, pod: &serde_json::Value, webho
 fn failed(
     about: &'static str,
     webhook: Webhook,
-    error: &CallError,
+    error: &Unread,
     namespace: &str,
     webhooks: Option<&[Configured]>,
 ) -> Check {
-    let text = error.to_string();
-    let message = error.status().map_or("", |status| status.message.as_str());
+    let (text, message) = (error.cause.clone(), error.said.as_str());
     let is_ours = |name: &str| match webhooks {
         Some(all) => all.iter().any(|found| found.webhook.name == name),
         None => is_of_gmsa(name),
@@ -126,7 +122,10 @@ fn failed(
             Check::found(about, rules::found(&rules::WEBHOOK_FAILING, text, &names))
         }
         (None, Some(name)) => other(name, "refuses the pod of the dry run"),
-        (None, None) => because(about, &text, remedy(error, message)),
+        (None, None) => match remedy(error) {
+            Some(remedy) => because(about, &text, remedy),
+            None => error.check(about),
+        },
     }
 }
 
@@ -147,14 +146,14 @@ fn quoted_after<'m>(message: &'m str, words: &str) -> Option<&'m str> {
 }
 
 /// What to do where the API server itself did not take the pod.
-fn remedy(error: &CallError, message: &str) -> Remedy {
-    match error.code() {
-        Some(403) if rules::lacks_right(message) => Remedy::new(
+fn remedy(error: &Unread) -> Option<Remedy> {
+    Some(match error.code {
+        Some(403) if rules::lacks_right(&error.said) => Remedy::new(
             "Run the command as a user who may create Pods in the namespace, or choose another one: `--as`, `--context`, `--namespace`.",
         ),
         Some(400 | 403 | 422) => Remedy::new(
             "Something other than a webhook for GMSA refuses the Pod of the dry run. Choose a namespace in which Pods that use GMSA run: `--namespace`.",
         ),
-        _ => Remedy::of(error),
-    }
+        _ => return None,
+    })
 }

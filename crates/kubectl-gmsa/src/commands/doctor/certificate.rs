@@ -15,7 +15,7 @@ const DAY: i64 = 24 * 60 * 60;
 const EXPIRY: &str = "gmsa_webhook_certificate_expiry_timestamp_seconds";
 
 /// The certificate authorities that the API server trusts for a webhook.
-pub(super) fn authority(webhook: &str, bundle: &[u8]) -> Check {
+pub(super) fn authority(webhook: &str, bundle: &[u8], now: Timestamp) -> Check {
     if bundle.is_empty() {
         return found(CERTIFICATE, &rules::CA_BUNDLE, format!("{webhook} has no caBundle"));
     }
@@ -24,23 +24,23 @@ pub(super) fn authority(webhook: &str, bundle: &[u8]) -> Check {
         .filter_map(|pem| pem.parse_x509().ok().map(|found| found.validity().not_after.timestamp()));
     match ends.max() {
         None => found(CERTIFICATE, &rules::CA_BUNDLE, format!("the caBundle of {webhook} contains no certificate")),
-        Some(end) => until(end, &format!("the caBundle of {webhook}"), 14),
+        Some(end) => until(end, now, &format!("the caBundle of {webhook}"), 14),
     }
 }
 
 /// The certificate that a replica serves, from its metrics; `None` where they do not contain it.
-pub(super) fn served(pod: &str, metrics: &str) -> Option<Check> {
+pub(super) fn served(pod: &str, metrics: &str, now: Timestamp) -> Option<Check> {
     // 0 before there is one: the replica is then not ready, which the check of the Service shows.
     let value = metrics.lines().find_map(|line| line.strip_prefix(EXPIRY)?.strip_prefix(' '))?;
     let end = value.trim().parse().ok().filter(|end| *end > 0)?;
-    Some(until(end, &format!("the certificate that {pod} serves"), 7))
+    Some(until(end, now, &format!("the certificate that {pod} serves"), 7))
 }
 
 /// How long a certificate is valid; less than `enough` days lead to a warning.
-fn until(end: i64, what: &str, enough: i64) -> Check {
+fn until(end: i64, now: Timestamp, what: &str, enough: i64) -> Check {
     let diagnostic = |message| Diagnostic::new(&rules::CERTIFICATE_EXPIRY, message);
     // Rounded down: less than a day after its end it has expired.
-    match (end - Timestamp::now().as_second()).div_euclid(DAY) {
+    match (end - now.as_second()).div_euclid(DAY) {
         ..0 => Check::found(CERTIFICATE, diagnostic(format!("{what} has expired"))),
         days if days < enough => {
             let soon = diagnostic(format!("{what} expires in {days} days"));

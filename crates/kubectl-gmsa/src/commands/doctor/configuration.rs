@@ -1,5 +1,6 @@
 //! One webhook in a webhook configuration: what it receives, what happens without it, whose selectors it has.
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{certificate, found};
@@ -13,7 +14,7 @@ use gmsa_core::{
 pub(super) const CONFIGURATION: &str = "configuration";
 
 /// Adds the checks of one webhook.
-pub(super) fn add_checks(of: &Configured, checks: &mut Vec<Check>) {
+pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check>) {
     let Configured { mutating, name, webhook, changed_by, installer, .. } = of;
     let unconditional = webhook.match_conditions.iter().flatten().next().is_none();
     if *installer == Installer::Aks {
@@ -57,7 +58,7 @@ pub(super) fn add_checks(of: &Configured, checks: &mut Vec<Check>) {
         checks.push(Check::pass(CONFIGURATION, format!("{name} is complete")));
     }
     let bundle = webhook.client_config.ca_bundle.as_ref().map_or(&[][..], |bundle| &bundle.0);
-    checks.push(certificate::authority(name, bundle));
+    checks.push(certificate::authority(name, bundle, now));
 }
 
 /// The commands that bring the selectors back. Server-side apply takes back only fields that are applied: a selector that the

@@ -2,7 +2,10 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use super::{found, not_checked};
+use super::{
+    found,
+    parts::{Judged, Parts},
+};
 use crate::shared::{installer::Installer, rules};
 use gmsa_cluster::crd;
 use gmsa_core::{
@@ -10,24 +13,20 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic},
 };
 
-const CRD: &str = "custom resource";
+pub(super) const CRD: &str = "custom resource";
 
-/// The check of what was read; `installer` installed the webhook, if it is there.
-pub(super) fn check(read: anyhow::Result<Option<CustomResourceDefinition>>, installer: Option<&Installer>) -> Check {
-    let crd = match read {
-        Ok(Some(crd)) => crd,
-        Ok(None) => {
-            let missing = Diagnostic::new(&rules::CRD_MISSING, format!("{PLURAL}.{GROUP} is not installed"));
-            return Check::found(
-                CRD,
-                match installer {
-                    Some(installer) => missing.with_fix(restored(installer)),
-                    None => missing,
-                },
-            );
-        }
-        Err(error) => return not_checked(CRD, &error),
-    };
+pub(super) fn check(parts: &Parts) -> Judged<'_> {
+    let installer = parts.installer();
+    Ok(vec![if let Some(crd) = parts.crd.as_ref()? {
+        installed(crd, installer.as_ref())
+    } else {
+        let missing = Diagnostic::new(&rules::CRD_MISSING, format!("{PLURAL}.{GROUP} is not installed"));
+        Check::found(CRD, Diagnostic { fix: installer.as_ref().map(restored), ..missing })
+    }])
+}
+
+/// Of the one that is there; `installer` installed the webhook, if it is there.
+pub(super) fn installed(crd: &CustomResourceDefinition, installer: Option<&Installer>) -> Check {
     let versions = crd.spec.versions.iter().filter(|version| version.served);
     let served: Vec<&str> = versions.map(|version| version.name.as_str()).collect();
     let is_served = served.contains(&VERSION);

@@ -1,54 +1,17 @@
 //! The credential specs of the cluster against the directory.
 
-use gmsa_core::diagnostic::{Check, Diagnostic};
-use gmsa_directory::{
-    Directory,
-    lint::{self, SAID_OF_SPECS},
-    principal::Principals,
-};
-use serde_json::Value;
-use time::UtcDateTime;
+use gmsa_core::diagnostic::Check;
 
-use super::not_checked;
-use crate::shared::directory::Source;
+use super::parts::{Judged, Parts};
+use crate::shared::output::plural;
 
-const DIRECTORY: &str = "directory";
+pub(super) const DIRECTORY: &str = "directory";
 
-/// Whether the account of each credential spec exists, is enabled, and has somebody who may retrieve its password, and whether
-/// all fields are right.
-pub(super) async fn add_checks(source: Source, specs: &[Value], checks: &mut Vec<Check>) {
-    let before = checks.len();
-    match source.open().await {
-        Ok(directory) => match found(directory, specs).await {
-            Ok(found) => checks.extend(found.into_iter().map(|found| Check::found(DIRECTORY, found))),
-            Err(error) => return checks.push(not_checked(DIRECTORY, &error)),
-        },
-        Err(error) => return checks.push(not_checked(DIRECTORY, &error)),
+pub(super) fn check(parts: &Parts) -> Judged<'_> {
+    let Some(directory) = &parts.directory else { return Ok(Vec::new()) };
+    let (found, count) = (directory.as_ref()?.clone(), parts.specs.as_ref()?.len());
+    if found.is_empty() {
+        return Ok(vec![Check::pass(DIRECTORY, format!("agrees with {}", plural(count, "credential spec")))]);
     }
-    if checks.len() == before {
-        let (count, plural) = (specs.len(), if specs.len() == 1 { "" } else { "s" });
-        checks.push(Check::pass(DIRECTORY, format!("agrees with {count} credential spec{plural}")));
-    }
-}
-
-async fn found(mut directory: Directory, specs: &[Value]) -> anyhow::Result<Vec<Diagnostic>> {
-    let (mut list, mut accounts) = (Vec::new(), Vec::new());
-    for spec in specs {
-        let name = spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        let (found, account) = lint::credential_spec(&mut directory, spec).await?;
-        list.extend(found.into_iter().map(|found| Diagnostic { object: name.to_owned(), ..found }));
-        accounts.extend(account);
-    }
-    // Several credential specs may be for one account.
-    accounts.sort_by(|one, other| one.name.cmp(&other.name));
-    accounts.dedup_by(|one, other| one.name == other.name);
-    let principals = Principals::of(&mut directory, &accounts).await?;
-    let of_accounts = lint::accounts(&mut directory, &accounts, &principals, &[]).await?;
-    let of_accounts = of_accounts.into_iter().filter(|found| !SAID_OF_SPECS.contains(&found.rule));
-    list.extend(of_accounts.map(|found| match found.more {
-        0 => found,
-        more => Diagnostic { message: format!("{} (and {more} more like this)", found.message), ..found },
-    }));
-    list.extend(lint::forest(&mut directory, &accounts, UtcDateTime::now()).await?);
-    Ok(list)
+    Ok(found.into_iter().map(|found| Check::found(DIRECTORY, found)).collect())
 }

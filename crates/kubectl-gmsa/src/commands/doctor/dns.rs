@@ -2,8 +2,6 @@
 //!
 //! Invariants: nothing is resolved. A domain without a zone is no fault: the servers that get all other questions may know it.
 
-use std::collections::BTreeSet;
-
 use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity},
     quote::one_line,
@@ -11,44 +9,37 @@ use gmsa_core::{
 
 use super::{
     found,
-    not_checked::{Remedy, because, not_checked},
+    parts::{Judged, Parts, domains},
 };
 use crate::shared::{
-    cluster_dns::{self, ClusterDns, Objects, Zones},
-    connection::Cluster,
+    cluster_dns::{self, ClusterDns, Zones},
     corefile::{Answer, Forward, Upstream},
+    not_checked::{Remedy, because, not_checked},
     rules,
 };
 
-const DNS: &str = "DNS";
+pub(super) const DNS: &str = "DNS";
 
-/// What the checks are made of.
-pub(super) async fn read(cluster: &Cluster) -> anyhow::Result<Objects> {
-    cluster_dns::objects(cluster).await
-}
-
-/// Adds a check for each domain.
-pub(super) fn add_checks(read: anyhow::Result<Objects>, domains: &BTreeSet<String>, checks: &mut Vec<Check>) {
+/// A check for each domain.
+pub(super) fn check(parts: &Parts) -> Judged<'_> {
+    let domains = domains(parts.specs.as_ref()?);
     if domains.is_empty() {
-        return;
+        return Ok(Vec::new());
     }
-    let objects = match read {
-        Ok(objects) => objects,
-        Err(error) => return checks.push(not_checked(DNS, &error)),
-    };
-    match ClusterDns::of(&objects) {
-        Ok(Some(dns)) => checks.extend(domains.iter().map(|domain| check(&dns, domain))),
+    let objects = parts.dns.as_ref()?;
+    Ok(match ClusterDns::of(objects) {
+        Ok(Some(dns)) => domains.iter().map(|domain| of_domain(&dns, domain)).collect(),
         Ok(None) => {
             let cause = "there is no ConfigMap coredns, rke2-coredns-rke2-coredns or kube-dns in kube-system, and no dns.operator.openshift.io";
             let remedy = "Find out what answers the DNS questions of pods (on GKE perhaps Cloud DNS), and whether it forwards the domain. See docs/dns.md.";
-            checks.push(because(DNS, cause, Remedy::new(remedy)));
+            vec![because(DNS, cause, Remedy::new(remedy))]
         }
-        Err(error) if cluster_dns::is_too_large(&error) => checks.push(not_checked(DNS, &error)),
-        Err(error) => checks.push(found(DNS, &rules::DNS_CONFIGURATION, format!("{error:#}"))),
-    }
+        Err(error) if cluster_dns::is_too_large(&error) => vec![not_checked(DNS, &error)],
+        Err(error) => vec![found(DNS, &rules::DNS_CONFIGURATION, format!("{error:#}"))],
+    })
 }
 
-fn check(dns: &ClusterDns, domain: &str) -> Check {
+fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
     let place = dns.object.place();
     let answer = dns.answer(domain);
     let is_of_domain = matches!(&answer, Answer::Forwarded(forward) if forward.zone != ".");

@@ -1,35 +1,26 @@
 //! The namespaces whose pods the webhook does not review.
 
 use k8s_openapi::api::{admissionregistration::v1::ServiceReference, core::v1::Namespace};
+use kube::core::ParseExpressionError;
 
-use super::{found, not_checked};
-use crate::shared::{output::first_five, rules, webhook::Configured};
+use super::{
+    found,
+    parts::{Judged, Parts},
+};
+use crate::shared::{not_checked::not_checked, output::first_five, rules, webhook::Configured};
 use gmsa_core::diagnostic::Check;
 
-const NAMESPACES: &str = "namespaces";
+pub(super) const NAMESPACES: &str = "namespaces";
 
-/// The namespaces that one of the webhooks does not review.
-pub(super) fn excluded(
-    read: anyhow::Result<Vec<Namespace>>,
-    webhooks: &[&Configured],
-    checks: &mut Vec<Check>,
-) -> Vec<String> {
-    let select = |namespaces: Vec<Namespace>| {
-        let mut excluded = Vec::new();
-        for namespace in &namespaces {
-            let selected: Result<Vec<bool>, _> = webhooks.iter().map(|webhook| webhook.selects(namespace)).collect();
-            if selected?.contains(&false) {
-                excluded.extend(namespace.metadata.name.clone());
-            }
-        }
-        Ok((namespaces.len(), excluded))
-    };
-    let (count, excluded) = match read.and_then(select) {
-        Ok(found) => found,
-        Err(error) => {
-            checks.push(not_checked(NAMESPACES, &error));
-            return Vec::new();
-        }
+pub(super) fn check(parts: &Parts) -> Judged<'_> {
+    let webhooks = parts.webhooks.as_ref().map(|_| parts.of_pods())?;
+    let namespaces = parts.namespaces.as_ref()?;
+    if webhooks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let excluded = match excluded(namespaces, &webhooks) {
+        Ok(excluded) => excluded,
+        Err(error) => return Ok(vec![not_checked(NAMESPACES, &error.into())]),
     };
     // The webhook's own namespaces are excluded on purpose.
     let own = |name: &str| {
@@ -37,11 +28,26 @@ pub(super) fn excluded(
         let mut services = webhooks.iter().filter_map(service);
         name == "kube-system" || services.any(|ServiceReference { namespace, .. }| namespace == name)
     };
-    let others: Vec<&String> = excluded.iter().filter(|name| !own(name)).collect();
-    checks.push(if others.is_empty() {
-        Check::pass(NAMESPACES, format!("pods are reviewed in {} of {count}", count - excluded.len()))
+    let others: Vec<&str> = excluded.iter().copied().filter(|name| !own(name)).collect();
+    Ok(vec![if others.is_empty() {
+        let (reviewed, count) = (namespaces.len() - excluded.len(), namespaces.len());
+        Check::pass(NAMESPACES, format!("pods are reviewed in {reviewed} of {count}"))
     } else {
         found(NAMESPACES, &rules::NAMESPACES_EXCLUDED, format!("pods are not reviewed in {}", first_five(&others)))
-    });
-    excluded
+    }])
+}
+
+/// The namespaces that one of the webhooks does not review.
+pub(super) fn excluded<'n>(
+    namespaces: &'n [Namespace],
+    webhooks: &[&Configured],
+) -> Result<Vec<&'n str>, ParseExpressionError> {
+    let mut excluded = Vec::new();
+    for namespace in namespaces {
+        let selected: Result<Vec<bool>, _> = webhooks.iter().map(|webhook| webhook.selects(namespace)).collect();
+        if selected?.contains(&false) {
+            excluded.extend(namespace.metadata.name.as_deref());
+        }
+    }
+    Ok(excluded)
 }

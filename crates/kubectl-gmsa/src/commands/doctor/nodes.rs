@@ -2,22 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Node;
-
-use super::{found, not_checked};
+use super::{
+    found,
+    parts::{Judged, Parts},
+};
 use crate::shared::{
     rules,
     windows_build::{Build, LABEL},
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
 
-const NODES: &str = "Windows nodes";
+pub(super) const NODES: &str = "Windows nodes";
 
-pub(super) fn add_checks(read: &anyhow::Result<Vec<Node>>, checks: &mut Vec<Check>) {
-    let nodes = match read {
-        Ok(nodes) => nodes,
-        Err(error) => return checks.push(not_checked(NODES, error)),
-    };
+pub(super) fn check(parts: &Parts) -> Judged<'_> {
+    let nodes = parts.windows.as_ref()?;
     let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
     for node in nodes {
         let build = node.metadata.labels.as_ref().and_then(|labels| labels.get(LABEL));
@@ -27,7 +25,7 @@ pub(super) fn add_checks(read: &anyhow::Result<Vec<Node>>, checks: &mut Vec<Chec
     let listed = listed.join(", ");
     let known: Option<Vec<Build>> = builds.keys().map(|build| Build::of_label(build)).collect();
     let image = known.and_then(|builds| Build::image_for_all(builds.into_iter()));
-    checks.push(match (builds.len(), image) {
+    Ok(vec![match (builds.len(), image) {
         (0, _) => found(NODES, &rules::WINDOWS_NODES, "there are none"),
         (1, _) => Check::pass(NODES, listed),
         (_, Some(image)) => Check::pass(NODES, format!("{listed}; all of them run images of {image}")),
@@ -35,5 +33,5 @@ pub(super) fn add_checks(read: &anyhow::Result<Vec<Node>>, checks: &mut Vec<Chec
             let several = Diagnostic::new(&rules::WINDOWS_BUILD, format!("of several builds: {listed}"));
             Check::found(NODES, several.with_severity(Severity::Warning))
         }
-    });
+    }])
 }

@@ -8,8 +8,8 @@ use k8s_openapi::{
     apimachinery::pkg::version::Info,
 };
 
-use super::{found, not_checked};
-use crate::shared::{connection::Cluster, rules, webhook::configured};
+use super::found;
+use crate::shared::{not_checked::Read, rules, snapshot::Snapshot, webhook::configured};
 use gmsa_core::{
     credspec::is_dns_subdomain,
     diagnostic::{Check, Diagnostic, Severity},
@@ -34,20 +34,20 @@ const MATCH_CONDITIONS: u32 = 30;
 const LEVEL: &str = "pod-security.kubernetes.io/enforce";
 
 /// The checks; `namespace` is the one to install into.
-pub(super) async fn checks(cluster: &Cluster, namespace: &str) -> anyhow::Result<Vec<Check>> {
+pub(super) async fn checks(snapshot: &Snapshot, namespace: &str) -> anyhow::Result<Vec<Check>> {
     if namespace.contains('.') || !is_dns_subdomain(namespace) {
         bail!("{namespace:?} is not the name of a namespace");
     }
     let path = format!("/api/v1/namespaces/{namespace}");
     let (info, crd, webhooks, read) = tokio::join!(
-        cluster.get::<Info>("/version"),
-        cluster.find::<CustomResourceDefinition>(gmsa_cluster::crd::PATH),
-        configured(cluster),
-        cluster.find::<Namespace>(&path),
+        snapshot.get::<Info>("/version"),
+        snapshot.find::<CustomResourceDefinition>(gmsa_cluster::crd::PATH),
+        configured(snapshot),
+        snapshot.find::<Namespace>(&path),
     );
     let mut checks = vec![version(&info?.git_version)];
     let (no_namespace, no_crd) = (matches!(read, Ok(None)), matches!(crd, Ok(None)));
-    checks.push(rights::check(cluster, namespace, no_namespace, no_crd).await);
+    checks.push(rights::check(snapshot, namespace, no_namespace, no_crd).await);
     checks.push(self::namespace(namespace, read));
     checks.extend(existing::custom_resource(crd));
     checks.extend(existing::webhooks(webhooks));
@@ -84,13 +84,13 @@ fn version(text: &str) -> Check {
 }
 
 /// Checks the namespace: the webhook runs under every Pod Security level, so it must only be there to stay.
-fn namespace(name: &str, read: anyhow::Result<Option<Namespace>>) -> Check {
+fn namespace(name: &str, read: Read<Option<Namespace>>) -> Check {
     let namespace = match read {
         Ok(Some(namespace)) => namespace,
         Ok(None) => {
             return Check::pass(NAMESPACE_CHECK, format!("{name} does not exist yet: --create-namespace creates it"));
         }
-        Err(error) => return not_checked(NAMESPACE_CHECK, &error),
+        Err(unread) => return unread.check(NAMESPACE_CHECK),
     };
     if namespace.metadata.deletion_timestamp.is_some() {
         return found(NAMESPACE_CHECK, &rules::NAMESPACE_UNUSABLE, format!("{name} is being deleted"));

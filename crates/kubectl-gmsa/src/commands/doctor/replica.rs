@@ -2,20 +2,23 @@
 //!
 //! Invariants: nothing of a Secret is read but its metadata.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use futures::future::join_all;
-use http::{Request, header::ACCEPT};
-use k8s_openapi::api::{
-    authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
-    core::v1::Pod,
+use k8s_openapi::{
+    api::{
+        authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+        core::v1::Pod,
+    },
+    jiff::Timestamp,
 };
 
-use super::{certificate, found, not_checked, service::SERVICE};
+use super::{certificate, found};
 use crate::shared::{
-    connection::{Cluster, is_missing},
+    not_checked::{Read, Unread},
     output::first_five,
     rules,
+    snapshot::Snapshot,
     webhook::{image, metrics},
 };
 use gmsa_core::{
@@ -24,39 +27,87 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity},
 };
 
+pub(super) const SERVICE: &str = "service";
 const PERMISSIONS: &str = "permissions";
 const SECRET: &str = "secret";
 
-/// The answer without what the Secret holds. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
-const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+/// A replica, as it was read.
+pub(super) struct Replica {
+    pod: Pod,
+    metrics: Option<String>,
+    /// Whether its service account has the permissions that it needs.
+    permissions: Vec<(Permission, Read<bool>)>,
+    /// Whether the Secrets are there that it needs.
+    secrets: Vec<(String, Read<bool>)>,
+}
 
-/// Adds the checks of one pod of the webhook.
-pub(super) async fn add_checks(cluster: &Cluster, namespace: &str, name: &str, pod: &Pod, checks: &mut Vec<Check>) {
-    let Some(spec) = &pod.spec else { return };
-    let account = spec.service_account_name.as_deref().unwrap_or("default");
-    let arguments = Arguments::of(pod);
-    let (metrics, permissions, secrets) = tokio::join!(
-        metrics(cluster, namespace, name, pod),
-        permissions(cluster, namespace, account, arguments.permissions()),
-        join_all(arguments.secrets(namespace, pod).into_iter().map(|secret| exists(cluster, secret))),
-    );
-    // Whether the certificate is trusted, the dry run shows.
-    checks.extend(metrics.and_then(|metrics| certificate::served(name, &metrics)));
-    checks.push(Check::pass(SERVICE, format!("runs {}", image(pod).unwrap_or("no image"))));
-    let trial = arguments.trial();
-    if !trial.is_empty() {
-        let text = format!("denials are not enforced in {}", first_five(&trial));
-        checks.push(found(SERVICE, &rules::NOT_ENFORCED, text));
+impl Replica {
+    pub(super) async fn read(snapshot: &Snapshot, namespace: &str, name: &str, pod: Pod) -> Self {
+        let arguments = Arguments::of(&pod);
+        let subject = Subject { namespace: namespace.into(), service_account: account(&pod).into() };
+        let may = async |permission: Permission| {
+            let answer = may(snapshot, &subject, &permission).await;
+            (permission, answer)
+        };
+        let exists = async |(namespace, name): (&str, &str)| {
+            (format!("{namespace}/{name}"), snapshot.has_secret(namespace, name).await)
+        };
+        let (metrics, permissions, secrets) = tokio::join!(
+            metrics(snapshot, namespace, name, &pod),
+            join_all(arguments.permissions().into_iter().map(may)),
+            join_all(arguments.secrets(namespace, &pod).into_iter().map(exists)),
+        );
+        Self { pod, metrics, permissions, secrets }
     }
-    checks.push(permissions);
-    checks.extend(secrets.into_iter().flatten());
+
+    /// Adds the checks of the replica with this name.
+    pub(super) fn add_checks(&self, namespace: &str, name: &str, now: Timestamp, checks: &mut Vec<Check>) {
+        // Whether the certificate is trusted, the dry run shows.
+        checks.extend(self.metrics.as_deref().and_then(|metrics| certificate::served(name, metrics, now)));
+        checks.push(Check::pass(SERVICE, format!("runs {}", image(&self.pod).unwrap_or("no image"))));
+        let trial = Arguments::of(&self.pod).trial();
+        if !trial.is_empty() {
+            let text = format!("denials are not enforced in {}", first_five(&trial));
+            checks.push(found(SERVICE, &rules::NOT_ENFORCED, text));
+        }
+        let who = format!("{namespace}:{}", account(&self.pod));
+        checks.push(permissions(&who, &self.permissions).unwrap_or_else(|unread| unread.check(PERMISSIONS)));
+        for (secret, read) in &self.secrets {
+            match read {
+                Ok(true) => {}
+                Ok(false) => checks.push(found(SECRET, &rules::SECRET_MISSING, format!("{secret} does not exist"))),
+                Err(unread) => checks.push(unread.check(SECRET)),
+            }
+        }
+    }
+}
+
+/// The service account of a pod.
+fn account(pod: &Pod) -> &str {
+    pod.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref()).unwrap_or("default")
 }
 
 /// The arguments of a pod of the webhook. Those of the Go webhook have no meaning here.
 struct Arguments<'p>(Vec<&'p str>);
 
-/// A permission: the verb, the group, the resource, and the object that it is for.
-type Permission<'p> = (&'static str, &'static str, &'static str, Option<(&'p str, &'p str)>);
+/// What a service account needs.
+struct Permission {
+    verb: &'static str,
+    group: &'static str,
+    resource: &'static str,
+    /// The namespace and the name of the object that it is for.
+    object: Option<(String, String)>,
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verb, resource, object, .. } = self;
+        match object {
+            Some((_, name)) => write!(f, "{verb} {resource}/{name}"),
+            None => write!(f, "{verb} {resource}"),
+        }
+    }
+}
 
 impl<'p> Arguments<'p> {
     fn of(pod: &'p Pod) -> Self {
@@ -77,15 +128,21 @@ impl<'p> Arguments<'p> {
     }
 
     /// Those that the webhook needs by its arguments, as the chart grants them.
-    fn permissions(&self) -> Vec<Permission<'p>> {
-        let mut needed: Vec<Permission<'p>> =
-            vec![("get", GROUP, PLURAL, None), ("create", "authorization.k8s.io", "localsubjectaccessreviews", None)];
+    fn permissions(&self) -> Vec<Permission> {
+        let needs = |verb, group, resource, object: Option<(&str, &str)>| {
+            let object = object.map(|(namespace, name)| (namespace.to_owned(), name.to_owned()));
+            Permission { verb, group, resource, object }
+        };
+        let mut needed = vec![
+            needs("get", GROUP, PLURAL, None),
+            needs("create", "authorization.k8s.io", "localsubjectaccessreviews", None),
+        ];
         // The Go webhook, which has no such command, keeps no cache.
         if self.0.contains(&"serve") {
-            needed.extend(["list", "watch"].map(|verb| (verb, GROUP, PLURAL, None)));
+            needed.extend(["list", "watch"].map(|verb| needs(verb, GROUP, PLURAL, None)));
         }
         for secret in self.values("--self-managed-secret") {
-            needed.extend(["get", "watch", "update"].map(|verb| (verb, "", "secrets", Some(secret))));
+            needed.extend(["get", "watch", "update"].map(|verb| needs(verb, "", "secrets", Some(secret))));
         }
         for (kind, name) in self.values("--webhook-configuration") {
             let resource = match kind {
@@ -93,7 +150,7 @@ impl<'p> Arguments<'p> {
                 _ => "validatingwebhookconfigurations",
             };
             let group = "admissionregistration.k8s.io";
-            needed.extend(["get", "patch"].map(|verb| (verb, group, resource, Some(("", name)))));
+            needed.extend(["get", "patch"].map(|verb| needs(verb, group, resource, Some(("", name)))));
         }
         needed
     }
@@ -110,44 +167,38 @@ impl<'p> Arguments<'p> {
 }
 
 /// Whether the webhook's own service account has the permissions that it needs.
-async fn permissions(cluster: &Cluster, namespace: &str, account: &str, needed: Vec<Permission<'_>>) -> Check {
-    let subject = Subject { namespace: namespace.into(), service_account: account.into() };
-    let answers = join_all(needed.iter().map(|permission| may(cluster, &subject, permission))).await;
+fn permissions<'a>(who: &str, answers: &'a [(Permission, Read<bool>)]) -> Result<Check, &'a Unread> {
     let mut missing = Vec::new();
-    for (permission, answer) in needed.iter().zip(answers) {
-        match answer {
-            Ok(true) => {}
-            Ok(false) => missing.push(permission),
-            Err(error) => return not_checked(PERMISSIONS, &error),
+    for (permission, answer) in answers {
+        if !*answer.as_ref()? {
+            missing.push(permission);
         }
     }
     if missing.is_empty() {
-        return Check::pass(PERMISSIONS, format!("{namespace}:{account} has the permissions that it needs"));
+        return Ok(Check::pass(PERMISSIONS, format!("{who} has the permissions that it needs")));
     }
-    let name = |(verb, _, resource, object): &&Permission<'_>| match object {
-        Some((_, name)) => format!("{verb} {resource}/{name}"),
-        None => format!("{verb} {resource}"),
-    };
-    let names: Vec<String> = missing.iter().map(name).collect();
-    let text = format!("{namespace}:{account} may not {}", names.join(", "));
-    let is_of_cache = |(verb, group, ..): &&Permission<'_>| *group == GROUP && *verb != "get";
-    let diagnostic = if missing.iter().all(is_of_cache) {
-        let text = format!("{text}: each pod costs a read");
-        Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, text).with_severity(Severity::Warning)
-    } else {
-        Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, text)
-    };
-    Check::found(PERMISSIONS, diagnostic)
+    let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    let text = format!("{who} may not {}", names.join(", "));
+    let is_of_cache = |permission: &&Permission| permission.group == GROUP && permission.verb != "get";
+    Ok(Check::found(
+        PERMISSIONS,
+        if missing.iter().all(is_of_cache) {
+            let text = format!("{text}: each pod costs a read");
+            Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, text).with_severity(Severity::Warning)
+        } else {
+            Diagnostic::new(&rules::WEBHOOK_PERMISSIONS, text)
+        },
+    ))
 }
 
-async fn may(cluster: &Cluster, subject: &Subject, permission: &Permission<'_>) -> anyhow::Result<bool> {
-    let (verb, group, resource, object) = *permission;
+async fn may(snapshot: &Snapshot, subject: &Subject, permission: &Permission) -> Read<bool> {
+    let Permission { verb, group, resource, object } = permission;
     let attributes = ResourceAttributes {
-        verb: Some(verb.to_owned()),
-        group: Some(group.to_owned()),
-        resource: Some(resource.to_owned()),
-        namespace: object.map(|(namespace, _)| namespace.to_owned()),
-        name: object.map(|(_, name)| name.to_owned()),
+        verb: Some((*verb).to_owned()),
+        group: Some((*group).to_owned()),
+        resource: Some((*resource).to_owned()),
+        namespace: object.as_ref().map(|(namespace, _)| namespace.clone()),
+        name: object.as_ref().map(|(_, name)| name.clone()),
         ..ResourceAttributes::default()
     };
     let spec = SubjectAccessReviewSpec {
@@ -158,20 +209,6 @@ async fn may(cluster: &Cluster, subject: &Subject, permission: &Permission<'_>) 
     };
     let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
     let answer: SubjectAccessReview =
-        cluster.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
+        snapshot.ask("/apis/authorization.k8s.io/v1/subjectaccessreviews", &review).await?;
     Ok(answer.status.is_some_and(|status| status.allowed))
-}
-
-/// `None` where the Secret is there.
-async fn exists(cluster: &Cluster, (namespace, name): (&str, &str)) -> Option<Check> {
-    let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
-    let request = Request::get(path).header(ACCEPT, METADATA).body(Vec::new());
-    let read = async { anyhow::Ok(cluster.api.call(request?, cluster.deadline()).await?) };
-    match read.await {
-        Ok(_) => None,
-        Err(error) if is_missing(&error) => {
-            Some(found(SECRET, &rules::SECRET_MISSING, format!("{namespace}/{name} does not exist")))
-        }
-        Err(error) => Some(not_checked(SECRET, &error)),
-    }
 }

@@ -1,30 +1,34 @@
 //! The Service of the webhook: its endpoints, and one of the pods behind it.
 
-use k8s_openapi::api::{admissionregistration::v1::WebhookClientConfig, core::v1::Pod, discovery::v1::Endpoint};
+use k8s_openapi::{api::discovery::v1::Endpoint, jiff::Timestamp};
 
-use super::{found, not_checked, replica};
-use crate::shared::{
-    connection::Cluster,
-    rules,
-    webhook::{endpoints, is_ready},
+use super::{
+    found,
+    parts::{Judged, Parts, Service},
 };
+use crate::shared::{rules, webhook::is_ready};
 use gmsa_core::{
     credspec::is_dns_label,
     diagnostic::{Check, Diagnostic, Severity},
 };
 
-pub(super) const SERVICE: &str = "service";
+pub(super) use super::replica::SERVICE;
 
-/// The checks of the Service that a webhook is called by.
-pub(super) async fn checks(cluster: &Cluster, client: &WebhookClientConfig) -> Vec<Check> {
+/// The checks of each Service that a webhook is called by.
+pub(super) fn checks(parts: &Parts) -> Judged<'_> {
+    parts.webhooks.as_ref()?;
+    Ok(parts.services.iter().flat_map(|service| of_service(service, parts.taken)).collect())
+}
+
+fn of_service(Service { client, endpoints, replica }: &Service, now: Timestamp) -> Vec<Check> {
     let Some(service) = &client.service else {
         let url = client.url.as_deref().unwrap_or("");
         return vec![found(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}"))];
     };
     let (namespace, name) = (&service.namespace, &service.name);
-    let endpoints = match endpoints(cluster, service).await {
+    let endpoints = match endpoints {
         Ok(endpoints) => endpoints,
-        Err(error) => return vec![not_checked(SERVICE, &error)],
+        Err(unread) => return vec![unread.check(SERVICE)],
     };
     let ready: Vec<&Endpoint> = endpoints.iter().filter(|endpoint| is_ready(endpoint)).collect();
     let count = format!("{namespace}/{name} has {} of {} endpoints ready", ready.len(), endpoints.len());
@@ -37,14 +41,10 @@ pub(super) async fn checks(cluster: &Cluster, client: &WebhookClientConfig) -> V
         1 => Check::found(SERVICE, Diagnostic::new(&rules::ENDPOINTS, count).with_severity(Severity::Warning)),
         _ => Check::pass(SERVICE, count),
     }];
-    // Where none is ready, one that is not may show why.
-    let mut pods =
-        ready.into_iter().chain(&endpoints).filter_map(|endpoint| endpoint.target_ref.as_ref()?.name.as_deref());
-    if let Some(name) = pods.next() {
-        match cluster.get::<Pod>(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await {
-            Ok(pod) => replica::add_checks(cluster, namespace, name, &pod, &mut checks).await,
-            Err(error) => checks.push(not_checked(SERVICE, &error)),
-        }
+    match replica {
+        Some((name, Ok(replica))) => replica.add_checks(namespace, name, now, &mut checks),
+        Some((_, Err(unread))) => checks.push(unread.check(SERVICE)),
+        None => {}
     }
     checks
 }

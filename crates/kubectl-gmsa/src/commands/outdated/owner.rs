@@ -5,8 +5,9 @@
 use kube::api::ObjectMeta;
 
 use crate::shared::{
-    owners::{NotOwned, Owners, REPLICA_SETS},
+    owners::{self, NotOwned, REPLICA_SETS},
     pods::ClusterPod,
+    snapshot::Snapshot,
 };
 
 /// The annotation of a pod template, and so of its pods, by which `kubectl rollout restart` makes a new revision.
@@ -36,8 +37,8 @@ impl Owner {
     ///
     /// # Errors
     /// Where the owner that the pod names is not its owner, or cannot be read.
-    pub async fn of(pod: &ClusterPod, owners: &mut Owners<'_>) -> Result<Self, NotOwned> {
-        let owners = owners.of(pod).await?;
+    pub async fn of(snapshot: &Snapshot, pod: &ClusterPod) -> Result<Self, NotOwned> {
+        let owners = owners::Owner::all_of(snapshot, pod).await?;
         let other = owners.iter().find(|owner| owner.read.as_ref().is_some_and(|read| !read.spec.uses_gmsa()));
         if let Some(owner) = other {
             let (kind, name) = (&owner.reference.kind, &owner.reference.name);

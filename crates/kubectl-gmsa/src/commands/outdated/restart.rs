@@ -10,11 +10,7 @@ use super::{
     Pods,
     owner::{RESTARTED_AT, Workload},
 };
-use crate::shared::{
-    Outcome,
-    connection::{Cluster, DryRun},
-    print,
-};
+use crate::shared::{Outcome, args::DryRun, connection::Cluster, print};
 use gmsa_core::{
     causes,
     credspec::{is_dns_label, is_dns_subdomain},

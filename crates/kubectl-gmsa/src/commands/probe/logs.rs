@@ -10,17 +10,16 @@ use anyhow::{Context as _, bail};
 use json_patch::merge;
 use serde_json::json;
 
-use super::{Options, Probe, node::Place, pod::PodName, start};
-use crate::shared::{connection::Cluster, new_file, rules, verification::Execution, webhook::service_of_webhook};
+use super::{Options, Probe, name::PodName, node::Place, start};
+use crate::shared::{
+    connection::Cluster, new_file, rules, snapshot::Snapshot, verification::Execution, webhook::service_of_webhook,
+};
 use gmsa_core::{
     credspec::{is_dns_label, is_dns_subdomain},
     diagnostic::{Check, Diagnostic},
 };
 
 pub(super) const LOGS: &str = "logs";
-
-/// What to do where the pod is refused.
-pub(super) const FIX_REFUSED: &str = "Choose a namespace for administrators alone that allows the Pod Security level `privileged`, with --logs-namespace.";
 
 /// How long one log may take, and the most of it in bytes.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -62,7 +61,7 @@ pub(super) async fn namespace(cluster: &Cluster, options: &Options) -> anyhow::R
     let namespace = if let Some(asked) = &options.logs_namespace {
         asked.clone()
     } else {
-        let service = service_of_webhook(cluster).await;
+        let service = service_of_webhook(&Snapshot::of(cluster.clone())).await;
         let service = service.with_context(|| format!("cannot read the namespace of the webhook: {CHOOSE}"))?;
         let known = service.map(|service| service.namespace).filter(|name| is_dns_label(name));
         known.with_context(|| {

@@ -1,16 +1,17 @@
 //! The pod on a node: its manifest, its creation, and what runs in it.
 
-use std::{
-    collections::hash_map::RandomState,
-    hash::{BuildHasher as _, Hasher as _},
-    time::Duration,
-};
+use std::time::Duration;
 
 use gmsa_cluster::apiserver::CallError;
 use json_patch::merge;
 use serde_json::{Value, json, value::RawValue};
 
-use super::{Probe, first_cause, logs, node::Place, start};
+use super::{
+    Probe, first_cause,
+    name::{CONTAINER, POD, PodName},
+    node::Place,
+    start,
+};
 use crate::shared::{
     pods::ClusterPod,
     rules::{self, Names},
@@ -21,38 +22,15 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic},
 };
 
-pub(super) const POD: &str = "pod";
 const IDENTITY: &str = "identity";
 
-/// The container in the pod.
-pub(super) const CONTAINER: &str = "probe";
+/// What to do where a pod that reads logs is refused.
+const FIX_REFUSED: &str = "Choose a namespace for administrators alone that allows the Pod Security level `privileged`, with --logs-namespace.";
+
 /// How long each command in it may take.
 const COMMAND: Duration = Duration::from_secs(15);
 /// How much longer than it may take to start, and than all commands take, a pod that nobody deletes lives.
 const MARGIN: Duration = Duration::from_secs(300);
-
-/// A pod of the probe.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct PodName {
-    pub namespace: String,
-    pub name: String,
-}
-
-impl PodName {
-    /// One that no other pod has.
-    pub fn new(namespace: &str, of: &str) -> Self {
-        let name = format!("{of}-{:016x}", RandomState::new().build_hasher().finish());
-        Self { namespace: namespace.to_owned(), name }
-    }
-
-    fn collection(&self) -> String {
-        format!("/api/v1/namespaces/{}/pods", self.namespace)
-    }
-
-    pub fn path(&self) -> String {
-        format!("{}/{}", self.collection(), self.name)
-    }
-}
 
 /// Whether an answer says that no pod was created, and why: a webhook can refuse with any code.
 fn is_refusal(code: u16, message: &str) -> bool {
@@ -111,7 +89,7 @@ impl Probe<'_> {
         }
         let (rule, said) = (rules::refusal(message), rules::said(message));
         if namespace != self.namespace {
-            return Diagnostic::new(rule, said).with_fix(logs::FIX_REFUSED);
+            return Diagnostic::new(rule, said).with_fix(FIX_REFUSED);
         }
         let names = Names {
             spec: Some(self.options.credspec.as_str()),

@@ -7,12 +7,13 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     Probe,
-    pod::{CONTAINER, POD, PodName},
+    name::{CONTAINER, POD, PodName},
 };
 use crate::shared::{
     pods::ClusterPod,
     progress,
     rules::{self, Subject},
+    snapshot::Snapshot,
     start::{containers::is_running, events::Events, is_cause, scheduling::Nodes, steps},
 };
 use gmsa_core::diagnostic::{Check, Diagnostic, Rule};
@@ -69,9 +70,10 @@ fn runs(pod: &ClusterPod) -> bool {
 /// What keeps it from running now.
 async fn cause(probe: &Probe<'_>, namespace: &str, pod: &ClusterPod) -> Option<Check> {
     // Without the right to read them, the status of the pod says what it can.
-    let events = probe.read("events", Events::read(&probe.cluster, Some(namespace)).await).unwrap_or_default();
-    let mut nodes = Nodes::of(probe.read("Windows nodes", probe.cluster.list(Nodes::WINDOWS).await));
-    nodes.add(&probe.cluster, std::iter::once(pod)).await;
+    let now = Snapshot::of(probe.cluster.clone());
+    let events = probe.read("events", Events::read(&now, Some(namespace)).await).unwrap_or_default();
+    let mut nodes = Nodes::of(probe.read("Windows nodes", now.list(Nodes::WINDOWS).await));
+    nodes.add(&now, std::iter::once(pod)).await;
     let subject = Subject::Pod { namespace };
     steps(pod, subject, &nodes, &events).into_iter().find(is_cause)
 }

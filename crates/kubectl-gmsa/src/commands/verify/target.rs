@@ -8,9 +8,9 @@ use kube::core::{Request, Selector, params::ListParams};
 use serde_json::{Value, value::RawValue};
 
 use crate::shared::{
-    connection::Cluster,
-    owners::{NotOwned, Owner, Owners},
+    owners::{NotOwned, Owner},
     pods::ClusterPod,
+    snapshot::Snapshot,
     workloads::Kind,
 };
 use gmsa_core::credspec::is_dns_subdomain;
@@ -22,35 +22,35 @@ pub(super) struct Target {
 }
 
 /// Finds the pod: `NAMESPACE/POD`, `POD`, `pod/NAME`, or `KIND/NAME` of a workload, of which a running pod is taken.
-pub(super) async fn find(cluster: &Cluster, named: &str) -> anyhow::Result<Target> {
+pub(super) async fn find(snapshot: &Snapshot, named: &str) -> anyhow::Result<Target> {
     let word = named.split_once('/').map(|(first, name)| (first.to_ascii_lowercase(), name));
     let named = match &word {
         Some((kind, name)) if ["pod", "pods", "po"].contains(&kind.as_str()) => name,
         Some((kind, name)) => match Kind::of_word(kind).filter(|kind| *kind != Kind::CronJob) {
             Some(kind) => {
-                let path = format!("{}/{name}", kind.collection(Some(&cluster.namespace)));
-                return of_workload(cluster, named, &path, name).await;
+                let path = format!("{}/{name}", kind.collection(Some(&snapshot.namespace)));
+                return of_workload(snapshot, named, &path, name).await;
             }
             None => named,
         },
         None => named,
     };
-    let (namespace, name, pod) = ClusterPod::find(cluster, named).await?;
+    let (namespace, name, pod) = ClusterPod::find(snapshot, named).await?;
     Ok(Target { namespace, name, pod })
 }
 
-async fn of_workload(cluster: &Cluster, named: &str, path: &str, name: &str) -> anyhow::Result<Target> {
+async fn of_workload(snapshot: &Snapshot, named: &str, path: &str, name: &str) -> anyhow::Result<Target> {
     if !is_dns_subdomain(name) {
         bail!("{named:?} is not KIND/NAME");
     }
-    let namespace = &cluster.namespace;
-    let workload: Option<Value> = cluster.find(path).await?;
+    let namespace = &snapshot.namespace;
+    let workload: Option<Value> = snapshot.find(path).await?;
     let workload = workload.with_context(|| format!("there is no {named} in namespace {namespace}"))?;
     let selector = workload.pointer("/spec/selector").cloned().context("the workload has no selector")?;
     let selector = Selector::try_from(serde_json::from_value::<LabelSelector>(selector)?)?;
     let pods = Request::new(format!("/api/v1/namespaces/{namespace}/pods"))
         .list(&ListParams::default().labels_from(&selector))?;
-    let pods: Vec<Box<RawValue>> = cluster.list(&pods.uri().to_string()).await?;
+    let pods: Vec<Box<RawValue>> = snapshot.list(&pods.uri().to_string()).await?;
     let mut pods = pods
         .iter()
         .map(|json| ClusterPod::read(json))
@@ -64,11 +64,11 @@ async fn of_workload(cluster: &Cluster, named: &str, path: &str, name: &str) -> 
         let OwnerReference { api_version, kind, uid, .. } = &owner.reference;
         itself == (Some(api_version), Some(kind), Some(uid))
     };
-    let (mut owners, mut stranger) = (Owners::new(cluster), None);
+    let mut stranger = None;
     for pod in pods {
         let name = pod.place().1.to_owned();
         // The API server has compared the labels. Any pod may have them.
-        let why = match owners.of(&pod).await {
+        let why = match Owner::all_of(snapshot, &pod).await {
             Ok(owners) if owners.iter().any(is_it) => {
                 return Ok(Target { namespace: namespace.clone(), name, pod });
             }

@@ -22,7 +22,7 @@ pub async fn admit(
 ) -> anyhow::Result<Admission> {
     let (mut stored, mut denials, mut patched) = (pod.clone(), Vec::new(), None);
     if reviewed.mutates() {
-        let mutated = finder.examine(Webhook::Mutate, review).await?;
+        let mutated = finder.decide(Webhook::Mutate, review).await;
         denials = mutated.denials;
         if let Some(patch) = mutated.patch {
             let patch: json_patch::Patch =
@@ -32,7 +32,7 @@ pub async fn admit(
         }
     }
     if reviewed.validates() {
-        for found in finder.examine(Webhook::Validate, patched.as_ref().unwrap_or(review)).await?.denials {
+        for found in finder.decide(Webhook::Validate, patched.as_ref().unwrap_or(review)).await.denials {
             match denials.iter_mut().find(|known| known.slot == found.slot) {
                 None => denials.push(found),
                 // A refusal says more than what could not be checked.

@@ -15,7 +15,8 @@ use gmsa_cluster::apiserver::{
 /// How long a pod may take to answer: the API server itself waits longer for one that does not answer.
 const POD_CALL: Duration = Duration::from_secs(2);
 
-/// A cluster, and the namespace to use where an object names none.
+/// A live cluster, and the namespace to use where an object names none.
+#[derive(Clone)]
 pub struct Cluster {
     pub api: Arc<ApiServer>,
     pub namespace: String,
@@ -78,8 +79,7 @@ impl Cluster {
     }
 
     /// Reads what a pod serves in plain HTTP on one of its ports, through the API server.
-    pub async fn read_from_pod(&self, namespace: &str, pod: &str, port: i32, path: &str) -> anyhow::Result<String> {
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{path}");
+    pub async fn read_from_pod(&self, path: &str) -> anyhow::Result<String> {
         let answer =
             self.api.call(Request::get(path).body(Vec::new())?, Instant::now() + POD_CALL.min(self.timeout)).await?;
         Ok(String::from_utf8(answer.into())?)
@@ -93,11 +93,6 @@ fn creation(path: &str, object: &impl Serialize) -> anyhow::Result<Request<Vec<u
 /// Whether a call failed because there is no such object, or no such kind of object.
 pub fn is_missing(error: &anyhow::Error) -> bool {
     code(error) == Some(404)
-}
-
-/// Whether a call failed because the user may not make it.
-pub fn is_forbidden(error: &anyhow::Error) -> bool {
-    code(error) == Some(403)
 }
 
 fn code(error: &anyhow::Error) -> Option<u16> {

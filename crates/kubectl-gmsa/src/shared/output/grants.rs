@@ -58,6 +58,13 @@ impl Grant {
     }
 }
 
+/// The grants as JSON.
+#[derive(Serialize)]
+struct Shown<'g, F: Serialize> {
+    grants: &'g BTreeSet<Grant>,
+    findings: F,
+}
+
 /// The grants that were found, and what could not be read.
 pub struct Grants {
     pub found: BTreeSet<Grant>,
@@ -72,7 +79,10 @@ impl Grants {
         let outcome = if self.problems.is_empty() { Outcome::Clean } else { Outcome::Incomplete };
         print(match shape {
             Shape::Table => self.table(),
-            Shape::Json => json::grants(outcome, self)?,
+            Shape::Json => {
+                let findings = json::findings(self.problems.as_slice());
+                json::object(outcome, Shown { grants: &self.found, findings })?
+            }
         })?;
         Ok(outcome)
     }

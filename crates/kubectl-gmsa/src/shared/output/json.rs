@@ -6,12 +6,7 @@ use gmsa_core::{
 };
 use serde::Serialize;
 
-use super::{
-    Outcome, Place, Totals, file,
-    grants::{Grant, Grants},
-    line, sentence,
-    table::status,
-};
+use super::{Outcome, Place, Totals, file, line, sentence, table::status};
 
 /// The version of the object. It rises when a field goes or means something else, not when there is a new one.
 const VERSION: u32 = 1;
@@ -98,15 +93,9 @@ pub(super) fn report(
     object(outcome, Report { totals, places, findings: findings.iter().map(Finding::from).collect() })
 }
 
-#[derive(Serialize)]
-struct ShownGrants<'g> {
-    grants: Vec<&'g Grant>,
-    findings: Vec<Finding<'g>>,
-}
-
-pub(super) fn grants(outcome: Outcome, grants: &Grants) -> anyhow::Result<String> {
-    let findings = grants.problems.as_slice().iter().map(Finding::from).collect();
-    object(outcome, ShownGrants { grants: grants.found.iter().collect(), findings })
+/// The findings, as every list of them is shown.
+pub(super) fn findings<'f>(found: impl IntoIterator<Item = &'f Diagnostic>) -> impl Serialize + 'f {
+    found.into_iter().map(Finding::from).collect::<Vec<_>>()
 }
 
 #[derive(Serialize)]

@@ -2,7 +2,7 @@
 
 use gmsa_core::diagnostic::Severity;
 
-use super::{Family, Rule, RuleEntry, family};
+use super::{Family, Rule, RuleEntry, Words::Message, family};
 
 family! { "DNS of the cluster" {
     DNS_ZONE: "dns-zone", Note, "No zone of the DNS of the cluster forwards the domain of a credential spec.",
@@ -10,7 +10,16 @@ family! { "DNS of the cluster" {
     DNS_SERVERS: "dns-servers", Warning, "Questions about a domain are forwarded to a single server.",
         "Add a second DNS server of the domain to the `forward` of its zone: with one server, no Pod can log on while that server restarts.";
     DNS_RESOLVERS: "dns-resolvers", Error, "Questions about a domain are forwarded to resolvers that do not know it.",
-        "Forward the domain only to its own DNS servers: CoreDNS asks a random one of the list, and takes the answer that a name does not exist from any of them.";
+        "Forward the domain only to its own DNS servers: CoreDNS asks a random one of the list, and takes the answer that a name does not exist from any of them.",
+        words: [Message("plugin/errors: 2 * i/o timeout"), Message("plugin/errors: 2 * connection refused"), Message("unreachable backend")],
+        remedies: {
+            "i/o timeout" => "Let CoreDNS reach the DNS servers of the domain over UDP and TCP 53; a NetworkPolicy, firewall or security group drops its packets. `kubectl gmsa dns` prints the zone.",
+            "connection refused" => "No DNS server listens at the address that CoreDNS asks: correct the `forward` of its zone.",
+        };
     DNS_CONFIGURATION: "dns-configuration", Error, "The configuration of the DNS of the cluster cannot be read as such.",
-        "Correct it: CoreDNS keeps its old configuration while it runs, and does not start again.";
+        "Correct it: CoreDNS keeps its old configuration while it runs, and does not start again.",
+        words: [Message("plugin/loop: loop"), Message("corefile:* - error during parsing"), Message("error during parsing: unknown directive"), Message("no nameservers found")],
+        remedies: {
+            "plugin/loop" => "CoreDNS asks itself: the resolver that `forward . /etc/resolv.conf` leads to is CoreDNS or a stub on the node. Name real DNS servers there.",
+        };
 } }

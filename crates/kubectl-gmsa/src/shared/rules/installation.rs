@@ -2,15 +2,22 @@
 
 use gmsa_core::diagnostic::Severity;
 
-use super::{Family, Rule, RuleEntry, Words::Refusal, family, shared::what_is_asked};
+use super::{
+    Family, Rule, RuleEntry,
+    Words::{General, Message, Refusal},
+    family,
+    shared::what_is_asked,
+};
 
 family! { "Installation" {
     KUBERNETES_VERSION: "kubernetes-version", Error, "The API server is older than the chart supports, or has no match conditions.",
-        "Upgrade the cluster to Kubernetes 1.30 or later.";
+        "Upgrade the cluster to Kubernetes 1.30 or later.",
+        words: [Message("chart requires kubeversion")];
     INSTALL_PERMISSIONS: "install-permissions", Error, "You lack a right that the installation needs.",
         "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/install.md lists the rights.";
     NAMESPACE_UNUSABLE: "namespace-unusable", Error, "The namespace of the installation is being deleted.",
-        "Wait until it is gone, or install into another one: `--namespace`.";
+        "Wait until it is gone, or install into another one: `--namespace`.",
+        words: [Message("because it is being terminated")];
     CRD_FOREIGN: "crd-foreign", Warning, "The custom resource for credential specs exists, and is not this project's.",
         "Keep it, and install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place.";
     STORED_VERSION: "stored-version", Note, "Credential specs may be stored in a version that is deprecated.",
@@ -18,7 +25,18 @@ family! { "Installation" {
     WEBHOOK_PRESENT: "webhook-present", Warning, "Another webhook for GMSA is installed.",
         "Upgrade it in place: docs/migrate.md. Of two webhooks, both must admit a Pod.";
     CRD_MISSING: "crd-missing", Error, "The custom resource for credential specs is not installed.",
-        "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.";
+        "Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`. It brings the CRD GMSACredentialSpec.",
+        words: [
+            Message("no matches for kind \"gmsacredentialspec\""),
+            Message("doesn't have a resource type \"gmsacredentialspec"),
+            Message("customresourcedefinition of gmsacredentialspec is not installed"),
+            Message("the customresourcedefinition is not installed"),
+            Message("customresourcedefinitions.apiextensions.k8s.io \"gmsacredentialspecs.windows.k8s.io\" not found"),
+            Message("unable to recognize*gmsacredentialspec"),
+        ],
+        remedies: {
+            "windows.k8s.io/v1alpha1" => "Install the chart, which brings the CRD: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`. Then write `apiVersion: windows.k8s.io/v1`: newer clusters do not have v1alpha1.",
+        };
     CRD_NOT_SERVED: "crd-not-served", Error, "The custom resource for credential specs is not established, or does not serve `v1`.",
         "Apply the CRD of the chart. `kubectl describe crd` shows its conditions.";
     CRD_OUTDATED: "crd-outdated", Warning, "The custom resource for credential specs is older than this release.",
@@ -39,10 +57,55 @@ family! { "Installation" {
         "Compare the labels of the namespace with the `namespaceSelector` of the webhooks.";
     WEBHOOK_UNREACHABLE: "webhook-unreachable", Error, "The API server cannot call the webhook.",
         "Check its Pods, its Service, the network between, and the `caBundle` against the certificate.",
-        words: [Refusal("failed calling webhook")];
+        words: [
+            Refusal("failed calling webhook"),
+            Refusal("failed to call webhook"),
+            Message("gmsawebhookcallsfail"),
+        ],
+        remedies: {
+            "proxyconnect" => "The API server calls through a proxy: add `.svc` and the address range of Services to its `NO_PROXY`.",
+            "webhook.cert-manager.io" => "cert-manager itself is not ready: wait for its webhook (`kubectl get pods -n cert-manager`), then try again.",
+            "no endpoints available" => "The Service of the webhook has no ready endpoint, because no Pod of it is ready: `kubectl get pods -n gmsa-webhook` and `kubectl gmsa doctor` say why.",
+            "x509*certificate has expired" => "The certificate of the webhook has expired: `kubectl gmsa doctor` shows it, and docs/certificates.md how each mode renews it. A wrong clock of the API server looks the same.",
+            "x509*unknown authority" => "The `caBundle` of the webhook configuration is not of the CA that signed the certificate: `kubectl gmsa doctor` compares them. The webhook itself, cert-manager or `helm upgrade` writes it, by `certificates.mode`.",
+            "x509*use sans instead" => "The certificate of the webhook has no subject alternative name: issue it with `NAME.NAMESPACE.svc` among them. See docs/certificates.md.",
+            "x509*is valid for" => "The certificate of the webhook is for another name: issue it for `NAME.NAMESPACE.svc`, the name of its Service.",
+            "x509" => "The API server does not take the certificate of the webhook: `kubectl gmsa doctor` compares it with the `caBundle`.",
+            "certificate verify failed" => "The `caBundle` of the webhook configuration is not of the CA that signed the certificate: `kubectl gmsa doctor` compares them.",
+            "connection refused" => "Nothing listens at that address: look at the Pods of the webhook (`kubectl get pods -n gmsa-webhook`), and at the port of its Service. `kubectl gmsa doctor` checks both.",
+            "no route to host" => "The API server does not reach the Pods of the webhook: let the firewall between control plane and nodes, and NetworkPolicies, through to its port. `kubectl gmsa doctor` calls it.",
+            "deadline exceeded" => "The webhook did not answer in time: a firewall between control plane and nodes (private GKE, EKS with another CNI) or a NetworkPolicy drops the packets, or its Pods are overloaded. `kubectl gmsa doctor` tells.",
+            "i/o timeout" => "No packet came back: a firewall between control plane and nodes (private GKE, EKS with another CNI), or a NetworkPolicy, drops them. Where the Pod network is not reachable, set `hostNetwork` in the chart.",
+            "tls handshake timeout" => "No packet came back: a firewall between control plane and nodes, or a NetworkPolicy, drops them. `kubectl gmsa doctor` calls it.",
+            "no agent available" => "The tunnel between control plane and nodes (konnectivity) has no agent: look at its Pods in `kube-system`.",
+            "client.timeout" => "The webhook did not answer in time: a firewall between control plane and nodes or a NetworkPolicy drops the packets, or its Pods are overloaded. `kubectl gmsa doctor` tells.",
+            "address is not allowed" => "The control plane does not reach Pods (EKS with another CNI): set `hostNetwork` in the chart.",
+            "service \"*\" not found" => "The Service of the webhook is gone, and its configuration remains: install the chart again, or delete the configuration that the message names with `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration NAME`.",
+            "no such host" => "The API server cannot resolve the name of the webhook, or its Service is gone: `kubectl gmsa doctor`.",
+            ": eof" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
+            "connection reset" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
+            "http response to https client" => "What answers at the port speaks no TLS: a service mesh or a wrong `targetPort`. Exclude the namespace of the webhook from the mesh.",
+            "could not find the requested resource" => "What answers has no such path: the `path` in the configuration, or the Service behind it, is another webhook's.",
+        };
     WEBHOOK_FAILING: "webhook-failing", Error, "The webhook answers, but it cannot check Pods, because the API server refuses what it asks.",
         "Look at the log of its Pods, which names the call that fails.",
+        words: [Message("gmsawebhookreviewsfail"), Message("gmsawebhookspecsunreadable"), General("the api server answered 403"), General("the watch of credential specs failed")],
         fix: what_is_asked;
+    WEBHOOK_OVERLOADED: "webhook-overloaded", Warning, "A replica of the webhook is slow, or gets more requests than it takes at once.",
+        "Raise `replicaCount`, or `resources.limits.memory`, from which its limits follow. Slow answers of the API server slow it too: the dashboard shows both.",
+        words: [
+            Message("gmsawebhookrequestsrefused"),
+            Message("gmsawebhookslow"),
+            Message("too many others were served or waited"),
+            Message("other calls to the api server * were under way"),
+            Message("too many other calls to the api server"),
+        ];
+    WEBHOOK_WATCH: "webhook-watch", Warning, "The webhook cannot follow changes of credential specs, so it reads each one when it is asked for. Answers stay right.",
+        "Look at its log: the API server is away, a proxy between withholds answers, or the ClusterRole lacks `list` and `watch`.",
+        words: [Message("gmsawebhookwatchstale"), Message("a watch did not end when it was asked to")];
+    PORT_TAKEN: "port-taken", Error, "The webhook cannot listen at its port.",
+        "Another process has the port, which happens with `hostNetwork`: set `containerPort` or `adminPort`, from 1024 on.",
+        words: [Message("address already in use"), Message("wsaeaddrinuse"), General("permission denied*bind"), General("bind: permission denied")];
     WEBHOOK_NOT_CALLED: "webhook-not-called", Error, "The API server creates a Pod that uses GMSA without a call of the webhook.",
         "Check whether the namespace is excluded, and whether a webhook configuration sends Pods.";
     NOT_ENFORCED: "not-enforced", Warning, "Denials are not enforced.",
@@ -50,11 +113,18 @@ family! { "Installation" {
     WEBHOOK_URL: "webhook-url", Warning, "The webhook is called by a URL instead of a Service, so its Pods are not checked.",
         "Use a Service, or check the process at the URL.";
     ENDPOINTS: "endpoints", Error, "The Service of the webhook has no ready endpoint, or only one.",
-        "Run at least two replicas: Pods are then admitted while one of them is replaced.";
+        "Run at least two replicas: Pods are then admitted while one of them is replaced. Without any, look at the Pods of the webhook: `kubectl get pods -n gmsa-webhook`.",
+        words: [Message("gmsawebhookabsent"), General("no endpoints available for service")];
     WEBHOOK_PERMISSIONS: "webhook-permissions", Error, "The service account of the webhook lacks a permission.",
-        "Run `helm upgrade`, which creates the roles and bindings of the chart again. Without Helm, apply the manifest again.";
+        "Run `helm upgrade`, which creates the roles and bindings of the chart again. Without Helm, apply the manifest again.",
+        words: [
+            Message("listing and watching credential specs is not permitted"),
+            Message("gmsawebhookwatchlive"),
+            Message("user \"system:serviceaccount:*webhook*\" cannot "),
+        ];
     SECRET_MISSING: "secret-missing", Error, "A Secret that the Pods of the webhook need does not exist.",
-        "Create it again: `helm upgrade` creates that of a self-managed certificate, which the webhook fills in; cert-manager creates its own; yours is in docs/certificates.md.";
+        "Create it again: `helm upgrade` creates that of a self-managed certificate, which the webhook fills in; cert-manager creates its own; yours is in docs/certificates.md.",
+        words: [Message("the secret * does not exist: install it again, empty"), Message("gmsawebhookcertificatesnotmanaged")];
     WINDOWS_NODES: "windows-nodes", Warning, "The cluster has no Windows node.",
         "Add one: until then, Pods that use GMSA stay Pending.";
 } }

@@ -14,10 +14,11 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// What the words of a text say: those of hcsshim, the kubelet and CCG, or those of `nltest` and `klist`.
+    /// What the words of a text say: those of hcsshim, the kubelet and CCG, or those of commands and clients in a container.
     pub(super) fn of(text: &str) -> Option<Self> {
-        const START: [&str; 8] = [
+        const START: [&str; 9] = [
             "createcomputesystem",
+            "encountered an error during",
             "createprocess",
             "winapi error",
             "hcs::",
@@ -26,7 +27,25 @@ impl Phase {
             "external credentials",
             "credential guard",
         ];
-        const RUNNING: [&str; 4] = ["netlogoncontrol", "trusted dc", "trust verification", "klist"];
+        const RUNNING: [&str; 17] = [
+            "netlogon",
+            "trusted dc",
+            "trust verification",
+            "klist",
+            "nltest",
+            "dsgetdcname",
+            "parent domain",
+            "getting dc name",
+            "nlsetstatus",
+            "secure session",
+            "exception",
+            "system error",
+            "sspi",
+            "group policy",
+            "securitycontext",
+            "nt_status_",
+            "status = ",
+        ];
         let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
         match (contains(&START), contains(&RUNNING)) {
             (true, _) => Some(Self::Start),
@@ -59,8 +78,8 @@ pub enum Meaning {
     Fault(Vec<(Option<Phase>, &'static Rule)>),
     /// Nothing is wrong: what it says instead.
     NoFault(&'static str),
-    /// A status that is not known here: how to look it up.
-    Unknown(&'static str),
+    /// A status of which no cause is known here: what it is, and where to look.
+    Unknown(String),
 }
 
 impl Explanation {

@@ -15,15 +15,39 @@ pub(super) fn alone(text: &str) -> Option<Status> {
 }
 
 /// The numbers that the text gives as a status: hexadecimal ones, those that are negative or have the highest bit as every failed HRESULT
-/// and NTSTATUS has, and small ones behind the word `error`, as in `System error 53`.
+/// and NTSTATUS has, and small ones behind words as in `System error 53`; in a text about Kerberos or LDAP also in `error code 49`. Small
+/// hexadecimal ones need such a word too, or the same number before them: the others are addresses and flags.
 pub(super) fn find(text: &str) -> impl Iterator<Item = Status> {
-    let mut before = "";
+    let lower = text.to_ascii_lowercase();
+    let has_codes = ["kerberos", "krb", "kdc", "ldap"].iter().any(|protocol| lower.contains(protocol));
+    let (mut before, mut first) = ("", "");
     text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '#' | '-' | '_'))
         .filter(|word| !word.is_empty())
         .filter_map(move |word| {
-            let is_named = std::mem::replace(&mut before, word).eq_ignore_ascii_case("error");
-            hexadecimal(word).or_else(|| decimal(word).filter(|Status(value)| *value > i32::MAX as u32 || is_named))
+            let second = std::mem::replace(&mut before, word);
+            let first = std::mem::replace(&mut first, second);
+            let is_behind = |words: &[&str]| words.iter().any(|word| second.eq_ignore_ascii_case(word));
+            // An exit code of a program is its own, unless it is a large one.
+            let is_exit = is_behind(&["code", "status", "exitcode"]) && first.to_ascii_lowercase().starts_with("exit");
+            let is_named = is_behind(&["error", "substatus", "failure"]) || (has_codes && is_behind(&["code"]));
+            let is_status =
+                |Status(value): &Status| *value > i32::MAX as u32 || is_named || (is_exit && *value > 0xffff);
+            let is_told = |status: &Status| {
+                status.0 > 0xff
+                    || is_named
+                    || is_behind(&["code", "status", "failed", "with", "hresult", "result", "returned"])
+                    || decimal(second) == Some(*status)
+            };
+            hexadecimal(word).filter(is_told).or_else(|| decimal(word).filter(is_status)).or_else(|| bare(word))
         })
+}
+
+/// Without a prefix, as netlogon.log and some clients write statuses: `c000005e`, `80090303`. A hash would have to begin like one.
+fn bare(word: &str) -> Option<Status> {
+    let is_status =
+        word.len() == 8 && ["80", "c0", "d0"].iter().any(|start| word.to_ascii_lowercase().starts_with(start));
+    let status = is_status.then(|| u32::from_str_radix(word, 16).ok().map(Status)).flatten()?;
+    status.code().map(|_| status)
 }
 
 fn hexadecimal(word: &str) -> Option<Status> {
@@ -88,6 +112,14 @@ mod tests {
         assert_eq!(numbers("is unavailable. (0xC0020017)."), [0xc002_0017]);
         assert_eq!(numbers("klist failed with 0xc000018b/-1073741429: The SAM"), [0xc000_018b, 0xc000_018b]);
         assert_eq!(numbers("Status = 1722 0x6ba RPC_S_SERVER_UNAVAILABLE"), [1722]);
+        assert_eq!(numbers("Status = 5 0x5 ERROR_ACCESS_DENIED, substatus): 0x5, (0x52e)"), [5, 5, 0x52e]);
+        assert_eq!(
+            numbers("NlSetStatusClientSession: Set connection status to c000005e, hash c00a1b2c"),
+            [0xc000_005e]
+        );
+        assert_eq!(numbers("Exit Code: 3221225794, exited with code -1073741502"), [0xc000_0142, 0xc000_0142]);
+        assert_eq!(numbers("LDAP: error code 49"), [49]);
+        assert_eq!(numbers("panic: signal SIGSEGV code=0x1 addr=0x57, main.run(0x5, 0xc000123456)"), [1]);
         assert_eq!(numbers("exit code 5, restarted 1326 times in 53 minutes, pod-5 error-5"), Vec::<u32>::new());
         assert_eq!(numbers("rpc error: code = Unknown desc = 1722"), Vec::<u32>::new());
     }

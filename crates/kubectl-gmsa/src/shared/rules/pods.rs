@@ -2,59 +2,250 @@
 
 use gmsa_core::diagnostic::Severity;
 
+#[allow(clippy::wildcard_imports, reason = "a table")]
+use super::code::*;
 use super::{
     Family, Fix, Names, Rule, RuleEntry, Subject,
-    Words::{Message, Refusal, Start},
+    Words::{Codes, General, Message, Refusal, Start},
     family,
 };
 
 family! { "Pods" {
     HYPER_V: "hyper-v", Warning, "The runtime class of a Pod isolates its containers by Hyper-V, which Kubernetes does not support for Windows.",
         "Use a runtime class with process isolation, and nodes of the build of the image.",
-        words: [Start("hypervisor isolated containers*do not support gmsa")];
+        words: [
+            Start("hypervisor isolated containers*do not support gmsa"),
+            Start("hyper-v isolated containers do not support gmsa"),
+            Start("no hypervisor is present on this system"),
+            Start("hyper-v components are not installed"),
+            Start("no runtime for \"*hypervisor\" is configured"),
+        ];
     SERVICE_ACCOUNT_MISSING: "service-account-missing", Error, "The service account of a Pod does not exist.",
         "Create it: `kubectl create serviceaccount SERVICEACCOUNT --namespace NAMESPACE`. Or correct the name in the Pod.",
-        words: [Refusal("error looking up service account")];
+        words: [Refusal("error looking up service account"), General("serviceaccounts \"*\" not found")];
     RUNTIME_CLASS_MISSING: "runtime-class-missing", Error, "The runtime class of a Pod does not exist, so the API server refuses the Pod.",
         "Create it, or correct `runtimeClassName`.",
-        words: [Refusal("pod rejected: runtimeclass")];
+        words: [
+            Refusal("pod rejected: runtimeclass"),
+            Message("runtimeclass.node.k8s.io \"*\" not found"),
+            Start("no runtime for \"*\" is configured"),
+        ];
     EPHEMERAL_CONTAINERS: "ephemeral-containers", Error, "A new Pod, or a Pod template, has ephemeral containers, so the API server refuses it.",
         "Remove them: `kubectl debug` adds them to a Pod that runs.";
     IGNORED_FIELD: "ignored-field", Error, "A field or an annotation for GMSA is misspelt or in the wrong place, so Kubernetes ignores it.",
-        "Set `gmsaCredentialSpecName` in `securityContext.windowsOptions` of the Pod, or of a container.";
+        "Set `gmsaCredentialSpecName` in `securityContext.windowsOptions` of the Pod, or of a container.",
+        words: [Message("alpha.windows.kubernetes.io/gmsa"), Message("windows-gmsa-credspec.alpha.kubernetes.io")];
     WINDOWS_BUILD: "windows-build", Note, "A container may be started on a node whose build of Windows does not run its image.",
         "Select the builds that run the image (`node.kubernetes.io/windows-build`), or use a runtime class that does. A node runs images of its own release and, \
              since Windows Server 2022, of the long-term release before it; never a newer one.";
     NO_CREDENTIAL_SPEC: "no-credential-spec", Warning, "A Pod does not use GMSA.",
-        "Set `gmsaCredentialSpecName` in its `windowsOptions`.";
+        "Set `gmsaCredentialSpecName` in its `windowsOptions`.",
+        words: [Start("credential spec is empty")];
     CONTENTS_OUTDATED: "contents-outdated", Warning, "A Pod carries contents that are not the current ones of a credential spec.",
         "Delete the Pod: its controller creates a new one.";
     POD_REFUSED: "pod-refused", Error, "The API server refuses the Pods of a workload, for another reason than GMSA.",
         "Do what the message says: it is that of a quota, of the Pod Security level of the namespace, of a policy, or of another webhook.",
-        words: [Refusal("violates podsecurity"), Refusal("exceeded quota")];
+        words: [
+            Refusal("violates podsecurity"),
+            Refusal("exceeded quota"),
+            Refusal("failed quota"),
+            Refusal("maximum cpu usage per"),
+            Refusal("maximum memory usage per"),
+            Refusal("minimum cpu usage per"),
+            Refusal("minimum memory usage per"),
+            Refusal("unable to validate against any security context constraint"),
+            Refusal("podsecuritypolicy: unable to admit pod"),
+            General("denied the request"),
+            General("denied request"),
+            General("error creating: pods"),
+        ],
+        remedies: {
+            "exceeded quota" => "Raise the ResourceQuota that the message names (`kubectl describe resourcequota -n NAMESPACE`), or request less.",
+            "failed quota" => "Set requests and limits on every container: the ResourceQuota that the message names demands them. A LimitRange sets defaults.",
+            "violates podsecurity" => "Change the fields that the message names, or the label `pod-security.kubernetes.io/enforce` of the namespace. GMSA itself passes the level `restricted`; `hostProcess` needs `privileged`.",
+            "usage per" => "Stay within the LimitRange of the namespace: `kubectl describe limitrange -n NAMESPACE`.",
+            "takes pods out of the gmsa webhook" => "Let somebody do it who may update the webhook configurations: the label frees Pods from all checks.",
+            "static policies of the" => "Let a user or group do it that `staticPolicies.admins` names: docs/static-policies.md.",
+            "validatingadmissionpolicy '" => "Do what the message of the ValidatingAdmissionPolicy says, or ask its owner: `kubectl get validatingadmissionpolicy`. It is no check of GMSA.",
+            "security context constraint" => "Give the service account a SecurityContextConstraint for Windows Pods: `oc adm policy add-scc-to-user`.",
+            "admission webhook \"*\" denied the request" => "Do what the message says: the admission webhook in quotes refuses the Pod, and its owner knows the policy. It is no check of GMSA.",
+        };
     PODS_MISSING: "pods-missing", Error, "A workload has fewer Pods than it wants.",
         "`kubectl describe` of the workload, and of its ReplicaSet, shows events and conditions.",
         fix: describe;
     NODE_TAINT: "node-taint", Error, "The Windows nodes that a Pod selects have a taint that it does not tolerate.",
         "Add the toleration to the Pod template, or remove the taint: `kubectl taint nodes NODE KEY-`.",
-        words: [Message("untolerated taint {os: windows}"), Message("had taint {os: windows}")];
+        words: [Message("untolerated taint {os: windows}"), Message("untolerated taint {"), Message("had taint {"), Message("had taints that the pod didn't tolerate")];
+    NODE_RESOURCES: "node-resources", Error, "The nodes that a Pod may run on have not enough of a resource left.",
+        "Add a Windows node, or lower the requests of the Pod. `kubectl describe nodes -l kubernetes.io/os=windows` shows what is allocated.",
+        words: [
+            General("insufficient cpu"),
+            General("insufficient memory"),
+            General("insufficient ephemeral-storage"),
+            General("insufficient pods"),
+            General("too many pods"),
+            General("didn't have free ports"),
+            General("node didn't have enough resource"),
+            General("outofcpu"),
+            General("outofmemory"),
+            General("outofpods"),
+        ];
+    POD_VOLUME: "pod-volume", Error, "A volume, ConfigMap or Secret that a Pod needs is not there, or cannot be mounted.",
+        "Create what the message names in the namespace of the Pod, or correct its name. `kubectl describe pod` shows each volume.",
+        words: [
+            Message("mountvolume.setup failed"),
+            Message("mountvolume.mountdevice failed"),
+            Message("unable to attach or mount volumes"),
+            Message("attachvolume.attach failed"),
+            Message("volume node affinity conflict"),
+            Message("unbound immediate persistentvolumeclaims"),
+            Message("persistentvolumeclaim \"*\" not found"),
+            Message("createcontainerconfigerror"),
+            Message("references non-existent config key"),
+            Message("couldn't find key ? in"),
+            General("configmap \"*\" not found"),
+            General("configmaps \"*\" not found"),
+            General("secret \"*\" not found"),
+            General("secrets \"*\" not found"),
+            General("failedmount"),
+        ],
+        remedies: {
+            "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap`), or correct its name in the Pod.",
+            "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret`), or correct its name in the Pod.",
+            "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc`. It waits for a StorageClass that works on Windows, or does not exist.",
+        };
+    NODE_SELECTOR: "node-selector", Error, "No node that takes the Pod has the labels that it selects, or matches its affinity.",
+        "Compare its node selector with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",
+        words: [
+            General("didn't match pod's node affinity/selector"),
+            General("didn't match node selector"),
+            General("didn't satisfy existing pods anti-affinity"),
+            General("didn't match pod affinity rules"),
+            General("didn't match pod anti-affinity rules"),
+            General("didn't match pod topology spread constraints"),
+            General("predicate matchnodeselector failed"),
+            General("predicate nodeaffinity failed"),
+        ];
     NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
         "See docs/windows-placement.md.",
-        words: [Message("nodes are available")];
+        words: [General("nodes are available"), General("no nodes available to schedule pods"), General("failedscheduling")];
     POD_FAILED: "pod-failed", Error, "A Pod has failed: it was evicted, or a container of it ended with an error.",
         "`kubectl describe pod` and `kubectl logs` say why. Its controller creates a new Pod; a Pod without a controller must be created again.",
-        words: [Message("the node was low on resource")];
+        words: [
+            Message("the node was low on resource"),
+            Message("the node had condition: [diskpressure]"),
+            Message("the node had condition: [memorypressure]"),
+            General("job has reached the specified backoff limit"),
+            General("backofflimitexceeded"),
+            General("pod was active on the node longer than the specified deadline"),
+        ];
     NODE_NOT_READY: "node-not-ready", Error, "The node of a Pod is not ready.",
         "`kubectl describe node NODE` says why: start its kubelet and its container runtime. Pods with a controller are created on other nodes after five minutes.",
-        words: [Message("kubelet stopped posting node status"), Message("container runtime network not ready")];
+        words: [
+            Message("kubelet stopped posting node status"),
+            Message("container runtime network not ready"),
+            Message("node condition {"),
+            Message("node is not ready"),
+            Message("container runtime is down"),
+            Message("pleg is not healthy"),
+            Message("were unschedulable"),
+        ],
+        remedies: {
+            "condition {unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
+            "were unschedulable" => "The node is cordoned: `kubectl uncordon NODE` when its maintenance is over.",
+        };
+    POD_NETWORK: "pod-network", Error, "The node cannot give the Pod a network.",
+        "Look at the CNI plugin of the node: its Pods in `kube-system`, its log, and free addresses of the subnet. On Windows, restart the service `hns`, or the node.",
+        words: [
+            Message("failed to setup network for sandbox"),
+            Message("failed to set up sandbox container * network"),
+            Message("networkplugin cni failed"),
+            Message("plugin type=\"*\" failed (add)"),
+            Message("failed to assign an ip address to container"),
+            Message("no ip addresses available in range set"),
+            Message("hcncreateendpoint failed"),
+            Message("hns failed with error"),
+            Message("failed to retrieve network namespace"),
+            Message("hnscall failed"),
+            Message("hcncreatenetwork failed"),
+            Message("cni plugin not initialized"),
+            Message("failed to create endpoint"),
+        ];
+    PROBE_UNAUTHORIZED: "probe-unauthorized", Error, "The application answers the probe of the kubelet, which has no identity, with 401.",
+        "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify`.",
+        words: [Message("probe failed: http probe failed with statuscode: 401")];
+    PROBE_FAILED: "probe-failed", Error, "The probe of the kubelet fails, so the Pod is not ready, or is restarted.",
+        "`kubectl logs` and `kubectl exec` show whether the application answers at that port and path. Windows applications start slowly: use a `startupProbe`.",
+        words: [General("readiness probe failed"), General("liveness probe failed"), General("startup probe failed"), General("failed liveness probe"), General("readiness probe errored")];
     NOT_STARTED: "not-started", Error, "A container of a Pod does not start.",
         "See docs/troubleshooting.md.",
         words: [
-            Message("failed to pull image"),
-            Message("errimagepull"),
-            Message("imagepullbackoff"),
-            Message("crashloopbackoff"),
-            Message("back-off restarting failed container"),
+            General("failed to pull image"),
+            General("errimagepull"),
+            General("imagepullbackoff"),
+            General("back-off pulling image"),
+            General("errimageneverpull"),
+            General("invalidimagename"),
+            General("pull access denied"),
+            General("manifest unknown"),
+            General("toomanyrequests"),
+            General("crashloopbackoff"),
+            General("back-off restarting failed container"),
+            General("failed to create containerd task"),
+            General("failed to create pod sandbox"),
+            General("failed to create shim task"),
+            General("failedcreatepodsandbox"),
+            General("runcontainererror"),
+            General("createcontainererror"),
+            General("oomkilled"),
+            General("is waiting to start"),
+            General("failed to get sandbox image"),
+            General("failed to reserve sandbox name"),
+            General("unable to retrieve some image pull secrets"),
+            General("runasnonroot and image will run as root"),
+            General("breaks non-root policy"),
+        ],
+        remedies: {
+            "image pull secrets" => "Create the imagePullSecret that the Pod or its service account names: `kubectl create secret docker-registry`.",
+            "root" => "Set `runAsUserName: ContainerUser` or `NT AUTHORITY\\NETWORK SERVICE`: with `runAsNonRoot`, the kubelet refuses ContainerAdministrator.",
+            "is waiting to start" => "`kubectl describe pod POD` shows what it waits for: its events name the image, the volume or the sandbox that fails.",
+            "toomanyrequests" => "The registry limits pulls: log on to it with an imagePullSecret, or use a mirror.",
+            "unauthorized" => "Let the node log on to the registry: an imagePullSecret in the namespace and on the service account, or the identity of the node.",
+            "pull access denied" => "Correct the name of the image, or let the node log on to the registry: an imagePullSecret in the namespace and on the service account.",
+            "403 forbidden" => "Give the node, or the imagePullSecret, the right to read that repository of the registry.",
+            "x509" => "Let the node trust the authority of the registry: its certificate belongs into the certificate store of the node, or into `hosts.toml` of containerd.",
+            "server gave http response to https client" => "The registry has no TLS: give it a certificate, or name it in `hosts.toml` of containerd as one without.",
+            "no such host" => "The node does not resolve the name of the registry: correct the name, or the DNS of the node.",
+            "manifest unknown" => "The registry has no such tag of the image: correct the tag.",
+            "not found" => "The registry has no such image or tag: correct the name and the tag.",
+            "errimageneverpull" => "Load the image onto the node, or change `imagePullPolicy`.",
+            "pull" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod` shows what the registry said.",
+            "errimage" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod` shows what the registry said.",
+            "oomkilled" => "Raise the memory limit of the container.",
+            "crashloopbackoff" => "`kubectl logs POD --previous` says why the container ended; its exit code stands in `kubectl describe pod`.",
+            "back-off restarting" => "`kubectl logs POD --previous` says why the container ended; its exit code stands in `kubectl describe pod`.",
+        };
+    EXIT_LIBRARY: "exit-library", Error, "A program in the container ended before it began: a library that it needs is missing, or is for other processors.",
+        "Use an image that has what it needs: Server Core in place of Nano Server, the Visual C++ runtime, the .NET runtime, and the same architecture as the program.",
+        words: [
+            Codes(&[
+                STATUS_DLL_NOT_FOUND, STATUS_ORDINAL_NOT_FOUND, STATUS_ENTRYPOINT_NOT_FOUND, STATUS_INVALID_IMAGE_FORMAT,
+                ERROR_MOD_NOT_FOUND, ERROR_BAD_EXE_FORMAT,
+            ]),
+        ];
+    EXIT_INITIALIZATION: "exit-initialization", Error, "A program in the container could not be initialized.",
+        "Compare the build of the image with that of the node first: docs/windows-placement.md. Then look at the memory of the node and the number of its containers, whose desktop heaps have a limit; a restart of the node frees them.",
+        words: [Codes(&[STATUS_DLL_INIT_FAILED, ERROR_DLL_INIT_FAILED])];
+    EXIT_CRASHED: "exit-crashed", Error, "A program in the container crashed. That is a fault of the program, not of its identity.",
+        "`kubectl logs POD --previous`, and the event log Application in the container, say where. 0xe0434352 is an exception of .NET that nothing caught.",
+        words: [Codes(&[STATUS_ACCESS_VIOLATION, STATUS_STACK_OVERFLOW, STATUS_HEAP_CORRUPTION, STATUS_STACK_BUFFER_OVERRUN, ERROR_PROCESS_ABORTED, CLR_EXCEPTION])];
+    EXIT_STOPPED: "exit-stopped", Note, "The container was ended from outside: somebody or the kubelet stopped it.",
+        "Look for the reason before it in `kubectl describe pod`: a liveness probe, a rollout, an eviction.",
+        words: [Codes(&[STATUS_CONTROL_C_EXIT, DBG_TERMINATE_PROCESS])];
+    NODE_MEMORY: "node-memory", Error, "The node has too little memory, or too small a page file.",
+        "Give the Windows node a page file and more memory, or run fewer Pods on it. Set memory requests: Windows does not end processes for want of memory, it refuses more.",
+        words: [
+            Codes(&[ERROR_NO_SYSTEM_RESOURCES, ERROR_COMMITMENT_LIMIT, STATUS_NO_MEMORY, STATUS_INSUFFICIENT_RESOURCES, STATUS_COMMITMENT_LIMIT]),
         ];
 } }
 

@@ -3,12 +3,11 @@
 
 use serde_json::json;
 
+#[allow(clippy::wildcard_imports, reason = "a table")]
+use super::code::*;
 use super::{
     Family, Fix, Names, RuleEntry,
-    Words::{self, Codes, Message, Refusal, Right, RunningCodes, Start},
-    code::{
-        ERROR_ACCOUNT_DISABLED, ERROR_NO_SUCH_USER, ERROR_NONE_MAPPED, STATUS_ACCOUNT_DISABLED, STATUS_NO_SUCH_USER,
-    },
+    Words::{self, Codes, Event, General, Message, Refusal, RunningCodes, Start, StartCodes},
 };
 use crate::shared::{grant::GrantObjects, installer::Installer};
 use gmsa_core::{
@@ -18,11 +17,15 @@ use gmsa_core::{
 };
 
 const fn entry(rule: &'static Rule, words: &'static [Words]) -> RuleEntry {
-    RuleEntry { rule, words, fix: None }
+    RuleEntry { rule, words, remedies: &[], fix: None }
 }
 
 const fn with_fix(rule: &'static Rule, words: &'static [Words], fix: fn(&Names<'_>) -> Option<Fix>) -> RuleEntry {
-    RuleEntry { rule, words, fix: Some(fix) }
+    RuleEntry { rule, words, remedies: &[], fix: Some(fix) }
+}
+
+const fn with_remedies(rule: &'static Rule, words: &'static [Words], remedies: &'static [(&str, &str)]) -> RuleEntry {
+    RuleEntry { rule, words, remedies, fix: None }
 }
 
 pub(super) static FAMILY: Family = Family {
@@ -40,17 +43,35 @@ pub(super) static FAMILY: Family = Family {
         ),
         entry(&rules::INVALID_SERVICE_ACCOUNT, &[Refusal("service account name *is not a lower-case dns subdomain")]),
         entry(&rules::TOO_MANY_SLOTS, &[Refusal("containers, init containers and ephemeral containers together")]),
-        entry(&rules::TOO_MANY_SPECS, &[Refusal("distinct gmsa cred specs")]),
+        entry(
+            &rules::TOO_MANY_SPECS,
+            &[Refusal("distinct gmsa cred specs"), Refusal("different gmsa cred specs in one pod")],
+        ),
         entry(&rules::PATCH_TOO_LARGE, &[Refusal("the gmsa cred spec contents of this pod would take")]),
-        entry(&rules::SPEC_MISSING, &[Refusal("cred spec ? does not exist")]),
+        entry(
+            &rules::SPEC_MISSING,
+            &[Refusal("cred spec ? does not exist"), Message("gmsacredentialspecs.windows.k8s.io \"*\" not found")],
+        ),
         entry(&rules::SPEC_UNUSABLE, &[Refusal("does not have a credspec key")]),
         with_fix(&rules::SPEC_UNREADABLE, &[Refusal("unable to retrieve the contents of cred spec")], what_is_asked),
         with_fix(
             &rules::CONTENTS_WITHOUT_NAME,
-            &[Refusal("but does not define the name of the corresponding resource")],
+            // The second are the words of the chart's guard.
+            &[
+                Refusal("but does not define the name of the corresponding resource"),
+                Refusal("contents are set without the name of their cred spec"),
+            ],
             name_instead,
         ),
-        with_fix(&rules::NOT_AUTHORIZED, &[Refusal("is not authorized to `use`")], grant),
+        with_fix(
+            &rules::NOT_AUTHORIZED,
+            &[
+                Refusal("is not authorized to `use`"),
+                Refusal("is not authorized `use`"),
+                Message("cannot use resource \"gmsacredentialspecs\""),
+            ],
+            grant,
+        ),
         with_fix(&rules::AUTHORIZATION_FAILED, &[Refusal("unable to check whether service account")], what_is_asked),
         entry(&rules::CONTENTS_DIFFER, &[Refusal("does not match the contents of gmsa resource")]),
         with_fix(
@@ -60,18 +81,131 @@ pub(super) static FAMILY: Family = Family {
             with_contents,
         ),
         entry(&rules::MODIFIED, &[Refusal("cannot update an existing pod's gmsa settings")]),
-        with_fix(&rules::LINUX_NODE, &[], on_windows),
-        entry(&rules::PLUGIN_GUID, &[Start("failed to parse the plugin guid")]),
-        entry(&rules::NOT_CHECKED, &[Right("cannot create resource \"pods\"")]),
-        entry(&rules::ACCOUNT_DISABLED, &[Codes(&[ERROR_ACCOUNT_DISABLED, STATUS_ACCOUNT_DISABLED])]),
+        with_fix(&rules::LINUX_NODE, &[Message("windows options cannot be set for a linux pod")], on_windows),
+        entry(
+            &rules::PLUGIN_GUID,
+            &[Start("failed to parse the plugin guid"), Event("containers-ccg", 9), StartCodes(&[CO_E_CLASSSTRING])],
+        ),
+        entry(
+            &rules::ACCOUNT_DISABLED,
+            &[
+                Message("failure reason: account currently disabled"),
+                Codes(&[ERROR_ACCOUNT_DISABLED, STATUS_ACCOUNT_DISABLED]),
+            ],
+        ),
         entry(
             &rules::ACCOUNT_UNKNOWN,
             &[
                 Message("kdc_err_c_principal_unknown"),
+                Message("client not found in kerberos database"),
+                Message("client '*' not found in kerberos database"),
+                Message("cannot find an object with identity"),
+                Message("a referral was returned from the server"),
+                Start("failed to fetch gmsa credentials*specified account does not exist"),
+                Codes(&[ERROR_DS_NO_SUCH_OBJECT, ERROR_DS_OBJ_NOT_FOUND]),
                 Codes(&[ERROR_NO_SUCH_USER, STATUS_NO_SUCH_USER]),
-                RunningCodes(&[ERROR_NONE_MAPPED]),
+                RunningCodes(&[ERROR_NONE_MAPPED, STATUS_NONE_MAPPED]),
             ],
         ),
+        with_remedies(
+            &rules::KDS_ROOT_KEY,
+            &[
+                Message("new-adserviceaccount*key does not exist"),
+                Message("no kds root key"),
+                Message("add-kdsrootkey : "),
+                Message("group key distribution service cannot"),
+                Codes(&[NTE_NO_KEY]),
+            ],
+            &[(
+                "request is not supported",
+                "Run `Add-KdsRootKey` on a domain controller, as a member of Domain Admins or Enterprise Admins; elsewhere it answers that the request is not supported.",
+            )],
+        ),
+        with_remedies(
+            &rules::ACCOUNT_PASSWORD,
+            &[
+                Message("cannot install service account"),
+                Message("test failed for managed service account"),
+                Message("permission to use the group msa"),
+                Message("fetch the password of a group managed service account failed"),
+                Message("test-adserviceaccount*false"),
+                Event("directoryservice", 2947),
+            ],
+            &[
+                (
+                    "did not match the target",
+                    "Install the account on a machine of its own domain, whose supported encryption types (`msDS-SupportedEncryptionTypes`) are those of the account.",
+                ),
+                (
+                    "service account",
+                    "Make the machine a member of a group in `PrincipalsAllowedToRetrieveManagedPassword`, then restart it, or run `klist -li 0x3e7 purge`: it learns of its groups by a new ticket. Compare the encryption types too.",
+                ),
+            ],
+        ),
+        entry(&rules::ACCOUNT_NAME, &[Message("not a properly formed account name")]),
+        entry(
+            &rules::ACCOUNT_SPN_DUPLICATE,
+            &[
+                Message("duplicate spn found"),
+                Message("spn value provided for addition/modification is not unique"),
+                Message("groups of duplicate spns"),
+            ],
+        ),
+        entry(&rules::API_VERSION, &[Message("windows.k8s.io/v1alpha1 gmsacredentialspec is deprecated")]),
+        entry(&rules::LINUX_ONLY, &[Message("cannot be set for a windows pod")]),
+        entry(&rules::HOST_PROCESS, &[Message("contains any hostprocess containers")]),
+        entry(&rules::SIZE, &[Message("gmsacredentialspec*size must be under")]),
+        entry(
+            &rules::NOT_A_POD,
+            &[General("the pod \"*\" is invalid: "), General("the deployment \"*\" is invalid: ")],
+        ),
+        entry(
+            &rules::RUN_AS_USER,
+            &[
+                Message("current security context is not associated with an active directory domain"),
+                Message("user manager\\container"),
+                General("containeruser"),
+                General("containeradministrator"),
+            ],
+        ),
+        entry(&rules::CA_BUNDLE, &[Message("unable to load root certificates"), Message("invalid value*cabundle")]),
+        entry(
+            &rules::CERTIFICATE_NOT_TRUSTED,
+            &[
+                Message("gmsawebhookhandshakesfail"),
+                Message("remote error: tls: bad certificate"),
+                Message("received fatal alert: badcertificate"),
+                Message("received fatal alert: unknownca"),
+                Message("tls: unknown certificate authority"),
+            ],
+        ),
+        entry(
+            &rules::CERTIFICATE_EXPIRY,
+            &[Message("gmsawebhookcertificateexpires"), Message("the certificate expired at")],
+        ),
+        entry(
+            &rules::CERTIFICATE_UNUSABLE,
+            &[
+                Message("gmsawebhookcertificaterefused"),
+                Message("the certificate is not valid before"),
+                Message("no dns name and no ip address among its subject alternative names"),
+                Message("the certificate is not valid pem"),
+                Message("is not an x.509 certificate"),
+                Message("there is no pem section certificate"),
+                Message("the certificate is empty"),
+                General("cannot serve the new certificate"),
+            ],
+        ),
+        entry(
+            &rules::PRIVATE_KEY,
+            &[
+                Message("the private key is "),
+                Message("no pem section with a private key"),
+                Message("tls: private key does not match public key"),
+                Message("tls: failed to find any pem data in key input"),
+            ],
+        ),
+        entry(&rules::REFUSED_OBJECT, &[Message("the gmsacredentialspec \"*\" is invalid")]),
     ],
 };
 

@@ -10,21 +10,49 @@
 //! Invariants: a text of any length and content gives at most [`MAX_FOUND`] explanations; nothing is guessed: a number counts only
 //! where its form or the word before it says that it is a status. Of a refusal, what stands first counts, and nothing that it quotes.
 
+use std::cmp::Reverse;
+
 use super::{
     POD_REFUSED, Rule, Words, all, code,
     code::{CODES, Status},
     meaning::{Explanation, Meaning, Phase},
-    number, words,
+    number, symbols, words,
 };
 
 /// How many different errors of one text are explained.
 pub const MAX_FOUND: usize = 16;
 
-/// Events of CCG that say that a step succeeded.
+/// Longer than the names and addresses in one message, and shorter than several messages.
+const MAX_BETWEEN: usize = 600;
+
+/// What says that a step succeeded, or is part of every logon.
 static NO_FAULTS: &[(&str, &str)] = &[
     ("credential guard instantiated the plugin", "The plugin is registered on the node and was started."),
     ("fetched gmsa credentials for", "The node has the password of the account."),
     ("is refetching the credentials", "The password of the account has changed, and the node retrieves the new one."),
+    (
+        "nt authority\\network service",
+        "On the network, such a process acts as the gMSA: `klist` and `nltest /sc_verify:DOMAIN` show it.",
+    ),
+    (
+        "tls handshake error from *: eof",
+        "Somebody connected and said nothing, as health checks of load balancers by TCP do.",
+    ),
+    ("trust verification status = 0 0x0 nerr_success", "The domain trusts the container."),
+    ("a ticket to krbtgt has been retrieved successfully", "The container logs on to the domain as the account."),
+    (
+        "successfully fetched the password of a group managed",
+        "A domain controller gave somebody the password of the account.",
+    ),
+    (
+        "kdc_err_preauth_required",
+        "The first answer of every Kerberos logon: the client repeats its request with a proof of its password.",
+    ),
+    (
+        "additional pre-authentication required",
+        "The first answer of every Kerberos logon: the client repeats its request with a proof of its password.",
+    ),
+    ("krb_err_response_too_big", "The client repeats its request over TCP: let TCP 88 through."),
 ];
 
 /// Explains the errors that a text holds: statuses alone, or messages with statuses in them. The most specific comes first.
@@ -45,13 +73,13 @@ pub fn recognize(text: &str, phase: Phase) -> Option<&'static Rule> {
 
 /// The rule that a message is about with which the API server refuses a pod.
 pub fn refusal(message: &str) -> &'static Rule {
-    refused(&plain(message)).map_or(&POD_REFUSED, |(_, rule)| rule)
+    refused(&plain(message), true).map_or(&POD_REFUSED, |(_, rule)| rule)
 }
 
 /// Whether a message says that something refused a pod, with whatever code: a webhook chooses its own.
 pub fn is_refusal(message: &str) -> bool {
     let message = plain(message);
-    message.contains("denied the request") || refused(&message).is_some()
+    message.contains("denied the request") || refused(&message, true).is_some()
 }
 
 /// Whether a message says that a user lacks a right (RBAC authorizer of kube-apiserver).
@@ -66,9 +94,71 @@ pub fn said(message: &str) -> &str {
     rest.split_once(" failed error: ").map_or(rest, |(_, said)| said)
 }
 
-/// As words have it. Microsoft's page writes `plug-in`, the events write `plugin`.
+/// As words have it: in lower case, with one space between words, whatever wrapped the lines. Microsoft's page writes `plug-in`, the events
+/// write `plugin`. That pods stay away from the nodes of the control plane is no cause, and the taint of a condition is none of an administrator.
 fn plain(text: &str) -> String {
-    text.to_ascii_lowercase().replace("plug-in", "plugin")
+    let lower =
+        text.to_ascii_lowercase().replace(['\u{2018}', '\u{2019}'], "'").replace(['\u{201c}', '\u{201d}'], "\"");
+    let words: Vec<&str> = lower.split_whitespace().filter(|word| !matches!(*word, ">" | "|" | "+")).collect();
+    let mut plain = words.join(" ").replace("plug-in", "plugin");
+    for role in ["control-plane", "master"] {
+        plain = plain.replace(&format!("untolerated taint {{node-role.kubernetes.io/{role}: }}"), "");
+    }
+    for condition in
+        ["not-ready", "unreachable", "unschedulable", "disk-pressure", "memory-pressure", "network-unavailable"]
+    {
+        plain = plain.replace(
+            &format!("untolerated taint {{node.kubernetes.io/{condition}"),
+            &format!("node condition {{{condition}"),
+        );
+    }
+    plain
+}
+
+/// The forms of a text that are tried one after the other: as it is, out of a string of JSON, Go or XML, and wrapped inside words. With each
+/// whether what is in quotes is a name, or the words of somebody else.
+fn forms(text: &str) -> impl Iterator<Item = (String, bool)> {
+    let unwrapped = || plain(&text.lines().map(str::trim).collect::<String>());
+    (0..3).map(move |form| match form {
+        0 => (plain(text), true),
+        1 => (unescaped(text), false),
+        _ => (unwrapped(), true),
+    })
+}
+
+/// Out of a string of JSON, Go or XML.
+fn unescaped(text: &str) -> String {
+    let mut bare = text.to_owned();
+    let escapes = [
+        ("\\\"", "\""),
+        ("\\\\", "\\"),
+        ("\\r", " "),
+        ("\\n", " "),
+        ("\\t", " "),
+        ("\\u003c", "<"),
+        ("\\u003e", ">"),
+        ("\\u0027", "'"),
+    ];
+    for (escape, means) in escapes.into_iter().chain([
+        ("&quot;", "\""),
+        ("&apos;", "'"),
+        ("&#39;", "'"),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&amp;", "&"),
+    ]) {
+        bare = bare.replace(escape, means);
+    }
+    plain(&bare)
+}
+
+/// What stands beside the first of these words that a text has.
+pub(super) fn first_of<T: Copy>(text: &str, table: &[(&str, T)]) -> Option<T> {
+    if table.is_empty() || text.is_empty() {
+        return None;
+    }
+    let in_form = |form: &str| table.iter().find(|(words, _)| position(form, words).is_some());
+    forms(text).find_map(|(form, _)| in_form(&form)).map(|(_, found)| *found)
 }
 
 /// The rules that a text names which this program, or the webhook, has printed.
@@ -89,16 +179,49 @@ fn printed(text: &str) -> Vec<Explanation> {
 }
 
 fn of_others(text: &str) -> Vec<Explanation> {
-    let lower = plain(text);
-    let phase = Phase::of(&lower);
-    let mut found = sentences(&lower, phase);
-    if let Some(statuses) = text.split_whitespace().take(MAX_FOUND).map(number::alone).collect::<Option<Vec<_>>>() {
-        found.extend(statuses.into_iter().map(|status| status.explain(phase).unwrap_or_else(|| status.unknown())));
-    } else {
-        let statuses = number::find(text).chain(code::named(text));
-        found.extend(statuses.filter_map(|status| status.explain(phase)).take(MAX_FOUND));
+    let alone: Option<Vec<_>> = text.split_whitespace().take(MAX_FOUND).map(number::alone).collect();
+    if let Some(statuses) = alone {
+        let explained = statuses.into_iter().map(|status| status.explain(None).unwrap_or_else(|| status.unknown()));
+        return different(explained);
     }
-    different(found.into_iter())
+    let lower = plain(text);
+    let mut names: Vec<_> =
+        number::find(text).filter_map(|Status(value)| symbols::of_protocol(&lower, value)).collect();
+    names.truncate(MAX_FOUND);
+    let phase = Phase::of(&lower);
+    let (mut found, mut general) = (Vec::new(), None);
+    for (form, is_quoted) in forms(&format!("{text} {}", names.join(" "))) {
+        let (of_form, of_form_general) = sentences(&form, is_quoted, phase);
+        found = of_form;
+        general = general.or(of_form_general);
+        if !found.is_empty() {
+            break;
+        }
+    }
+    let words_of_logon = ["netlogon", "trusted dc", "trust verification", "klist", "nltest", "logon"];
+    let is_told = phase == Some(Phase::Start) || words_of_logon.iter().any(|word| lower.contains(word));
+    let counts = |status: &Status| status.0 > 0 && (names.is_empty() || status.0 > 0xff);
+    // As with sentences, the last is the cause of those before it.
+    let mut statuses: Vec<_> = number::find(text).chain(code::named(text)).filter(counts).collect();
+    statuses.reverse();
+    let explained = |status: &Status| status.explain(phase).filter(|_| is_told || !status.is_vague());
+    found.extend(statuses.iter().filter_map(explained).take(MAX_FOUND));
+    if !found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_))) {
+        found.extend(general);
+        let by_name: Vec<_> = code::named(text).collect();
+        let is_called_error = |Status(value): &Status| {
+            ["error", "error:", "error code", "error code:"]
+                .iter()
+                .any(|word| lower.contains(&format!("{word} {value}")))
+        };
+        let unknown = statuses.iter().filter(|status| {
+            (status.is_failure() || by_name.contains(status) || is_called_error(status)) && explained(status).is_none()
+        });
+        found.extend(unknown.take(MAX_FOUND).map(|status| status.unknown()));
+        found.extend(names.iter().filter(|_| found.is_empty()).map(|name| symbols::explain(name)).collect::<Vec<_>>());
+    }
+    let has_fault = found.iter().any(|found| matches!(found.meaning, Meaning::Fault(_)));
+    different(found.into_iter().filter(|found| !has_fault || matches!(found.meaning, Meaning::Fault(_))))
 }
 
 /// Each once. The first of those that say the same is the most specific one.
@@ -113,36 +236,73 @@ fn different(found: impl Iterator<Item = Explanation>) -> Vec<Explanation> {
     different
 }
 
-/// What the sentences of a text say, which is in lower case.
-fn sentences(text: &str, phase: Option<Phase>) -> Vec<Explanation> {
-    let refused = refused(text).map(|(words, rule)| fault(words, None, rule));
-    let of_rule = words().filter_map(|(rule, words)| {
-        let (words, phase) = match words {
-            Words::Start(words) => (words, Some(Phase::Start)),
-            Words::Message(words) | Words::Right(words) => (words, None),
-            Words::Refusal(_) | Words::StartCodes(_) | Words::RunningCodes(_) | Words::Codes(_) => return None,
-        };
-        position(text, words).map(|_| fault(words, phase, rule))
-    });
+/// What the sentences of a text say, which is plain: a refusal, then the others, of which the last is the cause of those before it; and what
+/// counts where there is none of them. A sentence that is a part of another one is not said on its own.
+fn sentences(text: &str, is_quoted: bool, phase: Option<Phase>) -> (Vec<Explanation>, Option<Explanation>) {
+    let (mut specific, mut general) = (Vec::new(), None);
+    for (rule, words) in words() {
+        match words {
+            Words::Start(of) | Words::Message(of) | Words::Right(of) => {
+                let phase = matches!(words, Words::Start(_)).then_some(Phase::Start);
+                specific.extend(span(text, of).map(|at| (at, fault(of, phase, rule))));
+            }
+            Words::General(of) if general.is_none() => {
+                general = position(text, of).map(|_| fault(of, None, rule));
+            }
+            Words::Event(source, number) if general.is_none() && event(text, source, number) => {
+                let found = format!("event {number} of {source}");
+                general = Some(Explanation { found, meaning: Meaning::Fault(vec![(None, rule)]) });
+            }
+            Words::General(_)
+            | Words::Event(..)
+            | Words::Refusal(_)
+            | Words::StartCodes(_)
+            | Words::RunningCodes(_)
+            | Words::Codes(_) => {}
+        }
+    }
     let of_windows = CODES.iter().filter(|code| !code.message.is_empty()).filter_map(|code| {
-        position(text, code.message)?;
+        let at = span(text, code.message)?;
         let explained = Status(code.value).explain(phase)?;
-        Some(Explanation { found: format!("{}: {}", quoted(code.message), explained.found), ..explained })
+        Some((at, Explanation { found: format!("{}: {}", quoted(code.message), explained.found), ..explained }))
     });
+    specific.extend(of_windows);
+    // The sort is stable: at one place, the order of the table holds.
+    specific.sort_by_key(|((start, end), _)| (Reverse(*end), *start));
+    let spans: Vec<(usize, usize)> = specific.iter().map(|(span, _)| *span).collect();
+    let is_part = |(start, end): (usize, usize)| {
+        spans.iter().any(|(from, to)| *from <= start && end <= *to && end - start < to - from)
+    };
+    let refusal = refused(text, is_quoted).map(|(words, rule)| fault(words, None, rule));
+    let specific = specific.into_iter().filter(|(span, _)| !is_part(*span)).map(|(_, found)| found);
     let no_fault = NO_FAULTS.iter().filter_map(|(words, what)| {
         position(text, words).map(|_| Explanation { found: quoted(words), meaning: Meaning::NoFault(what) })
     });
-    refused.into_iter().chain(of_rule).chain(of_windows).chain(no_fault).collect()
+    (refusal.into_iter().chain(specific).chain(no_fault).collect(), general)
+}
+
+/// Whether a text tells of an event of this source with this number.
+fn event(text: &str, source: &str, number: u32) -> bool {
+    if !text.contains(source) {
+        return false;
+    }
+    let (mut before, number) = ("", number.to_string());
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.any(|word| {
+        let before = std::mem::replace(&mut before, word);
+        // Large numbers are numbers of events wherever they stand beside their source.
+        word == number && (number.len() > 2 || matches!(before, "event" | "id" | "eventid" | "number"))
+    })
 }
 
 /// The words of a refusal that stand first, and their rule. What is in quotes is a name, or the words of somebody else.
-fn refused(text: &str) -> Option<(&'static str, &'static Rule)> {
-    let text = &unquoted(text);
+fn refused(text: &str, is_quoted: bool) -> Option<(&'static str, &'static Rule)> {
+    let text = &if is_quoted { unquoted(text) } else { text.to_owned() };
     let found = words().filter_map(|(rule, words)| match words {
         Words::Refusal(words) => Some((position(text, words)?, words, rule)),
         _ => None,
     });
-    found.min_by_key(|(at, ..)| *at).map(|(_, words, rule)| (words, rule))
+    found.min_by_key(|(at, words, _)| (*at, Reverse(words.len()))).map(|(_, words, rule)| (words, rule))
 }
 
 /// The text without what is between double quotes, in which a backslash keeps a quote from ending them.
@@ -162,13 +322,18 @@ fn unquoted(text: &str) -> String {
 
 /// Where the words begin in the text.
 fn position(text: &str, words: &str) -> Option<usize> {
+    span(text, words).map(|(start, _)| start)
+}
+
+/// Where the words begin and end in the text.
+fn span(text: &str, words: &str) -> Option<(usize, usize)> {
     let mut parts = words.split('*');
-    let (start, end) = part(text, parts.next()?)?;
-    let mut rest = text.get(end..);
+    let (start, mut end) = part(text, parts.next()?)?;
     for words in parts {
-        rest = rest.and_then(|rest| part(rest, words).and_then(|(_, end)| rest.get(end..)));
+        let (_, after) = part(text.get(end..)?, words).filter(|(between, _)| *between <= MAX_BETWEEN)?;
+        end += after;
     }
-    rest.map(|_| start)
+    Some((start, end))
 }
 
 /// Where a part without `*` begins and ends. Its `?` is one word.

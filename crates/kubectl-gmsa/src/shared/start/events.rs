@@ -10,7 +10,7 @@ use k8s_openapi::{
 };
 use serde::{Deserialize, Deserializer};
 
-use crate::shared::connection::Cluster;
+use crate::shared::{not_checked::Read, snapshot::Snapshot};
 
 /// The reasons that say why a pod is not there or does not run: of controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
 /// scheduler, and kubelets (`pkg/kubelet/events/event.go`).
@@ -87,11 +87,11 @@ pub struct Events(HashMap<String, Vec<Event>>);
 
 impl Events {
     /// Reads those of a namespace, or of all.
-    pub async fn read(cluster: &Cluster, namespace: Option<&str>) -> anyhow::Result<Self> {
+    pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Read<Self> {
         let namespace = namespace.map(|name| format!("namespaces/{name}/")).unwrap_or_default();
         let path = format!("/api/v1/{namespace}events?fieldSelector=type%3DWarning");
         let mut kept = Self::default();
-        for event in cluster.list::<Event>(&path).await? {
+        for event in snapshot.list::<Event>(&path).await? {
             kept.add(event);
         }
         Ok(kept)

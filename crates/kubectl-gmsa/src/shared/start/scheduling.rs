@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::{events::Events, placement::labels};
 use crate::shared::{
-    connection::Cluster,
-    not_checked::not_checked,
+    not_checked::{Read, Unread},
     pods::ClusterPod,
     rules::{self, Names, Subject},
+    snapshot::Snapshot,
     windows_build::{Build, LABEL},
 };
 use gmsa_core::{
@@ -36,7 +36,7 @@ pub struct Nodes {
     /// `None` where they were not asked for, or may not be read.
     pub windows: Option<Vec<Node>>,
     /// The nodes of pods that are none of these: `None` for one that does not exist.
-    others: HashMap<String, anyhow::Result<Option<Node>>>,
+    others: HashMap<String, Read<Option<Node>>>,
 }
 
 impl Nodes {
@@ -48,17 +48,17 @@ impl Nodes {
     }
 
     /// Reads the nodes that these pods are on and that are not among the Windows nodes.
-    pub async fn add(&mut self, cluster: &Cluster, pods: impl Iterator<Item = &ClusterPod>) {
+    pub async fn add(&mut self, snapshot: &Snapshot, pods: impl Iterator<Item = &ClusterPod>) {
         let names: BTreeSet<&str> = pods.filter_map(node_name).filter(|name| is_dns_subdomain(name)).collect();
         for name in names {
             if self.windows.iter().flatten().all(|node| node.metadata.name.as_deref() != Some(name)) {
-                let read = cluster.find(&format!("/api/v1/nodes/{name}")).await;
+                let read = snapshot.find(&format!("/api/v1/nodes/{name}")).await;
                 self.others.insert(name.to_owned(), read);
             }
         }
     }
 
-    fn find(&self, name: &str) -> Result<Option<&Node>, Option<&anyhow::Error>> {
+    fn find(&self, name: &str) -> Result<Option<&Node>, Option<&Unread>> {
         let known = self.windows.iter().flatten().find(|node| node.metadata.name.as_deref() == Some(name));
         match (known, self.others.get(name)) {
             (Some(node), _) => Ok(Some(node)),
@@ -96,7 +96,7 @@ pub fn check(pod: &ClusterPod, subject: Subject<'_>, nodes: &Nodes, events: &Eve
             Some(found) => Check::found(SCHEDULING, found),
             None => Check::pass(SCHEDULING, format!("on {name}{}", of_build(node))),
         },
-        Err(Some(error)) => not_checked(SCHEDULING, error),
+        Err(Some(unread)) => unread.check(SCHEDULING),
         Err(None) => Check::pass(SCHEDULING, format!("on {name}")),
     }
 }

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 
+use futures::future::join_all;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::shared::{pods::ClusterPod, rules::Subject, workloads::Kind};
+use crate::shared::{not_checked::Unread, pods::ClusterPod, rules::Subject, snapshot::Snapshot, workloads::Kind};
 
 mod object;
 
@@ -103,6 +104,28 @@ impl Workload {
             given_up: failed.map(|failed| failed.message.clone().unwrap_or_default()),
             makers: Vec::new(),
         }
+    }
+}
+
+/// The workloads of a cluster that use GMSA, and of which kinds they could not be read.
+pub struct Workloads {
+    pub known: Vec<Workload>,
+    pub unread: Vec<(Kind, Unread)>,
+}
+
+impl Workloads {
+    /// Reads those of all namespaces. Without the pods, nothing is known of their number.
+    pub async fn read(snapshot: &Snapshot) -> Self {
+        let kinds = Kind::ALL.map(async |kind| (kind, snapshot.list::<Object>(&kind.collection(None)).await));
+        let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list("/api/v1/pods"));
+        let (mut objects, mut unread) = (Vec::new(), Vec::new());
+        for (kind, read) in kinds {
+            match read {
+                Ok(read) => objects.extend(read.into_iter().map(|object| (kind, object))),
+                Err(error) => unread.push((kind, error)),
+            }
+        }
+        Self { known: assemble(objects, &pods.unwrap_or_default()), unread }
     }
 }
 

@@ -150,7 +150,7 @@ fn found_by_code(step: Step, code: u32, identity: &Identity, command: &[String])
         // `klist` answers so where the directory has no such service principal name.
         (Step::ServiceTicket, Some((rule, name))) if *rule == rules::TRUST_FAILED => (&rules::PRINCIPAL_UNKNOWN, name),
         (_, Some(known)) => known,
-        (_, None) => (&rules::UNKNOWN_STATUS, "not known here"),
+        (_, None) => (&rules::UNKNOWN_STATUS, Status(code).name()),
     };
     let Identity { domain, account, .. } = identity;
     let principal = command.last().map(String::as_str);

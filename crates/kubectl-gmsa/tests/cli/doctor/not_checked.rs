@@ -23,7 +23,7 @@ async fn what_could_not_be_checked_has_the_remedy_of_its_cause() {
     let before = "Try again. If that does not help, the API server is down, or a load balancer or proxy before it does not reach it.";
     for (answer, remedy) in [
         (refuse(401), "Log in again: the API server does not accept your credentials (`kubectl auth whoami`)."),
-        (refuse(403), "Run the command as a user who may read it (`--as`, `--context`)."),
+        (refuse(403), "Run the command as a user who may list nodes (`--as`, `--context`)."),
         (
             refuse(404),
             "The API server does not serve this kind of object: check its version and its flag `--runtime-config`.",

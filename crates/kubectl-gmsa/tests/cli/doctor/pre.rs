@@ -217,11 +217,16 @@ async fn what_may_not_be_read_is_skipped() {
     ] {
         api.fault(verb, path, usize::MAX, Fault::forbidden());
     }
-    let skipped = |about: &str| {
+    let skipped = |(about, right): (&str, &str)| {
         format!(
-            "skip {about}: could not be checked: the API server answered 403: not allowed here [not-checked] -> Run the command as a user who may read it (`--as`, `--context`)."
+            "skip {about}: could not be checked: the API server answered 403: not allowed here [not-checked] -> Run the command as a user who may {right} (`--as`, `--context`)."
         )
     };
-    let expected = ["namespace", "custom resource", "configuration"].map(skipped);
+    let expected = [
+        ("namespace", "get namespaces"),
+        ("custom resource", "get customresourcedefinitions"),
+        ("configuration", "list mutatingwebhookconfigurations"),
+    ]
+    .map(skipped);
     assert_eq!(complaints(&api).await, (expected.into(), 2));
 }

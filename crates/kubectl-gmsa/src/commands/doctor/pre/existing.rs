@@ -7,30 +7,31 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-use super::super::{configuration::CONFIGURATION, crd, not_checked};
-use crate::shared::{installer::Installer, output::first_five, rules, webhook::Configured};
+use super::super::{
+    configuration::CONFIGURATION,
+    crd::{self, CRD},
+};
+use crate::shared::{installer::Installer, not_checked::Read, output::first_five, rules, webhook::Configured};
 use gmsa_cluster::crd::revision;
 use gmsa_core::{
     credspec::{GROUP, PLURAL, VERSION},
     diagnostic::{Check, Diagnostic},
 };
 
-const CRD: &str = "custom resource";
-
 /// What brings a custom resource up to date in place, whoever created it; Helm 4 does not replace it otherwise.
 const IN_PLACE: &str = "install with `--skip-crds --set crds.upgrade=true`, which brings it up to date in place";
 
 /// The checks of the custom resource that is there.
-pub(super) fn custom_resource(read: anyhow::Result<Option<CustomResourceDefinition>>) -> Vec<Check> {
+pub(super) fn custom_resource(read: Read<Option<CustomResourceDefinition>>) -> Vec<Check> {
     let crd = match read {
         Ok(Some(crd)) => crd,
         Ok(None) => {
             return vec![Check::pass(CRD, format!("{PLURAL}.{GROUP} does not exist yet: the installation creates it"))];
         }
-        Err(error) => return vec![not_checked(CRD, &error)],
+        Err(unread) => return vec![unread.check(CRD)],
     };
     let stored = stored(&crd);
-    let first = if revision(&crd.metadata) > 0 { crd::check(Ok(Some(crd)), None) } else { foreign(&crd) };
+    let first = if revision(&crd.metadata) > 0 { crd::installed(&crd, None) } else { foreign(&crd) };
     std::iter::once(first).chain(stored).collect()
 }
 
@@ -88,10 +89,10 @@ fn stored(crd: &CustomResourceDefinition) -> Option<Check> {
 }
 
 /// The checks of the webhooks for GMSA that are there, one for each installation.
-pub(super) fn webhooks(read: anyhow::Result<Vec<Configured>>) -> Vec<Check> {
+pub(super) fn webhooks(read: Read<Vec<Configured>>) -> Vec<Check> {
     let webhooks = match read {
         Ok(webhooks) => webhooks,
-        Err(error) => return vec![not_checked(CONFIGURATION, &error)],
+        Err(unread) => return vec![unread.check(CONFIGURATION)],
     };
     // The Go webhook has no rule for ephemeral containers.
     let is_ours = |found: &Configured| found.covers("UPDATE", "pods/ephemeralcontainers");

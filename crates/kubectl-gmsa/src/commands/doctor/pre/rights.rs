@@ -3,8 +3,8 @@
 use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 
-use super::super::{found, not_checked};
-use crate::shared::{connection::Cluster, rules};
+use super::super::found;
+use crate::shared::{not_checked::Read, rules, snapshot::Snapshot};
 use gmsa_core::{
     credspec::{GROUP, PLURAL},
     diagnostic::Check,
@@ -54,7 +54,7 @@ const GIVEN: [Right; 8] = [
 const ESCALATE: Right = ("escalate", RBAC, "clusterroles");
 
 /// Checks the rights; the namespace and the custom resource must be created only where they are missing.
-pub(super) async fn check(cluster: &Cluster, namespace: &str, no_namespace: bool, no_crd: bool) -> Check {
+pub(super) async fn check(snapshot: &Snapshot, namespace: &str, no_namespace: bool, no_crd: bool) -> Check {
     let mut needed: Vec<(Right, Option<&str>)> = IN_CLUSTER.map(|right| (right, None)).into();
     if no_namespace {
         needed.push((("create", "", "namespaces"), None));
@@ -63,13 +63,13 @@ pub(super) async fn check(cluster: &Cluster, namespace: &str, no_namespace: bool
         needed.push((("create", "apiextensions.k8s.io", "customresourcedefinitions"), None));
     }
     needed.extend(IN_NAMESPACE.map(|right| (right, Some(namespace))));
-    let missing = match missing(cluster, &needed).await {
+    let missing = match missing(snapshot, &needed).await {
         Ok(missing) => missing,
-        Err(error) => return not_checked(RIGHTS, &error),
+        Err(unread) => return unread.check(RIGHTS),
     };
-    let given = match missing_to_give(cluster).await {
+    let given = match missing_to_give(snapshot).await {
         Ok(given) => given,
-        Err(error) => return not_checked(RIGHTS, &error),
+        Err(unread) => return unread.check(RIGHTS),
     };
     let parts = [("you may not", missing), ("you may not give the webhook what you lack yourself:", given)];
     let parts = parts.iter().filter(|(_, rights)| !rights.is_empty());
@@ -82,17 +82,17 @@ pub(super) async fn check(cluster: &Cluster, namespace: &str, no_namespace: bool
 }
 
 /// The rights of the webhook that the user lacks and may not give all the same.
-async fn missing_to_give(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
-    let missing_rights = missing(cluster, &GIVEN.map(|right| (right, None))).await?;
-    if missing_rights.is_empty() || missing(cluster, &[(ESCALATE, None)]).await?.is_empty() {
+async fn missing_to_give(snapshot: &Snapshot) -> Read<Vec<String>> {
+    let missing_rights = missing(snapshot, &GIVEN.map(|right| (right, None))).await?;
+    if missing_rights.is_empty() || missing(snapshot, &[(ESCALATE, None)]).await?.is_empty() {
         return Ok(Vec::new());
     }
     Ok(missing_rights)
 }
 
 /// Those that the user lacks, as `create deployments in NAMESPACE`.
-async fn missing(cluster: &Cluster, rights: &[(Right, Option<&str>)]) -> anyhow::Result<Vec<String>> {
-    let answers = join_all(rights.iter().map(|(right, namespace)| may(cluster, right, *namespace))).await;
+async fn missing(snapshot: &Snapshot, rights: &[(Right, Option<&str>)]) -> Read<Vec<String>> {
+    let answers = join_all(rights.iter().map(|(right, namespace)| may(snapshot, right, *namespace))).await;
     let mut missing = Vec::new();
     for (((verb, _, resource), namespace), answer) in rights.iter().zip(answers) {
         if !answer? {
@@ -103,7 +103,7 @@ async fn missing(cluster: &Cluster, rights: &[(Right, Option<&str>)]) -> anyhow:
     Ok(missing)
 }
 
-async fn may(cluster: &Cluster, (verb, group, resource): &Right, namespace: Option<&str>) -> anyhow::Result<bool> {
+async fn may(snapshot: &Snapshot, (verb, group, resource): &Right, namespace: Option<&str>) -> Read<bool> {
     let attributes = ResourceAttributes {
         verb: Some((*verb).to_owned()),
         group: Some((*group).to_owned()),
@@ -114,6 +114,6 @@ async fn may(cluster: &Cluster, (verb, group, resource): &Right, namespace: Opti
     let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
     let review = SelfSubjectAccessReview { spec, ..Default::default() };
     let answer: SelfSubjectAccessReview =
-        cluster.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).await?;
+        snapshot.ask("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review).await?;
     Ok(answer.status.is_some_and(|status| status.allowed))
 }

@@ -1,0 +1,40 @@
+//! What the slots of a review ask for, in the order in which the contract checks them: what [`mutate`](super::mutate) and
+//! [`validate`](super::validate) make of a review before anything is looked up.
+
+use super::{AllowReason, Denial, SlotDenial, Subject, pod::Slot};
+use crate::credspec::SpecName;
+
+/// What a slot asks for.
+#[derive(Debug)]
+pub(super) enum Claim<'r> {
+    /// What is denied, whatever is found out.
+    Denied(SlotDenial),
+    /// The slot names a credential spec, by a name that can be one.
+    Names(Slot<'r>, SpecName),
+}
+
+impl<'r> Claim<'r> {
+    /// That of a slot, by the name in it or by why that is denied.
+    pub fn of(slot: Slot<'r>, named: Result<SpecName, Denial>) -> Self {
+        match named {
+            Ok(spec) => Self::Names(slot, spec),
+            Err(denial) => Self::Denied(SlotDenial::of(&slot, denial)),
+        }
+    }
+}
+
+/// The claims of a review, in the order in which the contract checks them.
+#[derive(Debug)]
+pub(super) struct Claims<'r> {
+    pub all: Vec<Claim<'r>>,
+    /// Who wants to use what is named, where that is asked.
+    pub subject: Option<Subject>,
+    /// Why the request is admitted where nothing else denies it, or why it is denied as a whole.
+    pub outcome: Result<AllowReason, Denial>,
+}
+
+impl From<Result<AllowReason, Denial>> for Claims<'_> {
+    fn from(outcome: Result<AllowReason, Denial>) -> Self {
+        Self { all: Vec::new(), subject: None, outcome }
+    }
+}

@@ -1,0 +1,362 @@
+//! The parts of a cluster that the checks of `doctor` are made of, as they were read.
+//!
+//! Invariants: a part is what was read, or why it could not be; what follows from another part is read after it, and everything else at the
+//! same time. Nothing is judged here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::future::{OptionFuture, join_all};
+use k8s_openapi::{
+    api::{
+        admissionregistration::v1::WebhookClientConfig,
+        apps::v1::Deployment,
+        core::v1::{Namespace, Node, Pod},
+        discovery::v1::Endpoint,
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apimachinery::pkg::version::Info,
+    jiff::Timestamp,
+};
+use serde_json::{Value, json, value::RawValue};
+
+use super::replica::Replica;
+use crate::shared::{
+    cluster_dns::{self, Objects},
+    directory::Source,
+    installer::Installer,
+    not_checked::{Read, Unread},
+    snapshot::{LEFT_OUT, Snapshot, Trial},
+    start::{
+        cause,
+        events::Events,
+        scheduling::Nodes,
+        workload::{Workload, Workloads},
+    },
+    webhook::{Configured, configured, endpoints, is_ready},
+};
+use gmsa_cluster::{probe, resolver::live::collection};
+use gmsa_core::{
+    admission::Webhook,
+    credspec::is_dns_subdomain,
+    diagnostic::{Check, Diagnostic},
+};
+
+mod directory;
+
+/// A part, as a check declares that it needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Version,
+    Crd,
+    Webhooks,
+    Namespaces,
+    DryRuns,
+    Protection,
+    Services,
+    Specs,
+    Pods,
+    Workloads,
+    Directory,
+    Dns,
+    Nodes,
+}
+
+impl Part {
+    /// The rights that reading it takes.
+    pub(super) fn rights(self) -> &'static str {
+        match self {
+            Self::Version => "get /version",
+            Self::Crd => "get customresourcedefinitions",
+            Self::Webhooks => "list mutatingwebhookconfigurations and validatingwebhookconfigurations",
+            Self::Namespaces => "list namespaces",
+            Self::DryRuns => "create pods in the namespace of the dry run",
+            Self::Protection => "create validatingwebhookconfigurations",
+            Self::Services => {
+                "in the namespace of the webhook: list endpointslices, get pods, pods/proxy and secrets; create subjectaccessreviews"
+            }
+            Self::Specs => "list gmsacredentialspecs",
+            Self::Pods => "list pods",
+            Self::Workloads => {
+                "list deployments, statefulsets, daemonsets, replicasets, jobs, cronjobs and events; get nodes"
+            }
+            Self::Directory => "list gmsacredentialspecs; a user of the domain (--directory)",
+            Self::Dns => "get configmaps in namespace kube-system",
+            Self::Nodes => "list nodes",
+        }
+    }
+}
+
+/// The Service that a webhook is called by, or its URL.
+pub(super) struct Service {
+    pub client: WebhookClientConfig,
+    pub endpoints: Read<Vec<Endpoint>>,
+    /// One of its pods, with its name.
+    pub replica: Option<(String, Read<Replica>)>,
+}
+
+/// The lines of a check, or what it needs and could not be read.
+pub(super) type Judged<'p> = Result<Vec<Check>, &'p Unread>;
+
+/// A dry run that was made: its answer, or nothing where the namespace is none.
+pub(super) type TrialMade = Option<Read<Trial>>;
+
+pub(super) struct Parts {
+    pub taken: Timestamp,
+    /// That of the dry runs.
+    pub namespace: String,
+    pub version: Read<Info>,
+    pub crd: Read<Option<CustomResourceDefinition>>,
+    pub webhooks: Read<Vec<Configured>>,
+    /// Of the chart.
+    pub deployments: Read<Vec<Deployment>>,
+    pub namespaces: Read<Vec<Namespace>>,
+    /// Those of the webhooks that are configured.
+    pub dry_runs: Vec<(Webhook, TrialMade)>,
+    /// What was answered to a configuration that only static policies refuse, and the release whose they are.
+    pub protection: Option<(String, Read<Value>)>,
+    pub services: Vec<Service>,
+    /// None where there is no custom resource.
+    pub specs: Read<Vec<Value>>,
+    pub pods: Read<Vec<Box<RawValue>>>,
+    pub workloads: Workloads,
+    pub windows: Read<Vec<Node>>,
+    /// With those of the pods that are no Windows nodes.
+    pub nodes: Nodes,
+    pub events: Read<Events>,
+    pub dns: Read<Objects>,
+    /// What the directory says of the credential specs.
+    pub directory: Option<Read<Vec<Diagnostic>>>,
+}
+
+impl Parts {
+    pub(super) async fn read(snapshot: &Snapshot, source: Option<Source>) -> Self {
+        let (version, installation, specs, pods, workloads, windows) = tokio::join!(
+            snapshot.get("/version"),
+            Box::pin(Installation::read(snapshot)),
+            Box::pin(with_directory(snapshot, source)),
+            snapshot.list::<Box<RawValue>>("/api/v1/pods"),
+            Workloads::read(snapshot),
+            snapshot.list(Nodes::WINDOWS),
+        );
+        let Installation { crd, webhooks, deployments, namespaces, dry_runs, protection, services } = installation;
+        let (specs, directory) = specs;
+        let mut nodes = Nodes::of(windows.as_ref().ok().cloned());
+        // Who may not list nodes may rarely read one.
+        let (dns, ()) = tokio::join!(dns(snapshot, &specs), async {
+            if nodes.windows.is_some() {
+                nodes.add(snapshot, workloads.known.iter().flat_map(Workload::pods)).await;
+            }
+        });
+        let is_broken = |workload: &Workload| cause::of(workload, &nodes, &Events::default()).is_some();
+        let events = if workloads.known.iter().any(is_broken) {
+            Events::read(snapshot, None).await
+        } else {
+            Ok(Events::default())
+        };
+        Self {
+            taken: snapshot.taken(),
+            namespace: snapshot.namespace.clone(),
+            version,
+            crd,
+            webhooks,
+            deployments,
+            namespaces,
+            dry_runs,
+            protection,
+            services,
+            specs,
+            pods,
+            workloads,
+            windows,
+            nodes,
+            events,
+            dns,
+            directory,
+        }
+    }
+
+    /// Why a part could not be read. One that has several requests answers for each of them itself.
+    pub(super) fn unread(&self, part: Part) -> Option<&Unread> {
+        match part {
+            Part::Version => self.version.as_ref().err(),
+            Part::Crd => self.crd.as_ref().err(),
+            Part::Webhooks => self.webhooks.as_ref().err(),
+            Part::Namespaces => self.namespaces.as_ref().err(),
+            Part::Specs => self.specs.as_ref().err(),
+            Part::Pods => self.pods.as_ref().err(),
+            Part::Directory => self.directory.as_ref().and_then(|found| found.as_ref().err()),
+            Part::Dns => self.dns.as_ref().err(),
+            Part::Nodes => self.windows.as_ref().err(),
+            Part::DryRuns | Part::Protection | Part::Services | Part::Workloads => None,
+        }
+    }
+
+    /// The webhooks of pods that AKS does not manage; or all, where it manages all of them.
+    pub(super) fn of_pods(&self) -> Vec<&Configured> {
+        let of_pods = of_pods(&self.webhooks);
+        let ours: Vec<&Configured> = of_pods.iter().copied().filter(|found| is_ours(found)).collect();
+        if ours.is_empty() { of_pods } else { ours }
+    }
+
+    /// Who installed the webhook, by its configurations or its Deployment. A user who may read neither gets the remedy for a cluster without one.
+    pub(super) fn installer(&self) -> Option<Installer> {
+        let of_configuration = self.of_pods().first().map(|found| found.installer.clone());
+        let deployments = self.deployments.as_ref().ok();
+        let of_deployment = || deployments?.first().map(|deployment| Installer::of(&deployment.metadata));
+        of_configuration.or_else(of_deployment)
+    }
+}
+
+/// What is read of the installation.
+struct Installation {
+    crd: Read<Option<CustomResourceDefinition>>,
+    webhooks: Read<Vec<Configured>>,
+    deployments: Read<Vec<Deployment>>,
+    namespaces: Read<Vec<Namespace>>,
+    dry_runs: Vec<(Webhook, TrialMade)>,
+    protection: Option<(String, Read<Value>)>,
+    services: Vec<Service>,
+}
+
+impl Installation {
+    async fn read(snapshot: &Snapshot) -> Self {
+        let (crd, webhooks, namespaces) = tokio::join!(
+            snapshot.find(gmsa_cluster::crd::PATH),
+            configured(snapshot),
+            snapshot.list("/api/v1/namespaces"),
+        );
+        let of_pods = of_pods(&webhooks);
+        let ours: Vec<&Configured> = of_pods.iter().copied().filter(|found| is_ours(found)).collect();
+        let validating = ours.iter().find(|found| !found.mutating).map(|found| found.configuration().to_owned());
+        let (dry_runs, protection, services, deployments) = tokio::join!(
+            // Who may create pods can see whether they are refused, also without the configurations.
+            dry_runs(snapshot, &webhooks, &of_pods),
+            OptionFuture::from(validating.map(async |release| {
+                let answer = protection(snapshot, &release).await;
+                (release, answer)
+            })),
+            services(snapshot, &ours),
+            async {
+                const OF_CHART: &str =
+                    "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dgmsa-webhook";
+                if of_pods.is_empty() && webhooks.is_ok() { snapshot.list(OF_CHART).await } else { Ok(Vec::new()) }
+            },
+        );
+        Self { crd, webhooks, deployments, namespaces, dry_runs, protection, services }
+    }
+}
+
+fn of_pods(webhooks: &Read<Vec<Configured>>) -> Vec<&Configured> {
+    webhooks.iter().flatten().filter(|found| found.is_of_pods()).collect()
+}
+
+fn is_ours(found: &Configured) -> bool {
+    found.installer != Installer::Aks
+}
+
+/// Has the API server call the webhooks that are configured; both where that is not known.
+async fn dry_runs(
+    snapshot: &Snapshot,
+    webhooks: &Read<Vec<Configured>>,
+    of_pods: &[&Configured],
+) -> Vec<(Webhook, TrialMade)> {
+    let is_configured = |mutating| webhooks.is_err() || of_pods.iter().any(|found| found.mutating == mutating);
+    let beside_aks = webhooks.iter().flatten().any(|found| !is_ours(found));
+    let slot = if beside_aks { probe::INIT_CONTAINER } else { "/spec" };
+    let pods = [
+        (Webhook::Mutate, is_configured(true), probe::naming(slot)),
+        (Webhook::Validate, is_configured(false), probe::carrying(slot)),
+    ];
+    let made = pods.into_iter().filter(|(_, is_configured, _)| *is_configured);
+    join_all(made.map(async |(webhook, _, pod)| (webhook, snapshot.dry_run(webhook, &pod).await))).await
+}
+
+/// Tries a configuration of the release with this name, which its static policies refuse to everybody. The name belongs to no configuration, so
+/// that a dry run that is stored by mistake calls no webhook.
+async fn protection(snapshot: &Snapshot, release: &str) -> Read<Value> {
+    const PATH: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?dryRun=All";
+    let probe = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": format!("{release}-static-policies")},
+    });
+    snapshot.ask(PATH, &probe).await
+}
+
+/// Reads each Service that a webhook is called by.
+async fn services(snapshot: &Snapshot, webhooks: &[&Configured]) -> Vec<Service> {
+    let mut seen = BTreeSet::new();
+    let name = |client: &WebhookClientConfig| {
+        client
+            .service
+            .as_ref()
+            .map(|service| (service.namespace.clone(), service.name.clone()))
+            .ok_or(client.url.clone())
+    };
+    let clients = webhooks.iter().map(|found| &found.webhook.client_config);
+    let each = clients.filter(|client| seen.insert(name(client))).map(|client| Service::read(snapshot, client));
+    join_all(each).await
+}
+
+impl Service {
+    async fn read(snapshot: &Snapshot, client: &WebhookClientConfig) -> Self {
+        let client = client.clone();
+        let Some(service) = &client.service else {
+            return Self { client, endpoints: Ok(Vec::new()), replica: None };
+        };
+        let endpoints = endpoints(snapshot, service).await;
+        // Where none is ready, one that is not may show why.
+        let known = || endpoints.iter().flatten();
+        let mut pods = known()
+            .filter(|endpoint| is_ready(endpoint))
+            .chain(known())
+            .filter_map(|endpoint| endpoint.target_ref.as_ref()?.name.clone());
+        let replica = OptionFuture::from(pods.next().map(async |name| {
+            let path = format!("/api/v1/namespaces/{}/pods/{name}", service.namespace);
+            let read = match snapshot.get::<Pod>(&path).await {
+                Ok(pod) => Ok(Replica::read(snapshot, &service.namespace, &name, pod).await),
+                Err(unread) => Err(unread),
+            };
+            (name, read)
+        }))
+        .await;
+        Self { client, endpoints, replica }
+    }
+}
+
+/// The credential specs, and what the directory says of them where one is named.
+async fn with_directory(
+    snapshot: &Snapshot,
+    source: Option<Source>,
+) -> (Read<Vec<Value>>, Option<Read<Vec<Diagnostic>>>) {
+    let specs = match snapshot.list(&collection()).await {
+        // Without the custom resource, which another check reports, there are none.
+        Err(unread) if unread.is_missing() => Ok(Vec::new()),
+        read => read,
+    };
+    let directory = match source {
+        Some(source) => Some(directory::ask(source, specs.as_deref().unwrap_or_default()).await),
+        None => None,
+    };
+    (specs, directory)
+}
+
+/// The DNS of the cluster, where there is a domain to look for in it.
+async fn dns(snapshot: &Snapshot, specs: &Read<Vec<Value>>) -> Read<Objects> {
+    let specs = specs.as_deref().unwrap_or_default();
+    // A bundle has no contents, and so no domains.
+    if specs.iter().any(|spec| spec.pointer(&format!("/credspec/{LEFT_OUT}")).is_some()) {
+        return Err(Unread::left_out("get", "the contents of the credential specs"));
+    }
+    if domains(specs).is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    cluster_dns::objects(snapshot).await
+}
+
+/// The domains of the credential specs, in lower case. A name that is none is a finding of the linter.
+pub(super) fn domains(specs: &[Value]) -> BTreeSet<String> {
+    let names = specs.iter().filter_map(|spec| spec.pointer("/credspec/DomainJoinConfig/DnsName")?.as_str());
+    let names = names.map(|name| name.strip_suffix('.').unwrap_or(name).to_lowercase());
+    names.filter(|name| is_dns_subdomain(name)).collect()
+}

@@ -1,0 +1,92 @@
+//! What people find, in `tests/messages`: each text is answered with its rule first, and with the word that helps. The page on troubleshooting
+//! lists those of one line.
+
+use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
+
+use serde::Deserialize;
+
+use super::*;
+use crate::shared::rules;
+
+/// The files, in the order of the page.
+const FILES: [&str; 10] =
+    ["api", "own", "pods", "nodes", "windows", "kerberos", "clients", "accounts", "codes", "pastes"];
+
+/// What a section of the page begins and ends with.
+const BEGIN: &str = "<!-- Made of crates/kubectl-gmsa/tests/messages by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`: do not edit. -->\n";
+const END: &str = "<!-- The end of what is made. -->\n";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    text: String,
+    /// The rule that is said first; `none` where the text is decoded, and no cause is known.
+    rule: String,
+    word: String,
+    /// The thread, page or source file that it is from.
+    source: String,
+}
+
+/// The heading and the messages of a file.
+fn messages(file: &str) -> (String, Vec<Message>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages").join(file).with_extension("yaml");
+    let text = fs::read_to_string(path).unwrap().replace("\r\n", "\n");
+    let heading = text.lines().next().unwrap().trim_start_matches("# ").to_owned();
+    (heading, serde_saphyr::from_str(&text).unwrap())
+}
+
+#[test]
+fn every_message_is_known_with_the_word_that_helps() {
+    let (mut count, mut texts, mut wrong) = (0, BTreeSet::new(), String::new());
+    for Message { text, rule, word, source } in FILES.into_iter().flat_map(|file| messages(file).1) {
+        count += 1;
+        assert!(texts.insert(text.clone()), "twice: {text}");
+        assert!(source.starts_with("https://") || source == "this project", "{source}");
+        let found = explain(&text);
+        let first = match found.first().map(|found| &found.meaning) {
+            Some(Meaning::Fault(rules)) => rules.first().map_or("", |(_, rule)| rule.id),
+            Some(Meaning::Unknown(_)) => "none",
+            Some(Meaning::NoFault(_)) | None => "",
+        };
+        let answer = for_people(&found, &Names::of_refusal(rules::said(&text)));
+        if first != rule || !answer.contains(&word) {
+            let _ = writeln!(wrong, "{text}\n  expected {rule} and {word:?}:\n{answer}");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(count >= 150, "{count}");
+}
+
+/// The messages as the page lists them: those of one line, by what tells of them.
+fn section() -> String {
+    let mut section = String::new();
+    for (heading, messages) in FILES.map(messages) {
+        // A cell of a table is short.
+        let is_short = |text: &str| !text.contains('\n') && text.split_whitespace().count() <= 40;
+        let rows = messages.iter().filter(|message| message.rule != "none" && is_short(&message.text));
+        let rows: Vec<_> = rows
+            .map(|Message { text, rule, .. }| {
+                let text = text.replace('|', "\\|");
+                let fence = if text.contains('`') { "``" } else { "`" };
+                format!("| {fence}{text}{fence} | [{rule}](rules.md#{rule}) |\n")
+            })
+            .collect();
+        if !rows.is_empty() {
+            let _ = write!(section, "### {heading}\n\n| Message | Rule |\n|---|---|\n{}\n", rows.concat());
+        }
+    }
+    section
+}
+
+#[test]
+fn the_page_lists_the_messages() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/troubleshooting.md");
+    let page = fs::read_to_string(&path).unwrap().replace("\r\n", "\n");
+    let (before, rest) = page.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let expected = format!("{before}{BEGIN}\n{}{END}{after}", section());
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&path, &expected).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap().replace("\r\n", "\n"), expected);
+}

@@ -1,0 +1,51 @@
+//! `why`: walks through one workload, or one pod, from its template to its containers, as far as the first cause why it does not run.
+//!
+//! Invariants: nothing is changed in the cluster; what could not be read is skipped, and is neither a pass nor a fault.
+
+use std::time::Duration;
+
+use clap::Args;
+use tokio::time::Instant;
+
+use crate::shared::{
+    Outcome,
+    args::timeout,
+    connection::{Connection, block_on},
+    output::{Filter, Shape},
+    rounds::Rounds,
+    snapshot::{From, Snapshot},
+    walk::Walkthrough,
+};
+
+#[derive(Debug, Args)]
+pub struct Options {
+    /// What to walk through, in the namespace of --namespace or the context: pod, deploy, sts, ds, rs, job or cronjob
+    #[arg(value_name = "TYPE/NAME", value_parser = Walkthrough::parse)]
+    target: Walkthrough,
+    /// Walkthrough again until it runs, or the time of --timeout is over; warnings then do not count
+    #[arg(long, conflicts_with = "from")]
+    watch: bool,
+    /// How long --watch waits, such as 30s, 5m or 1h
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = timeout, requires = "watch")]
+    timeout: Duration,
+    /// The form of the output
+    #[arg(long, short, value_enum, default_value = "table")]
+    output: Shape,
+    #[command(flatten)]
+    from: From,
+    #[command(flatten)]
+    filter: Filter,
+}
+
+pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
+    block_on(async {
+        let rounds = Rounds {
+            snapshot: options.from.open(connection).await?,
+            until: options.watch.then(|| Instant::now() + options.timeout),
+            filter: &options.filter,
+            shape: options.output,
+        };
+        let (_, outcome) = rounds.run(async |snapshot: &Snapshot| options.target.lines(snapshot).await).await?;
+        Ok(outcome)
+    })
+}

@@ -1,0 +1,291 @@
+//! What is read of a cluster in one run of a command, live or from a bundle.
+//!
+//! Invariants: every list and object is read at most once, also where several parts are read at the same time; what could not be read is an
+//! [`Unread`], which says what was tried and what is lacking. What is no read, such as a dry run, is asked once as well, and its answer is kept.
+//! A bundle answers what the cluster answered; what it does not have is `Unread` too.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
+
+use clap::Args;
+use gmsa_cluster::{
+    apiserver::ApiServer,
+    probe::{self, Answer},
+};
+use gmsa_core::admission::Webhook;
+use http::{Request, header::ACCEPT};
+use k8s_openapi::jiff::Timestamp;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
+use tokio::sync::OnceCell;
+
+use super::{
+    connection::{Cluster, Connection},
+    not_checked::{Read, Unread},
+};
+
+mod bundle;
+
+pub use bundle::{Bundle, LEFT_OUT};
+
+/// The answer without what the object holds. <https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches>
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+/// Where commands that judge a cluster can find one.
+#[derive(Clone, Debug, Args)]
+pub struct From {
+    /// Judge the cluster of a bundle (doctor --bundle) instead of a live one. What the bundle left out is skipped
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+}
+
+impl From {
+    pub fn is_named(&self) -> bool {
+        self.from.is_some()
+    }
+
+    /// The bundle, or the cluster of the connection.
+    pub async fn open(&self, connection: &Connection) -> anyhow::Result<Snapshot> {
+        match &self.from {
+            Some(file) => Snapshot::of_bundle(file, connection),
+            None => Ok(Snapshot::of(connection.cluster().await?)),
+        }
+    }
+}
+
+#[derive(Clone)]
+enum Origin {
+    Live(Cluster),
+    Recorded(Rc<Bundle>),
+}
+
+/// What was answered to one request.
+enum Answered {
+    List(Vec<Box<RawValue>>),
+    Object(Option<Box<RawValue>>),
+    Text(String),
+    Trial(Trial),
+}
+
+/// The answers by request: its verb and its path.
+type Answers = BTreeMap<(&'static str, String), Rc<OnceCell<Read<Answered>>>>;
+
+pub struct Snapshot {
+    source: Origin,
+    /// That of objects that name none.
+    pub namespace: String,
+    kept: RefCell<Answers>,
+}
+
+/// What the API server did with a pod of the probe, as [`Answer`] has it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Trial {
+    Admitted,
+    Warned,
+    Refused,
+    Guarded(String),
+    Failed(Unread),
+}
+
+const LIST: &str = "list";
+const GET: &str = "get";
+const CREATE: &str = "create";
+
+impl Snapshot {
+    pub fn of(cluster: Cluster) -> Self {
+        let namespace = cluster.namespace.clone();
+        Self { source: Origin::Live(cluster), namespace, kept: RefCell::default() }
+    }
+
+    fn of_bundle(file: &Path, connection: &Connection) -> anyhow::Result<Self> {
+        let bundle = Bundle::read(file)?;
+        let namespace = connection.asked_namespace().unwrap_or(&bundle.namespace).to_owned();
+        Ok(Self { source: Origin::Recorded(Rc::new(bundle)), namespace, kept: RefCell::default() })
+    }
+
+    /// One of which nothing is read yet, of the same cluster.
+    pub fn again(&self) -> Self {
+        Self { source: self.source.clone(), namespace: self.namespace.clone(), kept: RefCell::default() }
+    }
+
+    /// The time that it is of.
+    pub fn taken(&self) -> Timestamp {
+        match &self.source {
+            Origin::Live(_) => Timestamp::now(),
+            Origin::Recorded(bundle) => bundle.taken(),
+        }
+    }
+
+    /// How long one call may take.
+    pub fn timeout(&self) -> Duration {
+        match &self.source {
+            Origin::Live(cluster) => cluster.timeout,
+            Origin::Recorded(_) => Duration::ZERO,
+        }
+    }
+
+    /// The client, where there is a cluster to ask.
+    pub fn api(&self) -> Option<&Arc<ApiServer>> {
+        match &self.source {
+            Origin::Live(cluster) => Some(&cluster.api),
+            Origin::Recorded(_) => None,
+        }
+    }
+
+    /// Reads an object.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Read<T> {
+        self.find(path).await?.ok_or_else(|| Unread::missing(path))
+    }
+
+    /// Reads an object that may not be there.
+    pub async fn find<T: DeserializeOwned>(&self, path: &str) -> Read<Option<T>> {
+        self.once(GET, path, async |source| match source {
+            Origin::Live(cluster) => Ok(Answered::Object(cluster.find(path).await?)),
+            Origin::Recorded(bundle) => Ok(Answered::Object(raw(bundle.object(path)?)?)),
+        })
+        .await;
+        self.read(GET, path, |kept| match kept {
+            Answered::Object(Some(json)) => Ok(Some(serde_json::from_str(json.get())?)),
+            _ => Ok(None),
+        })
+    }
+
+    /// Reads a collection.
+    pub async fn list<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
+        self.once(LIST, path, async |source| match source {
+            Origin::Live(cluster) => Ok(Answered::List(cluster.list(path).await?)),
+            Origin::Recorded(bundle) => Ok(Answered::List(raw(bundle.list(path)?)?)),
+        })
+        .await;
+        self.read(LIST, path, |kept| match kept {
+            Answered::List(items) => {
+                Ok(items.iter().map(|json| serde_json::from_str(json.get())).collect::<Result<_, _>>()?)
+            }
+            _ => Ok(Vec::new()),
+        })
+    }
+
+    /// Reads a collection that one caller alone needs, and of which it keeps a part.
+    pub async fn list_once<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
+        match &self.source {
+            Origin::Live(cluster) => cluster.list(path).await.map_err(|error| Unread::of(LIST, path, &error)),
+            Origin::Recorded(_) => self.list(path).await,
+        }
+    }
+
+    /// Asks the API server something by creating an object that is not stored.
+    pub async fn ask<T: DeserializeOwned>(&self, path: &str, object: &impl Serialize) -> Read<T> {
+        let body = serde_json::to_value(object).map_err(|error| Unread::of(CREATE, path, &error.into()))?;
+        let request = format!("{path} {body}");
+        self.once(CREATE, &request, async |source| match source {
+            Origin::Live(cluster) => {
+                let answered = cluster.post(path, &body).await.map_err(|error| Unread::of(CREATE, path, &error))?;
+                Ok(Answered::Object(Some(answered)))
+            }
+            Origin::Recorded(bundle) => Ok(Answered::Object(raw(Some(bundle.answer(&request)?))?)),
+        })
+        .await;
+        self.read(CREATE, &request, |kept| match kept {
+            Answered::Object(Some(json)) => Ok(serde_json::from_str(json.get())?),
+            _ => anyhow::bail!("there is no answer"),
+        })
+    }
+
+    /// What the API server does with a pod that the webhook should refuse; `None` where the namespace is none.
+    pub async fn dry_run(&self, webhook: Webhook, pod: &Value) -> Option<Read<Trial>> {
+        let request = format!("{} in {}", webhook.path(), self.namespace);
+        self.once("dry run", &request, async |source| match source {
+            Origin::Live(cluster) => match probe::ask(&cluster.api, &self.namespace, pod, webhook).await {
+                Some(answer) => Ok(Answered::Trial(of_answer(answer))),
+                None => Ok(Answered::Object(None)),
+            },
+            Origin::Recorded(bundle) => Ok(Answered::Trial(serde_json::from_value(bundle.answer(&request)?)?)),
+        })
+        .await;
+        let answered = self.read("dry run", &request, |kept| match kept {
+            Answered::Trial(answer) => Ok(Some(answer.clone())),
+            _ => Ok(None),
+        });
+        answered.transpose()
+    }
+
+    /// Whether there is a Secret. Nothing of it is read but its metadata, and that is not kept.
+    pub async fn has_secret(&self, namespace: &str, name: &str) -> Read<bool> {
+        let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
+        self.once(GET, &path, async |source| match source {
+            Origin::Live(cluster) => {
+                let request = Request::get(&path).header(ACCEPT, METADATA).body(Vec::new())?;
+                match cluster.api.call(request, cluster.deadline()).await {
+                    Ok(_) => Ok(Answered::Object(raw(Some(Value::Object(serde_json::Map::new())))?)),
+                    Err(error) if error.code() == Some(404) => Ok(Answered::Object(None)),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Origin::Recorded(bundle) => Ok(Answered::Object(raw(bundle.object(&path)?)?)),
+        })
+        .await;
+        self.read(GET, &path, |kept| Ok(matches!(kept, Answered::Object(Some(_)))))
+    }
+
+    /// What is no JSON, such as a log, or what a pod serves on one of its ports.
+    pub async fn text(&self, path: &str) -> Read<String> {
+        self.once(GET, path, async |source| match source {
+            Origin::Live(cluster) if path.contains("/proxy/") => Ok(Answered::Text(cluster.read_from_pod(path).await?)),
+            Origin::Live(cluster) => Ok(Answered::Text(cluster.read_text(path).await?)),
+            Origin::Recorded(bundle) => Ok(Answered::Text(bundle.text(path)?)),
+        })
+        .await;
+        self.read(GET, path, |kept| match kept {
+            Answered::Text(text) => Ok(text.clone()),
+            _ => Ok(String::new()),
+        })
+    }
+
+    /// What was read, as a file.
+    pub fn bundle(&self) -> anyhow::Result<Bundle> {
+        Bundle::of(self)
+    }
+
+    /// Has an answer kept, which is asked for once.
+    async fn once(
+        &self,
+        verb: &'static str,
+        request: &str,
+        ask: impl AsyncFnOnce(&Origin) -> anyhow::Result<Answered>,
+    ) {
+        let cell = Rc::clone(self.kept.borrow_mut().entry((verb, request.to_owned())).or_default());
+        cell.get_or_init(async || ask(&self.source).await.map_err(|error| Unread::of(verb, request, &error))).await;
+    }
+
+    /// Reads an answer that is kept.
+    fn read<T>(&self, verb: &'static str, request: &str, read: impl FnOnce(&Answered) -> anyhow::Result<T>) -> Read<T> {
+        let kept = self.kept.borrow().get(&(verb, request.to_owned())).map(Rc::clone);
+        match kept.as_ref().and_then(|cell| cell.get()) {
+            Some(Ok(kept)) => read(kept).map_err(|error| Unread::of(verb, request, &error)),
+            Some(Err(unread)) => Err(unread.clone()),
+            None => Err(Unread::left_out(verb, request)),
+        }
+    }
+}
+
+fn of_answer(answer: Answer) -> Trial {
+    match answer {
+        Answer::Admitted => Trial::Admitted,
+        Answer::Warned => Trial::Warned,
+        Answer::Refused => Trial::Refused,
+        Answer::Guarded(policy) => Trial::Guarded(policy),
+        Answer::Failed(error) => Trial::Failed(Unread::of(CREATE, "/api/v1/pods", &error.into())),
+    }
+}
+
+/// As the API server would have sent it.
+fn raw<T: Serialize, R: DeserializeOwned>(value: T) -> anyhow::Result<R> {
+    Ok(serde_json::from_str(&serde_json::to_string(&value)?)?)
+}

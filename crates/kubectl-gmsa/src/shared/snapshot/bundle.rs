@@ -1,0 +1,253 @@
+//! A snapshot as a file: what a cluster answered, by the paths that were asked.
+//!
+//! Invariants: a list is kept whole, by namespace and name, so that an object of it, and the list of one namespace, are answered from it; what
+//! is not in the file, or could not be read when it was made, is [`Unread`], and never an empty list.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fs,
+    path::Path,
+};
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Answered, CREATE, GET, LIST, Snapshot};
+use crate::shared::{
+    not_checked::{Read, Unread},
+    pods::contents_by_name,
+};
+use gmsa_cluster::resolver::live::collection;
+use gmsa_core::credspec::{Contents, CredentialSpec};
+
+mod fields;
+mod scrub;
+
+pub use fields::LEFT_OUT;
+
+/// The version of the file. It rises when a field goes or means something else.
+const VERSION: u32 = 2;
+
+/// The objects of a list by namespace and name, or by name.
+type Items = BTreeMap<String, Value>;
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bundle {
+    version: u32,
+    /// The version of the plugin that made it.
+    plugin: String,
+    taken: Time,
+    pub(super) namespace: String,
+    #[serde(default)]
+    lists: BTreeMap<String, Items>,
+    /// What is in none of the lists; null for what does not exist.
+    #[serde(default)]
+    objects: BTreeMap<String, Value>,
+    /// What was answered to requests that are no reads.
+    #[serde(default)]
+    answers: BTreeMap<String, Value>,
+    /// Logs and metrics.
+    #[serde(default)]
+    texts: BTreeMap<String, String>,
+    /// What could not be read, by its request.
+    #[serde(default)]
+    unread: BTreeMap<String, Unread>,
+}
+
+impl Bundle {
+    /// What a bundle has of what was read.
+    pub(super) fn of(snapshot: &Snapshot) -> anyhow::Result<Self> {
+        let mut bundle = Self {
+            version: VERSION,
+            plugin: env!("CARGO_PKG_VERSION").to_owned(),
+            taken: Time(snapshot.taken()),
+            namespace: snapshot.namespace.clone(),
+            lists: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            unread: BTreeMap::new(),
+        };
+        let specs = snapshot.read(LIST, &collection(), |kept| match kept {
+            Answered::List(specs) => {
+                Ok(specs.iter().filter_map(|spec| serde_json::from_str(spec.get()).ok()).collect())
+            }
+            _ => Ok(Vec::<CredentialSpec>::new()),
+        });
+        let contents = contents_by_name(specs.unwrap_or_default());
+        for ((verb, request), cell) in snapshot.kept.borrow().iter() {
+            match cell.get() {
+                Some(Ok(kept)) => bundle.add(verb, request, kept, &contents)?,
+                Some(Err(unread)) => drop(bundle.unread.insert(format!("{verb} {request}"), unread.clone())),
+                None => {}
+            }
+        }
+        bundle.only_events_of_what_is_there();
+        let mut json = serde_json::to_value(&bundle)?;
+        scrub::all(&mut json);
+        Ok(serde_json::from_value(json)?)
+    }
+
+    fn add(
+        &mut self,
+        verb: &str,
+        request: &str,
+        kept: &Answered,
+        contents: &HashMap<String, Contents>,
+    ) -> anyhow::Result<()> {
+        match kept {
+            Answered::List(items) => {
+                let (of, objects) = (resource(request, false), self.lists.entry(request.to_owned()).or_default());
+                for item in items {
+                    let item: Value = serde_json::from_str(item.get())?;
+                    if fields::is_taken(of, &item) {
+                        objects.insert(key(&item), fields::taken(of, &item, contents));
+                    }
+                }
+            }
+            Answered::Object(object) => {
+                let object: Option<Value> = object.as_ref().map(|json| serde_json::from_str(json.get())).transpose()?;
+                let asked = request.split(' ').next().unwrap_or_default();
+                let of = resource(asked, verb != CREATE);
+                let taken = object.map_or(Value::Null, |object| fields::taken(of, &object, contents));
+                let known = if verb == CREATE { &mut self.answers } else { &mut self.objects };
+                known.insert(request.to_owned(), taken);
+            }
+            Answered::Text(text) => drop(self.texts.insert(request.to_owned(), text.clone())),
+            Answered::Trial(answer) => drop(self.answers.insert(request.to_owned(), serde_json::to_value(answer)?)),
+        }
+        Ok(())
+    }
+
+    /// Leaves out the events of objects that are left out.
+    fn only_events_of_what_is_there(&mut self) {
+        let (events, others): (Vec<_>, Vec<_>) =
+            self.lists.iter_mut().partition(|(path, _)| resource(path, false) == "events");
+        let names: BTreeSet<&String> = others.iter().flat_map(|(_, objects)| objects.keys()).collect();
+        for (_, events) in events {
+            let about = |event: &Value| {
+                let name = event.pointer("/involvedObject/name").and_then(Value::as_str)?;
+                Some(format!("{}/{name}", event.pointer("/metadata/namespace").and_then(Value::as_str)?))
+            };
+            events.retain(|_, event| about(event).is_some_and(|name| names.contains(&name)));
+        }
+    }
+
+    pub fn read(file: &Path) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let known: Self =
+            serde_json::from_str(&text).with_context(|| format!("{} is no bundle of this version", file.display()))?;
+        if known.version != VERSION {
+            bail!("{} is a bundle of version {}, and this program reads {VERSION}", file.display(), known.version);
+        }
+        Ok(known)
+    }
+
+    pub(super) fn taken(&self) -> Timestamp {
+        self.taken.0
+    }
+
+    /// An object; `None` where there was none.
+    pub(super) fn object(&self, path: &str) -> Read<Option<Value>> {
+        if let Some(known) = self.objects.get(path) {
+            return Ok(Some(known.clone()).filter(|known| !known.is_null()));
+        }
+        self.fails(GET, path)?;
+        let (below, name) = path.rsplit_once('/').unwrap_or_default();
+        let (all, namespace) = of_all(below);
+        let key = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"));
+        if let Some(objects) = self.lists.get(below).or_else(|| self.lists.get(&all)) {
+            let found = objects.get(&key).cloned();
+            let is_unknown = found.is_none() && fields::is_partial(resource(&all, false));
+            return if is_unknown { Err(Unread::left_out(GET, path)) } else { Ok(found) };
+        }
+        self.fails(LIST, &all)?;
+        // A list of some of them.
+        let mut some =
+            self.lists.iter().filter(|(list, _)| list.strip_prefix(&all).is_some_and(|rest| rest.starts_with('?')));
+        let found = some.find_map(|(_, objects)| objects.get(&key));
+        found.cloned().map(Some).ok_or_else(|| Unread::left_out(GET, path))
+    }
+
+    /// The objects of a list, as far as a selector in its path selects them.
+    pub(super) fn list(&self, path: &str) -> Read<Vec<Value>> {
+        if let Some(known) = self.lists.get(path) {
+            return Ok(known.values().cloned().collect());
+        }
+        self.fails(LIST, path)?;
+        let (plain, selector) = path.split_once('?').unwrap_or((path, ""));
+        let (all, namespace) = of_all(plain);
+        for list in [plain, &all, &format!("{all}?{selector}")] {
+            self.fails(LIST, list)?;
+            let Some(objects) = self.lists.get(list) else { continue };
+            let is_in = |key: &str| {
+                list == plain
+                    || namespace.is_none_or(|namespace| key.split_once('/').is_some_and(|(of, _)| of == namespace))
+            };
+            let chosen = objects.iter().filter(|(key, object)| is_in(key) && selects(selector, object));
+            return Ok(chosen.map(|(_, object)| object.clone()).collect());
+        }
+        Err(Unread::left_out(LIST, path))
+    }
+
+    /// What was answered to a request that is no read.
+    pub(super) fn answer(&self, request: &str) -> Read<Value> {
+        self.fails("create", request)?;
+        let known = self.answers.get(request).or_else(|| self.answers.get(path_of(request)));
+        known.cloned().ok_or_else(|| Unread::left_out("create", request))
+    }
+
+    pub(super) fn text(&self, path: &str) -> Read<String> {
+        self.fails(GET, path)?;
+        self.texts.get(path).cloned().ok_or_else(|| Unread::left_out(GET, path))
+    }
+
+    fn fails(&self, verb: &str, path: &str) -> Read<()> {
+        let known = [path, path_of(path)].into_iter().find_map(|path| self.unread.get(&format!("{verb} {path}")));
+        known.map_or(Ok(()), |unread| Err(unread.clone()))
+    }
+}
+
+/// The path of a request, for which a bundle that is written by hand has one answer, whatever the body.
+fn path_of(request: &str) -> &str {
+    request.split(' ').next().unwrap_or_default()
+}
+
+/// The key of an object in a list.
+fn key(object: &Value) -> String {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    match text("/metadata/namespace") {
+        "" => text("/metadata/name").to_owned(),
+        namespace => format!("{namespace}/{}", text("/metadata/name")),
+    }
+}
+
+/// The path of those of all namespaces, and the namespace.
+fn of_all(path: &str) -> (String, Option<&str>) {
+    let parts = path.split_once("/namespaces/").and_then(|(before, rest)| Some((before, rest.split_once('/')?)));
+    match parts {
+        Some((before, (namespace, below))) => (format!("{before}/{below}"), Some(namespace)),
+        None => (path.to_owned(), None),
+    }
+}
+
+/// Whether an object has the label of a `labelSelector`, or the type of a `fieldSelector`.
+fn selects(selector: &str, object: &Value) -> bool {
+    let Some((what, wanted)) = selector.split_once('=') else { return true };
+    let wanted = wanted.replace("%2F", "/").replace("%3D", "=");
+    let Some((key, value)) = wanted.split_once('=') else { return true };
+    let holder = if what == "labelSelector" { object.pointer("/metadata/labels") } else { Some(object) };
+    holder.and_then(|holder| holder.get(key)).and_then(Value::as_str) == Some(value)
+}
+
+/// The resource of a path, such as `pods`.
+fn resource(path: &str, is_object: bool) -> &str {
+    let mut steps = path.split('?').next().unwrap_or_default().rsplit('/');
+    if is_object && path.starts_with("/api") {
+        steps.next();
+    }
+    steps.next().unwrap_or_default()
+}

@@ -1,0 +1,200 @@
+//! Which fields of which objects a bundle has.
+//!
+//! Invariant: what is not named here is left out. So no annotation, no argument, no value of an environment variable and no contents of a
+//! credential spec gets in, but for those that are needed and hold no secret.
+
+use std::collections::HashMap;
+
+use gmsa_core::{
+    credspec::{Contents, PLURAL, compare::compare, lint},
+    diagnostic::Diagnostic,
+};
+use k8s_openapi::ByteString;
+use serde::Deserialize as _;
+use serde_json::{Map, Value, json};
+use x509_parser::pem::Pem;
+
+use crate::shared::rules;
+
+/// What stands where contents of a credential spec were.
+pub const LEFT_OUT: &str = "leftOut";
+
+const METADATA: &str = "metadata/name metadata/namespace metadata/uid metadata/labels metadata/ownerReferences metadata/creationTimestamp \
+    metadata/deletionTimestamp metadata/annotations/deployment.kubernetes.io~1revision \
+    metadata/annotations/kubectl.kubernetes.io~1restartedAt metadata/generateName";
+
+/// Of a pod, and of the template of one.
+const POD: &str = "metadata/labels metadata/annotations/kubectl.kubernetes.io~1restartedAt spec/nodeName spec/nodeSelector spec/os \
+    spec/runtimeClassName spec/serviceAccountName spec/hostname spec/hostNetwork spec/tolerations \
+    spec/affinity/nodeAffinity spec/restartPolicy spec/securityContext/windowsOptions spec/volumes/secret \
+    spec/containers/name spec/containers/image spec/containers/ports spec/containers/args spec/containers/env \
+    spec/containers/securityContext/windowsOptions spec/containers/resources spec/initContainers/name \
+    spec/initContainers/image spec/initContainers/restartPolicy spec/initContainers/securityContext/windowsOptions \
+    spec/ephemeralContainers/name spec/ephemeralContainers/securityContext/windowsOptions status/phase status/reason \
+    status/message status/conditions status/initContainerStatuses status/containerStatuses";
+
+/// Where a workload has the template of its pods.
+const TEMPLATES: [&str; 3] = ["", "spec/template/", "spec/jobTemplate/spec/template/"];
+
+const WORKLOAD: &str = "spec/replicas spec/parallelism spec/completions spec/suspend spec/selector spec/updateStrategy spec/paused \
+    status/desiredNumberScheduled status/succeeded status/replicas";
+
+const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name metadata/annotations/meta.helm.sh~1release-namespace \
+    metadata/managedFields/manager metadata/managedFields/fieldsV1 webhooks/name webhooks/failurePolicy \
+    webhooks/matchPolicy webhooks/sideEffects webhooks/timeoutSeconds webhooks/admissionReviewVersions webhooks/rules \
+    webhooks/namespaceSelector webhooks/objectSelector webhooks/matchConditions webhooks/clientConfig/service \
+    webhooks/clientConfig/caBundle";
+
+/// The fields of the other kinds, by their resource.
+const OTHERS: [(&str, &str); 13] = [
+    ("version", "gitVersion"),
+    ("namespaces", ""),
+    ("serviceaccounts", ""),
+    ("nodes", "spec/taints spec/unschedulable status/conditions status/nodeInfo/operatingSystem"),
+    (
+        "customresourcedefinitions",
+        "metadata/annotations/gmsa-webhook~1crd-revision spec/versions/name spec/versions/served spec/versions/storage status/conditions status/storedVersions",
+    ),
+    ("endpointslices", "endpoints/conditions endpoints/targetRef/name"),
+    ("clusterroles", "rules aggregationRule"),
+    ("roles", "rules"),
+    ("clusterrolebindings", "roleRef subjects"),
+    ("rolebindings", "roleRef subjects"),
+    ("runtimeclasses", "handler scheduling"),
+    (
+        "events",
+        "involvedObject/kind involvedObject/name involvedObject/namespace involvedObject/uid involvedObject/fieldPath reason message type count lastTimestamp eventTime series",
+    ),
+    ("subjectaccessreviews", "status/allowed"),
+];
+
+/// Arguments of the webhook that its checks read, and that hold names alone.
+const ARGUMENTS: [&str; 6] = [
+    "serve",
+    "--self-managed-secret=",
+    "--self-managed-service=",
+    "--webhook-configuration=",
+    "--warn-namespaces=",
+    "--random-hostname",
+];
+
+/// Whether of this resource only those are taken that have to do with GMSA.
+pub fn is_partial(resource: &str) -> bool {
+    matches!(
+        resource,
+        "pods" | "replicationcontrollers" | "mutatingwebhookconfigurations" | "validatingwebhookconfigurations"
+    ) || is_workload(resource)
+}
+
+fn is_workload(resource: &str) -> bool {
+    matches!(
+        resource,
+        "deployments" | "statefulsets" | "daemonsets" | "replicasets" | "jobs" | "cronjobs" | "replicationcontrollers"
+    )
+}
+
+/// Whether an object of a list is taken: of pods, workloads and webhooks those that name GMSA.
+pub fn is_taken(resource: &str, object: &Value) -> bool {
+    let of = if resource.ends_with("webhookconfigurations") { Some(object) } else { object.get("spec") };
+    !is_partial(resource) || of.is_some_and(|of| of.to_string().to_ascii_lowercase().contains("gmsa"))
+}
+
+/// What a bundle has of an object. `contents` are those of the credential specs.
+pub fn taken(resource: &str, object: &Value, contents: &HashMap<String, Contents>) -> Value {
+    if resource == PLURAL {
+        return credential_spec(object);
+    }
+    let of = |paths: &str| paths.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let mut paths = of(METADATA);
+    if resource == "pods" || is_workload(resource) {
+        paths.extend(of(WORKLOAD));
+        paths.extend(TEMPLATES.iter().flat_map(|at| of(POD).into_iter().map(move |path| format!("{at}{path}"))));
+    } else if resource.ends_with("webhookconfigurations") {
+        paths.extend(of(CONFIGURATION));
+    }
+    paths.extend(OTHERS.iter().filter(|(known, _)| *known == resource).flat_map(|(_, paths)| of(paths)));
+    let mut kept = keep(object, &paths.iter().map(String::as_str).collect::<Vec<_>>());
+    clean(&mut kept, contents);
+    kept
+}
+
+fn keep(value: &Value, paths: &[&str]) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(|item| keep(item, paths)).collect(),
+        Value::Object(fields) => {
+            let mut kept = Map::new();
+            for (key, below) in fields {
+                let escaped = key.replace('/', "~1");
+                let rest: Vec<&str> = paths.iter().filter_map(|path| path.strip_prefix(escaped.as_str())).collect();
+                let under: Vec<&str> = rest.iter().filter_map(|rest| rest.strip_prefix('/')).collect();
+                if rest.contains(&"") {
+                    kept.insert(key.clone(), below.clone());
+                } else if !under.is_empty() {
+                    kept.insert(key.clone(), keep(below, &under));
+                }
+            }
+            Value::Object(kept)
+        }
+        _ => Value::Null,
+    }
+}
+
+/// Takes out of the fields that are kept what is not for a bundle.
+fn clean(value: &mut Value, contents: &HashMap<String, Contents>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| clean(item, contents)),
+        Value::Object(fields) => {
+            if let Some(carried) = fields.get("gmsaCredentialSpec").and_then(Value::as_str) {
+                let name = fields.get("gmsaCredentialSpecName").and_then(Value::as_str);
+                // Whether they are those of the credential spec is all that is said of them.
+                let same = name.filter(|name| contents.get(*name).is_some_and(|of| compare(carried, of).is_ok()));
+                let left = json!({LEFT_OUT: same.unwrap_or("other contents")});
+                fields.insert("gmsaCredentialSpec".to_owned(), left.to_string().into());
+            }
+            let mut only = |key: &str, is_taken: &dyn Fn(&Value) -> bool| {
+                if let Some(Value::Array(items)) = fields.get_mut(key) {
+                    items.retain(is_taken);
+                }
+            };
+            only("args", &|argument| {
+                argument.as_str().is_some_and(|argument| ARGUMENTS.iter().any(|known| argument.starts_with(known)))
+            });
+            only("env", &|variable| variable.get("name").is_some_and(|name| name == "RANDOM_HOSTNAME"));
+            only("rules", &|rule| rule.get("verbs").is_none() || is_of_gmsa(rule));
+            if fields.get("caBundle").is_some_and(|bundle| !is_of_certificates(bundle)) {
+                fields.remove("caBundle");
+            }
+            if fields.get("fieldPath").and_then(Value::as_str).is_some_and(|path| !path.starts_with("spec.")) {
+                fields.remove("fieldPath");
+            }
+            fields.values_mut().for_each(|field| clean(field, contents));
+        }
+        _ => {}
+    }
+}
+
+/// Whether it holds certificates alone, which are public.
+fn is_of_certificates(bundle: &Value) -> bool {
+    let bytes = ByteString::deserialize(bundle).map(|bundle| bundle.0).unwrap_or_default();
+    let mut all = Pem::iter_from_buffer(&bytes);
+    all.all(|pem| pem.is_ok_and(|pem| pem.label == "CERTIFICATE"))
+}
+
+/// Whether a rule of a role is about credential specs.
+fn is_of_gmsa(rule: &Value) -> bool {
+    let groups = rule.get("apiGroups").and_then(Value::as_array);
+    groups.into_iter().flatten().any(|group| group == "*" || group == gmsa_core::credspec::GROUP)
+}
+
+/// The name, and what the linter finds, without what it quotes.
+fn credential_spec(spec: &Value) -> Value {
+    let name = spec.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let finding = |found: Diagnostic| {
+        // The name of a field that is not one of a credential spec may be anything.
+        let field = if *found.rule == rules::UNKNOWN_KEY { String::new() } else { found.field };
+        json!({"rule": found.rule.id, "level": found.severity.as_str(), "field": field})
+    };
+    let findings: Vec<Value> = lint::object(spec).into_iter().map(finding).collect();
+    let credspec = spec.get("credspec").filter(|credspec| credspec.is_object()).map(|_| json!({LEFT_OUT: name}));
+    json!({"metadata": {"name": name}, "credspec": credspec, "findings": findings})
+}

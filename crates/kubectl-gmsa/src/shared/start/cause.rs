@@ -1,0 +1,115 @@
+//! The first cause for which a workload does not have the pods that it wants, or for which they do not run.
+
+use gmsa_core::diagnostic::{Check, Diagnostic, Severity};
+
+use super::{
+    containers::CONTAINERS,
+    events::Events,
+    is_cause, refusal,
+    scheduling::Nodes,
+    steps,
+    workload::{Maker, Workload, is_active},
+};
+use crate::shared::{
+    pods::ClusterPod,
+    rules::{self, Names},
+};
+
+pub const ADMISSION: &str = "admission";
+
+/// A pod, and its steps.
+pub type Walked<'w> = (&'w ClusterPod, Vec<Check>);
+
+/// The pod of a workload that comes least far, of the newest template that has one that fails, or else one that runs. Those that have ended
+/// count where the workload has no other, or has given up.
+pub fn worst<'w>(workload: &'w Workload, nodes: &Nodes, events: &Events) -> Option<Walked<'w>> {
+    let first = |counts: fn(&ClusterPod) -> bool| {
+        let makers = workload.makers.iter().rev().enumerate();
+        let pods = makers.flat_map(|(age, maker)| maker.pods.iter().map(move |pod| (age, pod)));
+        let walked = pods.filter(|(_, pod)| counts(pod)).map(|(age, pod)| {
+            let checks = steps(pod, workload.subject(), nodes, events);
+            ((!checks.iter().any(is_cause), age, checks.len(), pod.place().1), (pod, checks))
+        });
+        walked.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, walked)| walked)
+    };
+    let (active, failed) = (|| first(is_active), || first(|pod| pod.phase() == "Failed"));
+    if workload.given_up.is_some() {
+        return failed().or_else(active);
+    }
+    active().or_else(|| if workload.wanted > 0 { failed() } else { None })
+}
+
+/// The step: whether its pods were created, and if not, what the API server said.
+pub fn created(workload: &Workload, worst: Option<&Walked<'_>>, events: &Events) -> Check {
+    let Workload { wanted, idle, given_up, .. } = workload;
+    if let Some(why) = given_up {
+        let fails = worst.is_some_and(|(_, checks)| checks.iter().any(is_cause));
+        let text = format!("it has failed: {why}");
+        return if fails { Check::pass(ADMISSION, text) } else { Check::found(ADMISSION, missing(workload, text)) };
+    }
+    if *wanted == 0 {
+        return Check::pass(ADMISSION, format!("no pod is wanted: {idle}"));
+    }
+    let count = format!("{} of {wanted} pods", workload.has());
+    if !workload.lacks() {
+        return Check::pass(ADMISSION, format!("{count} were created"));
+    }
+    match refused(workload, events) {
+        Some(message) => Check::found(ADMISSION, refusal::found(workload, &count, message)),
+        // A StatefulSet, and a rolling update, waits for the pods that are there.
+        None if worst.is_some_and(|(_, checks)| checks.iter().any(is_cause)) => {
+            Check::pass(ADMISSION, format!("{count} were created"))
+        }
+        None => Check::found(ADMISSION, missing(workload, format!("{count}, and no event says why"))),
+    }
+}
+
+fn missing(workload: &Workload, text: String) -> Diagnostic {
+    rules::found(&rules::PODS_MISSING, text, &Names { subject: Some(workload.subject()), ..Names::default() })
+}
+
+/// Why pods that are missing were refused, by the newest event, or by a condition, which keeps the first message.
+fn refused<'w>(workload: &'w Workload, events: &'w Events) -> Option<&'w str> {
+    let lacking = || workload.makers.iter().filter(|maker| maker.lacks());
+    let event = |maker: &Maker| {
+        let newest = events.newest(&maker.uid, |event| event.reason == "FailedCreate")?;
+        let pods = maker.pods.iter().filter_map(|pod| pod.object.metadata.creation_timestamp.as_ref());
+        // One from before the newest pod was overcome, unless the condition says that it is not.
+        let is_past = maker.failure.is_none() && pods.map(|created| created.0).max() >= newest.at();
+        (!is_past || maker.pods.is_empty()).then_some(newest)
+    };
+    let newest = lacking().filter_map(event).max_by_key(|event| event.at()).map(|event| event.message.as_str());
+    newest.or_else(|| lacking().find_map(Maker::says))
+}
+
+/// Pods that have failed, beside those that the workload wants and has.
+pub fn leftovers(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<Check> {
+    // The failed pods of a Job are what it counts, and a StatefulSet and a DaemonSet delete theirs.
+    let mut failed =
+        workload.pods().filter(|pod| pod.phase() == "Failed" && pod.object.metadata.deletion_timestamp.is_none());
+    if workload.given_up.is_some() || workload.wanted == 0 || workload.kind.runs_to_completion() {
+        return None;
+    }
+    let pod = failed.next()?;
+    let last = steps(pod, workload.subject(), nodes, events).pop()?;
+    let found = last.result.err()?;
+    let more = failed.count();
+    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+    let message = format!("pod {}: {}{more}", pod.place().1, found.message);
+    Some(Check::found(CONTAINERS, Diagnostic { message, ..found }.with_severity(Severity::Warning)))
+}
+
+/// What is wrong with a workload; `None` where it has its pods, and they run.
+pub fn of(workload: &Workload, nodes: &Nodes, events: &Events) -> Option<Diagnostic> {
+    let worst = worst(workload, nodes, events);
+    let created = created(workload, worst.as_ref(), events);
+    if is_cause(&created) {
+        return created.result.err();
+    }
+    let of_pod = worst.and_then(|(pod, checks)| {
+        let found = checks.into_iter().find(is_cause)?.result.err()?;
+        let message = format!("pod {}: {}", pod.place().1, found.message);
+        Some(Diagnostic { message, ..found })
+    });
+    of_pod.or_else(|| leftovers(workload, nodes, events)?.result.err())
+}

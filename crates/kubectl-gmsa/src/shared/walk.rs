@@ -1,0 +1,302 @@
+//! One workload, or one pod, from its template to its containers, as far as the first cause.
+//!
+//! Invariant: each step has a line, also those that are not reached because a step before them fails.
+
+use std::collections::HashMap;
+
+use anyhow::{Context as _, bail};
+use serde_json::value::RawValue;
+
+use super::{
+    admission::{FactFinder, fact_finder},
+    not_checked::{Read, Remedy, because},
+    pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
+    rules::{self, Names, Subject},
+    snapshot::Snapshot,
+    start::{
+        cause::{self, ADMISSION},
+        containers::{CONTAINERS, INIT, SANDBOX},
+        events::Events,
+        is_cause,
+        scheduling::{Nodes, SCHEDULING, node_name},
+        steps,
+        workload::{Object, Workload, assemble},
+    },
+    workloads::Kind,
+};
+use gmsa_core::{
+    admission::{Denial, SpecFact, advice::advise, pod::Pod},
+    credspec::{SpecName, is_dns_label, is_dns_subdomain},
+    diagnostic::{Check, Diagnostic, Rule},
+};
+
+mod decision;
+
+use decision::{PERMISSION, TEMPLATE};
+
+const NEXT: &str = "in the pod";
+
+/// The steps, in their order.
+const STEPS: [&str; 8] = [TEMPLATE, PERMISSION, ADMISSION, SCHEDULING, SANDBOX, INIT, CONTAINERS, NEXT];
+
+/// What is walked through: a workload, or a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walkthrough {
+    /// Where none is named, that of the context.
+    namespace: Option<String>,
+    /// `None` for a pod.
+    kind: Option<Kind>,
+    name: String,
+}
+
+impl Walkthrough {
+    /// Reads `TYPE/NAME`, as `kubectl` has it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected TYPE/NAME, such as deploy/web or pod/web-0";
+        let (kind, name) = text.split_once('/').ok_or(EXPECTED)?;
+        // As in `deployment.apps/web`.
+        let word = kind.split('.').next().unwrap_or_default();
+        let is_pod = ["pod", "pods", "po"].contains(&word.to_ascii_lowercase().as_str());
+        let kind = if is_pod { None } else { Some(Kind::of_word(word).ok_or_else(|| no_kind(word, "pod"))?) };
+        if !is_dns_subdomain(name) {
+            return Err(EXPECTED.to_owned());
+        }
+        Ok(Self { namespace: None, kind, name: name.to_owned() })
+    }
+
+    /// Reads `NAMESPACE/KIND/NAME`, or `KIND/NAME`, of a workload.
+    pub fn parse_workload(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (namespace, kind, name) = match parts.as_slice() {
+            [namespace, kind, name] => (Some((*namespace).to_owned()), *kind, *name),
+            [kind, name] => (None, *kind, *name),
+            _ => return Err("expected NAMESPACE/KIND/NAME".to_owned()),
+        };
+        if namespace.as_ref().is_some_and(|namespace| !is_dns_label(namespace)) || !is_dns_subdomain(name) {
+            return Err("expected NAMESPACE/KIND/NAME, with names in lower case".to_owned());
+        }
+        let kind = Kind::of_word(kind).ok_or_else(|| no_kind(kind, "--pod for a pod"))?;
+        Ok(Self { namespace, kind: Some(kind), name: name.to_owned() })
+    }
+
+    /// Reads `NAMESPACE/NAME`, or `NAME`, of a pod.
+    pub fn parse_pod(text: &str) -> Result<Self, String> {
+        let (namespace, name) = match text.split_once('/') {
+            Some((namespace, name)) => (Some(namespace.to_owned()), name),
+            None => (None, text),
+        };
+        if namespace.as_ref().is_some_and(|namespace| !is_dns_label(namespace)) || !is_dns_subdomain(name) {
+            return Err("expected NAMESPACE/NAME".to_owned());
+        }
+        Ok(Self { namespace, kind: None, name: name.to_owned() })
+    }
+
+    /// The lines of the walk.
+    pub async fn lines(&self, snapshot: &Snapshot) -> anyhow::Result<Vec<Check>> {
+        let namespace = self.namespace.as_deref().unwrap_or(&snapshot.namespace);
+        if !is_dns_label(namespace) {
+            bail!("{namespace:?} is not the name of a namespace");
+        }
+        match self.kind {
+            Some(kind) => workload(snapshot, namespace, kind, &self.name).await,
+            None => pod(snapshot, namespace, &self.name).await,
+        }
+    }
+}
+
+fn no_kind(word: &str, pod: &str) -> String {
+    format!("{word:?} is none of deploy, sts, ds, rs, job, cronjob and {pod}")
+}
+
+/// Adds a line for each step that was not reached, where one before it fails.
+fn with_unreached(mut checks: Vec<Check>) -> Vec<Check> {
+    let cause = checks.iter().find(|check| is_cause(check)).map(|check| check.about);
+    let Some(at) = cause.and_then(|cause| STEPS.iter().position(|step| *step == cause)) else { return checks };
+    let unreached =
+        |step: &&'static str| Check::found(step, Diagnostic::new(&rules::NOT_CHECKED, "not reached").with_fix(""));
+    checks.extend(STEPS.iter().skip(at + 1).map(unreached));
+    checks
+}
+
+async fn workload(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> anyhow::Result<Vec<Check>> {
+    let (workload, events) =
+        tokio::join!(read(snapshot, namespace, kind, name), Events::read(snapshot, Some(namespace)));
+    let Some(workload) = workload? else {
+        let text = "its pod template does not use GMSA: `kubectl gmsa check` finds a field that is misspelt or in the wrong place";
+        return Ok(vec![found(TEMPLATE, &rules::NO_CREDENTIAL_SPEC, text)]);
+    };
+    let subject = workload.subject();
+    let mut finder = fact_finder(snapshot).await;
+    let mut checks = decision::checks(snapshot, &mut finder, namespace, &workload.template, subject).await?;
+    if checks.iter().any(is_cause) {
+        return Ok(with_unreached(checks));
+    }
+    let (events, unread) = known(events);
+    let pods: Vec<&ClusterPod> = workload.pods().collect();
+    let nodes = nodes(snapshot, &pods).await;
+    let worst = cause::worst(&workload, &nodes, &events);
+    let created = cause::created(&workload, worst.as_ref(), &events);
+    // Where no event can be read, the reason may be in one.
+    let broken = is_cause(&created) || worst.as_ref().is_some_and(|(_, checks)| checks.iter().any(is_cause));
+    checks.extend(unread.filter(|_| broken));
+    if is_cause(&created) {
+        checks.push(decision::not_up_to_date(created, &workload));
+        return Ok(with_unreached(checks));
+    }
+    let Some((pod, steps)) = worst else {
+        checks.push(created);
+        return Ok(checks);
+    };
+    let Check { about, result } = created;
+    let (_, name) = pod.place();
+    checks.push(Check { about, result: result.map(|text| format!("{text}; what follows is of {name}")) });
+    checks.extend(Some(contents(&mut finder, &pod.admission).await).filter(|check| check.severity().is_some()));
+    let more = if broken { None } else { cause::leftovers(&workload, &nodes, &events) };
+    Ok(walked(pod, steps, checks, more))
+}
+
+/// The workload; `None` where it does not use GMSA.
+async fn read(snapshot: &Snapshot, namespace: &str, kind: Kind, name: &str) -> anyhow::Result<Option<Workload>> {
+    let top: Option<Object> = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
+    let top = top.with_context(|| format!("there is no {} {namespace}/{name}", kind.as_str()))?;
+    let mut objects = vec![(kind, top)];
+    let below = match kind {
+        Kind::Deployment => Some(Kind::ReplicaSet),
+        Kind::CronJob => Some(Kind::Job),
+        _ => None,
+    };
+    if let Some(below) = below {
+        let read: Vec<Object> = snapshot.list(&below.collection(Some(namespace))).await?;
+        objects.extend(read.into_iter().map(|object| (below, object)));
+    }
+    let pods: Vec<Box<RawValue>> = snapshot.list(&format!("/api/v1/namespaces/{namespace}/pods")).await?;
+    let workloads = assemble(objects, &pods);
+    Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == *name))
+}
+
+async fn pod(snapshot: &Snapshot, namespace: &str, name: &str) -> anyhow::Result<Vec<Check>> {
+    let (_, _, pod) = ClusterPod::find(snapshot, &format!("{namespace}/{name}")).await?;
+    let subject = Subject::Pod { namespace };
+    let (mut checks, mut finder) = (Vec::new(), fact_finder(snapshot).await);
+    if pod.admission.uses_gmsa() {
+        let template = decision::without_contents(&pod)?;
+        checks = decision::checks(snapshot, &mut finder, namespace, &template, subject).await?;
+        if checks.iter().any(is_cause) {
+            return Ok(with_unreached(checks));
+        }
+    }
+    checks.push(contents(&mut finder, &pod.admission).await);
+    for advice in advise(&pod.admission) {
+        checks.push(found(ADMISSION, advice.rule, advice.text));
+    }
+    let events = Events::read(snapshot, Some(namespace));
+    let pods = [&pod];
+    let (events, nodes) = tokio::join!(events, nodes(snapshot, &pods));
+    let (events, unread) = known(events);
+    let steps = steps(&pod, subject, &nodes, &events);
+    checks.extend(unread.filter(|_| steps.iter().any(is_cause)));
+    Ok(walked(&pod, steps, checks, None))
+}
+
+/// The steps of a pod after those before it, and what to run next where all is well.
+fn walked(pod: &ClusterPod, steps: Vec<Check>, mut checks: Vec<Check>, more: Option<Check>) -> Vec<Check> {
+    if checks.iter().any(is_cause) {
+        return with_unreached(checks);
+    }
+    let (namespace, name) = pod.place();
+    let is_next = pod.phase() == "Running" && pod.admission.uses_gmsa() && !steps.iter().any(is_cause);
+    checks.extend(steps);
+    checks.extend(more);
+    if is_next && is_dns_label(namespace) && is_dns_subdomain(name) {
+        checks.push(Check::pass(NEXT, format!("run: kubectl gmsa verify {namespace}/{name}")));
+    }
+    with_unreached(checks)
+}
+
+/// The events, and a check where they could not be read.
+fn known(events: Read<Events>) -> (Events, Option<Check>) {
+    match events {
+        Ok(events) => (events, None),
+        Err(unread) => (Events::default(), Some(unread.check("events"))),
+    }
+}
+
+/// The nodes of these pods, and the Windows nodes where a pod does not run.
+async fn nodes(snapshot: &Snapshot, pods: &[&ClusterPod]) -> Nodes {
+    let mut nodes = Nodes::default();
+    if pods.iter().any(|pod| node_name(pod).is_none() || pod.phase() != "Running") {
+        nodes.windows = snapshot.list(Nodes::WINDOWS).await.ok();
+    }
+    nodes.add(snapshot, pods.iter().copied()).await;
+    nodes
+}
+
+/// The step: whether a pod that exists carries what its credential specs hold.
+async fn contents(finder: &mut FactFinder, pod: &Pod) -> Check {
+    let (mut contents, mut unread) = (HashMap::new(), None);
+    for name in pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)) {
+        match finder.spec(&name).await.fact {
+            SpecFact::Contents(known) => drop(contents.insert(name.to_string(), known)),
+            SpecFact::Failed(failure) => unread = Some(Denial::SpecUnreadable { spec: name, failure }),
+            SpecFact::Missing | SpecFact::Unusable => {}
+        }
+    }
+    let outdated = |text: &str| Diagnostic::new(&rules::CONTENTS_OUTDATED, text);
+    let unread = unread.as_ref().and_then(|denial| Remedy::of_denial(denial, ""));
+    match (ContentsState::of(pod, &contents), unread) {
+        (ContentsState::Unmatched, Some((cause, remedy))) => because(ADMISSION, cause, remedy),
+        (ContentsState::NoGmsa, _) => found(ADMISSION, &rules::NO_CREDENTIAL_SPEC, "the pod does not use GMSA"),
+        (ContentsState::UpToDate, _) => Check::pass(ADMISSION, "the pod carries the contents of its credential spec"),
+        (ContentsState::WithoutContents, _) => {
+            let text = "the pod names a credential spec and carries no contents: the webhook did not review it";
+            let names = Names { exists: true, ..Names::default() };
+            Check::found(ADMISSION, rules::found(&rules::NAME_WITHOUT_CONTENTS, text, &names))
+        }
+        (ContentsState::Outdated, _) => {
+            Check::found(ADMISSION, outdated("the pod carries other contents than its credential spec has now"))
+        }
+        (ContentsState::Unmatched, None) => {
+            let text = "the pod carries contents, and there is no credential spec to compare them with";
+            Check::found(ADMISSION, outdated(text).with_fix(FIX_UNMATCHED))
+        }
+    }
+}
+
+fn found(about: &'static str, rule: &'static Rule, message: impl Into<String>) -> Check {
+    Check::found(about, Diagnostic::new(rule, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workload_or_a_pod_is_named_as_kubectl_names_it() {
+        let named = |namespace: Option<&str>, kind| {
+            Ok(Walkthrough { namespace: namespace.map(str::to_owned), kind, name: "web".to_owned() })
+        };
+        assert_eq!(Walkthrough::parse("deploy/web"), named(None, Some(Kind::Deployment)));
+        assert_eq!(Walkthrough::parse("StatefulSet.apps/web"), named(None, Some(Kind::StatefulSet)));
+        assert_eq!(Walkthrough::parse("po/web"), named(None, None));
+        assert_eq!(Walkthrough::parse_workload("shop/deploy/web"), named(Some("shop"), Some(Kind::Deployment)));
+        assert_eq!(Walkthrough::parse_workload("sts/web"), named(None, Some(Kind::StatefulSet)));
+        assert_eq!(Walkthrough::parse_pod("shop/web"), named(Some("shop"), None));
+        for (text, error) in [
+            ("web", "expected TYPE/NAME, such as deploy/web or pod/web-0"),
+            ("deploy/Web", "expected TYPE/NAME, such as deploy/web or pod/web-0"),
+            ("shop/deploy/web", "\"shop\" is none of deploy, sts, ds, rs, job, cronjob and pod"),
+            ("svc/web", "\"svc\" is none of deploy, sts, ds, rs, job, cronjob and pod"),
+        ] {
+            assert_eq!(Walkthrough::parse(text), Err(error.to_owned()), "{text}");
+        }
+        for (text, error) in [
+            ("web", "expected NAMESPACE/KIND/NAME"),
+            ("a/b/c/d", "expected NAMESPACE/KIND/NAME"),
+            ("shop/deploy/Web", "expected NAMESPACE/KIND/NAME, with names in lower case"),
+            ("a?b/deploy/web", "expected NAMESPACE/KIND/NAME, with names in lower case"),
+            ("shop/pod/web", "\"pod\" is none of deploy, sts, ds, rs, job, cronjob and --pod for a pod"),
+        ] {
+            assert_eq!(Walkthrough::parse_workload(text), Err(error.to_owned()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What the webhooks decide about a pod of a template now, by the same code as `check --live`, and whether its service account exists.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use crate::shared::{
+    admission::{FactFinder, Reviewed, admit},
+    not_checked::{Read, Remedy, because},
+    pods::ClusterPod,
+    rules::{self, Names, Subject},
+    snapshot::Snapshot,
+    start::{is_cause, workload::Workload},
+    workloads::Kind,
+};
+use gmsa_core::{
+    admission::{self, Denial, Review, SpecFact, UseFact, pod::Pod},
+    credspec::{SpecName, is_dns_subdomain},
+    diagnostic::{Check, Diagnostic, Rule},
+};
+
+pub const TEMPLATE: &str = "template";
+pub const PERMISSION: &str = "permission";
+
+/// The steps: what the template asks for, and whether its service account may use it.
+pub async fn checks(
+    snapshot: &Snapshot,
+    finder: &mut FactFinder,
+    namespace: &str,
+    pod: &Value,
+    subject: Subject<'_>,
+) -> anyhow::Result<Vec<Check>> {
+    let review = Review::of_pod(namespace, &pod.to_string()).context("the pod template cannot be parsed")?;
+    let parsed = review.object.as_ref().context("there is no pod template")?;
+    let denials = admit(&review, pod, &Reviewed::ASSUMED, finder).await?.denials;
+    let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).collect();
+    denials.extend(left_out(finder, &denials, namespace, parsed).await);
+    let (of_permission, of_template): (Vec<&Denial>, Vec<&Denial>) = denials
+        .iter()
+        .partition(|denial| matches!(denial, Denial::NotAuthorized { .. } | Denial::AuthorizationFailed { .. }));
+    let names = names(parsed);
+    let first = |denials: &[&Denial], about| Some(denied(denials.first()?, parsed, about, namespace, subject));
+    let template = first(&of_template, TEMPLATE);
+    let is_denied = template.as_ref().is_some_and(is_cause);
+    let (class, unread) = match missing_class(snapshot, pod).await {
+        Ok(found) => (found.filter(|_| !is_denied).map(|found| Check::found(TEMPLATE, found)), None),
+        Err(unread) => (None, Some(unread.check("runtime class"))),
+    };
+    let mut checks: Vec<Check> = unread.into_iter().collect();
+    let is_denied = is_denied || class.is_some();
+    checks.push(class.or(template).unwrap_or_else(|| Check::pass(TEMPLATE, format!("names {names}"))));
+    if is_denied {
+        return Ok(checks);
+    }
+    let account = parsed.service_account();
+    let (permission, lacking) = match missing_account(snapshot, namespace, account).await {
+        Ok(None) => (None, None),
+        Ok(Some(found)) => (Some(Check::found(PERMISSION, found)), None),
+        Err(unread) => (None, Some(unread.check("service account"))),
+    };
+    checks.extend(lacking);
+    let permission = permission.or_else(|| first(&of_permission, PERMISSION));
+    checks
+        .push(permission.unwrap_or_else(|| Check::pass(PERMISSION, format!("{namespace}:{account} may use {names}"))));
+    Ok(checks)
+}
+
+/// What the decision left out: that a credential spec could not be read, where its use is denied as well, and whether the service account may use
+/// one that could not be read, which the webhook asks only of contents that it has.
+async fn left_out(finder: &mut FactFinder, denials: &[Denial], namespace: &str, pod: &Pod) -> Vec<Denial> {
+    let service_account = pod.service_account().to_owned();
+    let subject = admission::Subject { namespace: namespace.into(), service_account: service_account.as_str().into() };
+    let names: BTreeSet<SpecName> = pod.slots().filter_map(|slot| slot.name.and_then(SpecName::parse)).collect();
+    let mut found = Vec::new();
+    for spec in names {
+        let SpecFact::Failed(failure) = finder.spec(&spec).await.fact else { continue };
+        found.push(Denial::SpecUnreadable { spec: spec.clone(), failure });
+        let service_account = service_account.clone();
+        match finder.may_use(&subject, &spec).await.fact {
+            UseFact::Allowed => {}
+            UseFact::Denied { reason } => found.push(Denial::NotAuthorized { service_account, spec, reason }),
+            UseFact::Failed(failure) => found.push(Denial::AuthorizationFailed { service_account, spec, failure }),
+        }
+    }
+    found.retain(|found| !denials.contains(found));
+    found
+}
+
+/// The names of the credential specs of a pod, each once.
+fn names(pod: &Pod) -> String {
+    let mut names: Vec<&str> = pod.slots().filter_map(|slot| slot.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+async fn missing_class(snapshot: &Snapshot, pod: &Value) -> Read<Option<Diagnostic>> {
+    let name = pod.pointer("/spec/runtimeClassName").and_then(Value::as_str).filter(|name| is_dns_subdomain(name));
+    let Some(name) = name else { return Ok(None) };
+    let found: Option<Value> = snapshot.find(&format!("/apis/node.k8s.io/v1/runtimeclasses/{name}")).await?;
+    let text = || format!("there is no runtime class {name}: the API server refuses the pod");
+    Ok(found.is_none().then(|| Diagnostic::new(&rules::RUNTIME_CLASS_MISSING, text())))
+}
+
+async fn missing_account(snapshot: &Snapshot, namespace: &str, account: &str) -> Read<Option<Diagnostic>> {
+    // Every namespace gets `default` by itself.
+    if account == "default" || !is_dns_subdomain(account) {
+        return Ok(None);
+    }
+    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}");
+    if snapshot.find::<Value>(&path).await?.is_some() {
+        return Ok(None);
+    }
+    let text =
+        format!("there is no service account {account} in namespace {namespace}: the API server refuses the pod");
+    let names = Names { namespace: Some(namespace), service_account: Some(account), ..Names::default() };
+    Ok(Some(rules::found(&rules::SERVICE_ACCOUNT_MISSING, text, &names)))
+}
+
+fn denied(denial: &Denial, pod: &Pod, about: &'static str, namespace: &str, subject: Subject<'_>) -> Check {
+    if let Some((cause, remedy)) = Remedy::of_denial(denial, namespace) {
+        return because(about, cause, remedy);
+    }
+    let account = pod.service_account();
+    let names = Names {
+        namespace: Some(namespace),
+        service_account: Some(account),
+        pod: Some(pod),
+        subject: Some(subject),
+        ..Names::of_denial(denial)
+    };
+    let text = match denial {
+        Denial::NotAuthorized { spec, .. } => format!("{namespace}:{account} may not use {spec}"),
+        _ => denial.to_string(),
+    };
+    Check::found(about, rules::found(denial.rule(), text, &names))
+}
+
+/// The rules that [`checks`] has found to hold, when a later step says otherwise.
+const HOLD: [&Rule; 6] = [
+    &rules::NOT_AUTHORIZED,
+    &rules::SPEC_MISSING,
+    &rules::SPEC_UNUSABLE,
+    &rules::INVALID_SPEC_NAME,
+    &rules::INVALID_SERVICE_ACCOUNT,
+    &rules::SERVICE_ACCOUNT_MISSING,
+];
+
+/// A refusal whose cause is gone by now: the controller tries again later and later, at the latest after 1000 seconds
+/// (`DefaultTypedControllerRateLimiter` of client-go).
+pub fn not_up_to_date(created: Check, workload: &Workload) -> Check {
+    let Check { about, result: Err(found) } = created else { return created };
+    if !HOLD.contains(&found.rule) {
+        return Check::found(about, found);
+    }
+    let restart = match workload.kind {
+        Kind::Deployment | Kind::StatefulSet | Kind::DaemonSet => {
+            let kind = workload.kind.as_str().to_ascii_lowercase();
+            workload.subject().command(&format!("rollout restart {kind}"), &workload.name, "")
+        }
+        Kind::ReplicaSet | Kind::Job | Kind::CronJob => None,
+    };
+    let restart = restart.map(|command| format!(", or at once after {command}")).unwrap_or_default();
+    let fix = format!("A pod would be admitted now. Its controller tries again by itself within 17 minutes{restart}.");
+    Check::found(about, found.with_fix(fix))
+}
+
+/// The pod as JSON without the contents of the slots that have a name, as a controller would create it.
+pub fn without_contents(pod: &ClusterPod) -> anyhow::Result<Value> {
+    let mut json = serde_json::to_value(&pod.object)?;
+    for slot in pod.admission.slots().filter(|slot| slot.name.is_some()) {
+        if let Some(options) = json.pointer_mut(&slot.pointer()).and_then(Value::as_object_mut) {
+            options.remove("gmsaCredentialSpec");
+        }
+    }
+    Ok(json)
+}

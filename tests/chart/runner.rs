@@ -1,0 +1,365 @@
+//! Walks the release workflow as a runner does: job after job, each in a folder of its own, with the rules of upload-artifact and download-artifact for paths. The
+//! steps' own commands run, and so do `finish.sh`, `publish.sh` and `notes.py`; what takes a compiler, a registry or GitHub is a stand-in, which fails where a file
+//! that it is given is not there, and writes down what it was asked for.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What the expressions of the workflow are. One that is not among them fails the walk.
+const CONTEXT: [(&str, &str); 4] = [
+    ("vars.REGISTRY", "registry.example.com/gmsa"),
+    ("github.server_url", "https://git.example.com"),
+    ("github.repository", "gmsa/gmsa-webhook"),
+    ("github.token", "token"),
+];
+
+/// What `deploy/dist.sh` leaves in `target/release-VERSION`, apart from what `finish.sh` adds.
+const MADE_BY_DIST: [&str; 17] = [
+    "gmsa-accounts-VERSION.tgz",
+    "gmsa-crd.yaml",
+    "gmsa-static-policies-VERSION.yaml",
+    "gmsa-webhook-VERSION-amd64.cdx.json",
+    "gmsa-webhook-VERSION-amd64.oci.tar",
+    "gmsa-webhook-VERSION-arm64.cdx.json",
+    "gmsa-webhook-VERSION-arm64.oci.tar",
+    "gmsa-webhook-VERSION.tgz",
+    "gmsa-webhook-VERSION.yaml",
+    "kubectl-gmsa-VERSION-amd64.oci.tar",
+    "kubectl-gmsa-VERSION-arm64.oci.tar",
+    "kubectl-gmsa-VERSION-linux-amd64.cdx.json",
+    "kubectl-gmsa-VERSION-linux-amd64.tar.gz",
+    "kubectl-gmsa-VERSION-linux-arm64.cdx.json",
+    "kubectl-gmsa-VERSION-linux-arm64.tar.gz",
+    "kubectl-gmsa-VERSION-windows-amd64.cdx.json",
+    "kubectl-gmsa-VERSION-windows-amd64.zip",
+];
+/// What the job for macOS adds.
+const MADE_ON_MACOS: [&str; 4] = [
+    "kubectl-gmsa-VERSION-darwin-amd64.cdx.json",
+    "kubectl-gmsa-VERSION-darwin-amd64.tar.gz",
+    "kubectl-gmsa-VERSION-darwin-arm64.cdx.json",
+    "kubectl-gmsa-VERSION-darwin-arm64.tar.gz",
+];
+/// What `finish.sh` and the signing add.
+const ADDED: [&str; 7] = [
+    "GMSA-Webhook.kubectl-gmsa.installer.yaml",
+    "GMSA-Webhook.kubectl-gmsa.locale.en-US.yaml",
+    "GMSA-Webhook.kubectl-gmsa.yaml",
+    "SHA256SUMS",
+    "SHA256SUMS.sigstore.json",
+    "gmsa.krew.yaml",
+    "kubectl-gmsa.json",
+];
+
+/// Programs that do nothing here.
+const SILENT: [&str; 3] = ["apt-get", "git", "rustup"];
+/// Programs that write down what they are asked for, and fail where it names a file that there is not.
+const RECORDED: [&str; 4] = ["buildah", "cosign", "gh", "helm"];
+const RECORD: &str = r#"#!/usr/bin/env bash
+set -euo pipefail
+say() { echo "$(basename "$0"): no file $1" >&2; exit 1; }
+echo "$(basename "$0") $*" >>"$ASKED"
+before=
+for argument in "$@"; do
+  case $argument in oci-archive:*) [[ -f ${argument#oci-archive:} ]] || say "$argument" ;; esac
+  case $before in
+    --predicate | --notes-file) [[ -f $argument ]] || say "$argument" ;;
+    --digestfile) printf 'sha256:%s' "$(sha256sum <<<"${@: -1}" | cut -c 1-64)" >"$argument" ;;
+    --bundle) echo '{}' >"$argument" ;;
+  esac
+  before=$argument
+done
+case "$(basename "$0") $1" in
+  "cosign sign-blob") [[ -f ${@: -1} ]] || say "${@: -1}" ;;
+  "helm push") [[ -f $2 ]] || say "$2"; echo "Digest: sha256:$(sha256sum "$2" | cut -c 1-64)" >&2 ;;
+  "gh release") for file in "${@:9}"; do [[ -f $file ]] || say "$file"; done ;;
+esac
+"#;
+const SUDO: &str = "#!/usr/bin/env bash\nwhile [[ $1 == -* ]]; do shift; done\nexec \"$@\"\n";
+/// The same files by the same arguments.
+const DIST: &str = "#!/usr/bin/env bash\nset -eu\n[[ $# == 2 ]]\nmkdir -p target/release-VERSION\ncd target/release-VERSION\nfor file in FILES; do echo \"$file\" >\"$file\"; done\n";
+const PLUGIN: &str = r#"#!/usr/bin/env bash
+set -eu
+for end in tar.gz cdx.json; do echo "$1" >"$2/kubectl-gmsa-VERSION-$1.$end"; done
+case $1 in darwin-arm64) target=aarch64 ;; *) target=x86_64 ;; esac
+mkdir -p "target/$target-apple-darwin/dist-plugin"
+printf '#!/bin/sh\n' >"target/$target-apple-darwin/dist-plugin/kubectl-gmsa"
+chmod +x "target/$target-apple-darwin/dist-plugin/kubectl-gmsa"
+"#;
+
+fn of_this_version(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| name.replace("VERSION", VERSION)).collect()
+}
+
+fn executable(file: &Path, text: &str) {
+    fs::write(file, text.replace("VERSION", VERSION)).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// All files below a folder, by their path in it.
+fn files(folder: &Path) -> BTreeMap<String, PathBuf> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().is_dir() {
+            found.extend(files(&entry.path()).into_iter().map(|(path, file)| (format!("{name}/{path}"), file)));
+        } else {
+            found.insert(name, entry.path());
+        }
+    }
+    found
+}
+
+/// Whether a name fits a pattern whose only wildcard is `*`, which stands for no slash.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
+            let most = name.find('/').unwrap_or(name.len());
+            (0..=most).any(|at| fits(rest, &name[at..]))
+        }),
+    }
+}
+
+/// What upload-artifact takes of a workspace, by the path in the artifact: files, and all that is in folders, that fit one of the paths. The root is the part of the path
+/// before its first wildcard, of several paths what all of those begin with.
+/// <https://github.com/actions/upload-artifact#upload-using-multiple-paths-and-exclusions>
+fn uploaded(workspace: &Path, paths: &str) -> BTreeMap<String, PathBuf> {
+    let patterns: Vec<&str> =
+        paths.lines().map(|path| path.trim().trim_end_matches('/')).filter(|path| !path.is_empty()).collect();
+    let root_of = |pattern: &&str| -> Vec<String> {
+        let parts = pattern.split('/').take_while(|part| !part.contains('*')).map(str::to_owned);
+        let parts: Vec<String> = parts.collect();
+        let is_file = workspace.join(pattern).is_file();
+        parts[..parts.len() - usize::from(is_file)].to_vec()
+    };
+    let roots: Vec<Vec<String>> = patterns.iter().map(root_of).collect();
+    let shared = (0..roots[0].len()).take_while(|at| roots.iter().all(|root| root.get(*at) == Some(&roots[0][*at])));
+    let root = roots[0][..shared.count()].iter().fold(String::new(), |root, part| root + part + "/");
+    let below = |file: &String, pattern: &&str| {
+        let depth = pattern.split('/').count();
+        fits(pattern, &file.split('/').take(depth).collect::<Vec<_>>().join("/"))
+    };
+    let taken = files(workspace).into_iter().filter(|(file, _)| patterns.iter().any(|pattern| below(file, pattern)));
+    taken.map(|(file, path)| (file.strip_prefix(&root).unwrap().to_owned(), path)).collect()
+}
+
+#[test]
+fn artifacts_have_the_paths_that_the_action_gives_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["target/release-1/a", "target/release-1/b/c", "target/debug/d", "macos/e"] {
+        fs::create_dir_all(folder.path().join(file).parent().unwrap()).unwrap();
+        fs::write(folder.path().join(file), "").unwrap();
+    }
+    for (path, expected) in [
+        ("target/release-*/", &["release-1/a", "release-1/b/c"][..]),
+        ("target/release-1/", &["a", "b/c"]),
+        ("target/release-*/*", &["release-1/a", "release-1/b/c"]),
+        ("macos/e", &["e"]),
+        ("macos/\ntarget/release-1/", &["macos/e", "target/release-1/a", "target/release-1/b/c"]),
+        ("target/release-1/\ntarget/debug/", &["debug/d", "release-1/a", "release-1/b/c"]),
+        ("nothing/", &[]),
+    ] {
+        assert_eq!(uploaded(folder.path(), path).into_keys().collect::<Vec<_>>(), expected, "{path}");
+    }
+}
+
+/// A runner, with what the jobs leave for each other.
+struct Runner {
+    folder: tempfile::TempDir,
+    workflow: Value,
+    artifacts: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    /// What was attested: the name and the digest, or the file.
+    attested: Vec<String>,
+}
+
+impl Runner {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let programs = folder.path().join("programs");
+        fs::create_dir(&programs).unwrap();
+        SILENT.iter().for_each(|name| executable(&programs.join(name), "#!/bin/sh\n"));
+        RECORDED.iter().for_each(|name| executable(&programs.join(name), RECORD));
+        executable(&programs.join("sudo"), SUDO);
+        let workflow = serde_saphyr::from_str(&fs::read_to_string(".github/workflows/release.yml").unwrap()).unwrap();
+        Self { folder, workflow, artifacts: BTreeMap::new(), attested: Vec::new() }
+    }
+
+    /// What checkout brings: as much of the sources as the steps read, of a commit whose changes have the section of the release.
+    fn check_out(workspace: &Path) {
+        for file in ["Cargo.toml", "deploy/finish.sh", "deploy/publish.sh", "deploy/notes.py", "examples/credspec.yaml"]
+        {
+            fs::create_dir_all(workspace.join(file).parent().unwrap()).unwrap();
+            fs::copy(file, workspace.join(file)).unwrap();
+        }
+        fs::write(
+            workspace.join("CHANGELOG.md"),
+            format!("# Changelog\n\n## [{VERSION}] - 2026-01-01\n\n### Added\n\n- All of it.\n"),
+        )
+        .unwrap();
+        assert!(fs::read_to_string("deploy/dist.sh").unwrap().contains("\nfolder=$target_folder/release-$version\n"));
+        executable(&workspace.join("deploy/dist.sh"), &DIST.replace("FILES", &MADE_BY_DIST.join(" ")));
+        executable(&workspace.join("deploy/plugin.sh"), PLUGIN);
+    }
+
+    /// The text with its expressions evaluated.
+    fn evaluated(&self, text: &str, outputs: &BTreeMap<String, String>) -> String {
+        let mut parts = text.split("${{");
+        let mut out = parts.next().unwrap().to_owned();
+        for part in parts {
+            let (expression, rest) = part.split_once("}}").unwrap();
+            let expression = expression.trim();
+            let known = CONTEXT.iter().find(|(name, _)| *name == expression).map(|(_, value)| (*value).to_owned());
+            let of_env = expression
+                .strip_prefix("env.")
+                .map(|name| self.evaluated(self.workflow["env"][name].as_str().unwrap(), outputs));
+            let value = known.or(of_env).or_else(|| outputs.get(expression).cloned());
+            out += &value.unwrap_or_else(|| panic!("{expression} has no value"));
+            out += rest;
+        }
+        out
+    }
+
+    fn walk(&mut self, job: &str) {
+        let workspace = self.folder.path().join(job);
+        fs::create_dir(&workspace).unwrap();
+        let mut outputs = BTreeMap::new();
+        for step in self.workflow["jobs"][job]["steps"].as_array().unwrap().clone() {
+            let with = |name: &str| self.evaluated(step["with"][name].as_str().unwrap_or_default(), &outputs);
+            match step["uses"].as_str().map_or("", |uses| uses.split('@').next().unwrap()) {
+                "" => self.run(&workspace, &step, &mut outputs),
+                "actions/checkout" => Self::check_out(&workspace),
+                "actions/upload-artifact" => {
+                    let taken = uploaded(&workspace, &with("path"));
+                    assert!(!taken.is_empty(), "{job}: no files were found with the path {}", with("path"));
+                    let taken = taken.into_iter().map(|(name, file)| (name, fs::read(file).unwrap())).collect();
+                    let name = with("name");
+                    self.artifacts.insert(name, taken);
+                }
+                "actions/download-artifact" => {
+                    let is_merged = step["with"]["merge-multiple"] == true;
+                    for (name, held) in self.artifacts.iter().filter(|(name, _)| fits(&with("pattern"), name)) {
+                        let to = workspace.join(with("path")).join(if is_merged { "" } else { name });
+                        for (file, bytes) in held {
+                            fs::create_dir_all(to.join(file).parent().unwrap()).unwrap();
+                            fs::write(to.join(file), bytes).unwrap();
+                        }
+                    }
+                }
+                "actions/attest-build-provenance" => {
+                    let (file, name, digest) =
+                        (with("subject-checksums"), with("subject-name"), with("subject-digest"));
+                    if file.is_empty() {
+                        assert!(digest.starts_with("sha256:") && digest.len() == 71, "{name}: {digest:?}");
+                        assert_eq!(step["with"]["push-to-registry"], true, "{name}");
+                        self.attested.push(name);
+                    } else {
+                        assert!(workspace.join(&file).is_file(), "{file}");
+                        self.attested.push(file);
+                    }
+                }
+                "sigstore/cosign-installer" => {}
+                other => panic!("nothing is known of {other}"),
+            }
+        }
+    }
+
+    /// Runs a step's commands, as GitHub does where no shell is named.
+    fn run(&self, workspace: &Path, step: &Value, outputs: &mut BTreeMap<String, String>) {
+        let path = format!("{}:{}", self.folder.path().join("programs").display(), env::var("PATH").unwrap());
+        let written = workspace.join(".outputs");
+        fs::write(&written, "").unwrap();
+        let mut bash = Command::new("bash");
+        bash.args(["-e", "-c", step["run"].as_str().unwrap()]).current_dir(workspace).env("PATH", path);
+        bash.env("ASKED", self.folder.path().join("asked")).env("GITHUB_OUTPUT", &written).env("GITHUB_ACTOR", "actor");
+        bash.env("GITHUB_REF_NAME", format!("v{VERSION}"))
+            .env("GITHUB_SHA", "0")
+            .env("CARGO_HOME", "/")
+            .env("RUSTUP_HOME", "/");
+        for env in [&self.workflow["env"], &step["env"]] {
+            for (name, value) in env.as_object().into_iter().flatten() {
+                bash.env(name, self.evaluated(value.as_str().unwrap(), outputs));
+            }
+        }
+        let output = bash.output().unwrap();
+        assert!(output.status.success(), "{}: {}", step["run"], String::from_utf8_lossy(&output.stderr));
+        let id = step["id"].as_str().unwrap_or_default();
+        for line in fs::read_to_string(&written).unwrap().lines() {
+            let (name, value) = line.split_once('=').unwrap();
+            outputs.insert(format!("steps.{id}.outputs.{name}"), value.to_owned());
+        }
+        fs::remove_file(written).unwrap();
+    }
+}
+
+#[test]
+fn a_release_is_published_with_everything_in_it() {
+    let mut runner = Runner::new();
+    for job in ["tag", "build", "macos", "publish"] {
+        runner.walk(job);
+    }
+    assert_eq!(runner.workflow["jobs"].as_object().unwrap().len(), 4);
+    let all: Vec<&str> = [&MADE_BY_DIST[..], &MADE_ON_MACOS, &ADDED].concat();
+    let release = runner.folder.path().join("publish/release");
+    assert_eq!(files(&release).into_keys().collect::<BTreeSet<_>>(), of_this_version(&all));
+    // Every file but the checksums and their signature is in the checksums.
+    let sums = fs::read_to_string(release.join("SHA256SUMS")).unwrap();
+    assert_eq!(sums.lines().count(), all.len() - 2);
+
+    let asked = fs::read_to_string(runner.folder.path().join("asked")).unwrap();
+    let asked_of = |start: &str| -> Vec<&str> { asked.lines().filter_map(|line| line.strip_prefix(start)).collect() };
+    let created = asked_of("gh release create ");
+    assert_eq!(created.len(), 1);
+    let files: BTreeSet<String> =
+        created[0].split(' ').filter_map(|word| word.strip_prefix("release/")).map(str::to_owned).collect();
+    assert_eq!(files, of_this_version(&all));
+
+    let registry = "registry.example.com/gmsa";
+    let published = ["gmsa-webhook", "kubectl-gmsa", "charts/gmsa-webhook", "charts/gmsa-accounts"]
+        .map(|name| format!("{registry}/{name}"));
+    let name = |line: &&str| line.split(' ').next_back().unwrap().split('@').next().unwrap().to_owned();
+    assert_eq!(asked_of("cosign sign ").iter().map(name).collect::<Vec<_>>(), published);
+    assert_eq!(runner.attested, [vec!["release/SHA256SUMS".to_owned()], published.to_vec()].concat());
+    // The bill of materials of each program is attached to what holds it, or installs it.
+    let bills = asked_of("cosign attest --yes --type cyclonedx --predicate ");
+    let expected = ["amd64", "arm64"].map(|arch| {
+        [("gmsa-webhook", "gmsa-webhook"), ("gmsa-webhook", "charts/gmsa-webhook"), ("kubectl-gmsa", "kubectl-gmsa")]
+            .map(|(program, of)| {
+                let system = if program == "kubectl-gmsa" { "linux-" } else { "" };
+                format!("release/{program}-{VERSION}-{system}{arch}.cdx.json {registry}/{of}")
+            })
+    });
+    let bills: Vec<String> = bills.iter().map(|line| line.split('@').next().unwrap().to_owned()).collect();
+    assert_eq!(bills, expected.concat());
+}
+
+/// docs/install.md says for each of them how it is verified.
+#[test]
+fn what_is_attached_can_be_verified_by_a_line_of_the_page() {
+    let page = fs::read_to_string("docs/install.md").unwrap();
+    for line in [
+        "cosign verify REGISTRY/gmsa-webhook:",
+        "cosign verify REGISTRY/kubectl-gmsa:",
+        "cosign verify REGISTRY/charts/gmsa-webhook:",
+        "cosign verify REGISTRY/charts/gmsa-accounts:",
+        "cosign verify-attestation --type cyclonedx REGISTRY/gmsa-webhook:",
+        "cosign verify-attestation --type cyclonedx REGISTRY/charts/gmsa-webhook:",
+        "cosign verify-attestation --type cyclonedx REGISTRY/kubectl-gmsa:",
+        "gh attestation verify oci://REGISTRY/gmsa-webhook:",
+        "gh attestation verify oci://REGISTRY/kubectl-gmsa:",
+        "gh attestation verify oci://REGISTRY/charts/gmsa-webhook:",
+        "gh attestation verify oci://REGISTRY/charts/gmsa-accounts:",
+        "gh attestation verify kubectl-gmsa-",
+    ] {
+        assert!(page.lines().any(|said| said.starts_with(line)), "{line}");
+    }
+}
