@@ -187,8 +187,12 @@ impl Runner {
         let folder = tempfile::tempdir().unwrap();
         let programs = folder.path().join("programs");
         fs::create_dir(&programs).unwrap();
-        SILENT.iter().for_each(|name| executable(&programs.join(name), "#!/bin/sh\n"));
-        RECORDED.iter().for_each(|name| executable(&programs.join(name), RECORD));
+        for name in SILENT {
+            executable(&programs.join(name), "#!/bin/sh\n");
+        }
+        for name in RECORDED {
+            executable(&programs.join(name), RECORD);
+        }
         executable(&programs.join("sudo"), SUDO);
         let workflow = serde_saphyr::from_str(&fs::read_to_string(".github/workflows/release.yml").unwrap()).unwrap();
         Self { folder, workflow, artifacts: BTreeMap::new(), attested: Vec::new() }

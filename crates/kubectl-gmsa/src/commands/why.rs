@@ -22,7 +22,7 @@ pub struct Options {
     /// What to walk through, in the namespace of --namespace or the context: pod, deploy, sts, ds, rs, job or cronjob
     #[arg(value_name = "TYPE/NAME", value_parser = Walkthrough::parse)]
     target: Walkthrough,
-    /// Walkthrough again until it runs, or the time of --timeout is over; warnings then do not count
+    /// Walk again until it runs, or the time of --timeout is over; warnings then do not count
     #[arg(long, conflicts_with = "from")]
     watch: bool,
     /// How long --watch waits, such as 30s, 5m or 1h

@@ -113,7 +113,7 @@ family! { "Installation" {
     WEBHOOK_URL: "webhook-url", Warning, "The webhook is called by a URL instead of a Service, so its Pods are not checked.",
         "Use a Service, or check the process at the URL.";
     ENDPOINTS: "endpoints", Error, "The Service of the webhook has no ready endpoint, or only one.",
-        "Run at least two replicas: Pods are then admitted while one of them is replaced. Without any, look at the Pods of the webhook: `kubectl get pods -n gmsa-webhook`.",
+        "Run at least two replicas: Pods are then admitted while one of them is replaced. Without any, see why the Pods of the webhook are not ready: `kubectl gmsa doctor`.",
         words: [Message("gmsawebhookabsent"), General("no endpoints available for service")];
     WEBHOOK_PERMISSIONS: "webhook-permissions", Error, "The service account of the webhook lacks a permission.",
         "Run `helm upgrade`, which creates the roles and bindings of the chart again. Without Helm, apply the manifest again.",
