@@ -6,7 +6,8 @@
 //! Invariants: an address takes a free place only while it holds fewer than [`SHARE`] times the free ones, so a flood from one
 //! address leaves places to all others. Of the addresses that wait, the one that holds the fewest places is next, and within it the
 //! connection that came first. Connections end for others in two cases alone:
-//! - Too many wait: one of the address with the most of them is dropped ([`State::drop_one`]).
+//! - Too many wait: one of the address with the most of them is dropped, of those first that hold no place from which a request was
+//!   decided ([`State::drop_one`]).
 //! - A connection has held a place for [`PATIENCE`] without a request to decide, and another one waits that has more right to it: that
 //!   of the same address, or of one that holds fewer places ([`Places::make_room`]).
 
@@ -61,9 +62,12 @@ struct Connections {
     proven: usize,
     /// Those that hold a place and have no request that is being decided, longest first.
     idle: VecDeque<Idle>,
-    silent: BTreeMap<u64, oneshot::Sender<Place>>,
-    ready: BTreeMap<u64, oneshot::Sender<Place>>,
+    silent: Queue,
+    ready: Queue,
 }
+
+/// Connections that wait, by their numbers: the first came first.
+type Queue = BTreeMap<u64, oneshot::Sender<Place>>;
 
 impl Connections {
     /// Which of those that are idle makes room first, if its time has come: one that never brought a request, or where there is none, the
@@ -164,21 +168,18 @@ impl State {
         Some((*source, tell))
     }
 
-    /// Drops a waiting connection. Those that have sent nothing are dropped first where they are the more numerous: the oldest, as
-    /// an honest client sends something at once. Otherwise the newest: those before it have waited longer for the same.
+    /// Drops the waiting connection that came first, of the address with the most: of those that have sent nothing, where they are the
+    /// more numerous, as an honest client sends something at once. Of the others the first is the one that is missed least: Go's
+    /// client connects for each request, and sends the request that waits longest on the next connection that is free.
     fn drop_one(&mut self) {
-        let dropped = if self.silent >= self.ready {
-            let most = self.sources.values_mut().max_by_key(|of| of.silent.len());
-            let dropped = most.and_then(|of| of.silent.pop_first());
-            self.silent -= usize::from(dropped.is_some());
-            dropped
-        } else {
-            let most = self.sources.values_mut().max_by_key(|of| of.ready.len());
-            let dropped = most.and_then(|of| of.ready.pop_last());
-            self.ready -= usize::from(dropped.is_some());
-            dropped
-        };
-        drop(dropped);
+        let are_silent = self.silent >= self.ready;
+        let queues = self.sources.values_mut();
+        let queues = queues.map(|of| (of.proven == 0, if are_silent { &mut of.silent } else { &mut of.ready }));
+        // An API server in a storm has more connections that wait than each address of a flood.
+        let longest = queues.max_by_key(|(is_unproven, queue)| (!queue.is_empty(), *is_unproven, queue.len()));
+        if longest.and_then(|(_, queue)| queue.pop_first()).is_some() {
+            *(if are_silent { &mut self.silent } else { &mut self.ready }) -= 1;
+        }
     }
 
     /// Whether a connection waits of an address with these connections.
@@ -300,12 +301,12 @@ impl Place {
 
     /// Whether the connection should end with its answer: another one waits that has more right to its place. That is one of an
     /// address that holds less than half as many: between addresses that hold about the same, connections would only change hands, each
-    /// at the price of a handshake. Of those that an address holds while others of it wait, half are kept: an API server uses a
+    /// at the price of a handshake. Of those that an address holds while others of it wait, three quarters are kept: an API server uses a
     /// kept one at once for what waits there, and among clients behind one address those stay connected that have brought a request.
     pub fn is_wanted(&self) -> bool {
         let state = self.places.0.lock();
         let Some(own) = state.sources.get(&self.source) else { return false };
-        state.has_ready(|of| of.held < own.held / 2) || (!own.ready.is_empty() && own.proven > own.held / 2)
+        state.has_ready(|of| of.held < own.held / 2) || (!own.ready.is_empty() && own.proven > own.held * 3 / 4)
     }
 }
 

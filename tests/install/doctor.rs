@@ -66,7 +66,7 @@ fn an_install_is_green_and_what_is_not_is_said() {
             "\
 pass  API server       answers, vN
 fail  custom resource  gmsacredentialspecs.windows.k8s.io is not installed [crd-missing]
-                       -> Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.
+                       -> Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`. It brings the CRD GMSACredentialSpec.
 fail  configuration    no MutatingWebhookConfiguration sends pods to a GMSA webhook [webhook-missing]
                        -> Install the chart: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`.
 fail  configuration    no ValidatingWebhookConfiguration sends pods to a GMSA webhook [webhook-missing]

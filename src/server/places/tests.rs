@@ -122,16 +122,34 @@ async fn where_too_many_wait_the_address_with_the_most_loses_its_oldest_silent_o
 }
 
 #[tokio::test]
-async fn where_too_many_wait_that_have_sent_something_the_address_with_the_most_loses_its_newest() {
+async fn where_too_many_wait_that_have_sent_something_the_address_with_the_most_loses_its_oldest() {
     let places = Places::new(1, 4);
     let place = places.sent(WEB).await.unwrap();
     let mut flood: Vec<_> = (0..3).map(|_| places.sent(FLOOD)).collect();
     let mut honest: Vec<_> = (0..2).map(|_| places.sent(WEB)).collect();
     let ended: Vec<_> = flood.iter_mut().map(|one| one.now_or_never().map(Result::unwrap_err)).collect();
-    assert_eq!(ended, [None, None, Some(Unserved::NoPlace)]);
+    assert_eq!(ended, [Some(Unserved::NoPlace), None, None]);
     assert!(honest.iter_mut().all(|one| one.now_or_never().is_none()));
     drop((place, flood));
     assert!(has_place(&mut honest[0]));
+}
+
+#[tokio::test]
+async fn where_too_many_wait_an_address_from_which_requests_are_decided_loses_none_before_the_others() {
+    let places = Places::new(2, 5);
+    let place = places.sent(WEB).await.unwrap();
+    let _other = places.fill(FLOOD);
+    drop(place.busy());
+    let mut honest: Vec<_> = (0..4).map(|_| places.sent(WEB)).collect();
+    let mut flood: Vec<_> = (0..2).map(|_| places.sent(FLOOD)).collect();
+    let ended: Vec<_> = flood.iter_mut().map(|one| one.now_or_never().map(Result::unwrap_err)).collect();
+    assert_eq!(ended, [Some(Unserved::NoPlace), None]);
+    assert!(honest.iter_mut().all(|one| one.now_or_never().is_none()));
+    drop(flood);
+    // Where it is alone, it is one of its own.
+    let _more = [(); 2].map(|()| places.sent(WEB));
+    let ended: Vec<_> = honest.iter_mut().map(|one| one.now_or_never().map(Result::unwrap_err)).collect();
+    assert_eq!(ended, [Some(Unserved::NoPlace), None, None, None]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,7 +165,7 @@ async fn a_connection_without_a_request_makes_room_for_its_own_address_after_a_w
     // Nothing waits.
     assert_eq!(closed(), [false, false]);
     let mut waiting = places.sent(WEB);
-    // Half of them are kept.
+    // Three quarters of them are kept.
     assert!(!proven.is_wanted());
     places.make_room();
     assert_eq!(closed(), [false, true]);
