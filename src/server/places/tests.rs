@@ -230,7 +230,7 @@ async fn a_flood_makes_no_room_at_the_cost_of_an_address_that_holds_fewer() {
     let _waiting = places.sent(FLOOD);
     assert!(!web.is_wanted());
     assert!(!flood[0].is_wanted());
-    flood[..4].iter().for_each(|place| drop(place.busy()));
+    flood[..5].iter().for_each(|place| drop(place.busy()));
     assert!(flood[0].is_wanted());
     advance(PATIENCE).await;
     for _ in 0..20 {
