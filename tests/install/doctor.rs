@@ -37,6 +37,8 @@ note  protection         no static policies protect the webhook configurations o
 pass  service            windows/gmsa has 2 of 2 endpoints ready
 pass  service            runs gmsa-webhook:0.1.0
 pass  permissions        windows:gmsa has the permissions that it needs
+note  network            every pod can connect to the webhook: no NetworkPolicy of windows is about incoming connections of its pods [network-open]
+                         -> Set `networkPolicy.enabled=true` in the chart, and the addresses of the API servers as `networkPolicy.apiServerCidrs`.
 pass  namespaces         pods are reviewed in {namespaces} of {namespaces}
 {users}"
     )
@@ -191,6 +193,8 @@ fn down(cluster: &Cluster, tool: &Tool<'_>) {
         "-> Correct the call of /mutate first.",
         "note  protection         no static policies protect the webhook configurations of gmsa [static-policies]",
         "-> On a control plane of your own, load the static policies of the chart, which no user of the API can change: docs/static-policies.md.",
+        "note  network            every pod can connect to the webhook: no NetworkPolicy of windows is about incoming connections of its pods [network-open]",
+        "-> Set `networkPolicy.enabled=true` in the chart, and the addresses of the API servers as `networkPolicy.apiServerCidrs`.",
     ];
     assert_eq!(
         *remedy,

@@ -32,6 +32,7 @@ mod dns;
 mod hostnames;
 mod install;
 mod namespaces;
+mod network;
 mod nodes;
 mod parts;
 mod pre;

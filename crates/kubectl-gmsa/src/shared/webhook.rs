@@ -121,7 +121,7 @@ impl Configured {
 }
 
 /// Whether a selector, if there is one, selects an object with these labels.
-fn matches(
+pub fn matches(
     selector: Option<&LabelSelector>,
     labels: Option<&BTreeMap<String, String>>,
 ) -> Result<bool, ParseExpressionError> {

@@ -99,6 +99,7 @@ pub async fn healthy() -> SimulatedApi {
     for known in [
         kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
         kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
+        kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", true),
         kind("v1", "Pod", "pods", true),
         kind("v1", "Node", "nodes", false),
         kind("v1", "Secret", "secrets", true),

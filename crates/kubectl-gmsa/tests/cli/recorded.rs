@@ -59,7 +59,8 @@ fn healthy() -> Value {
     let rbac: Vec<Value> = serde_saphyr::from_multiple(RBAC).unwrap();
     for mut object in cluster::objects().into_iter().chain(rbac) {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (version, plural) = (text("/apiVersion"), format!("{}s", text("/kind").to_lowercase()));
+        let (version, plural) =
+            (text("/apiVersion"), format!("{}s", text("/kind").to_lowercase()).replace("ys", "ies"));
         let root = if version.contains('/') { "apis" } else { "api" };
         let key = match text("/metadata/namespace").as_str() {
             "" => text("/metadata/name"),

@@ -4,7 +4,7 @@
 //! could not be read is a `Read`, of which a check gets nothing without `?`: so it is skipped, and cannot say `pass` of what nobody saw.
 
 use super::{
-    call, configuration, crd, directory, dns, install, namespaces, nodes,
+    call, configuration, crd, directory, dns, install, namespaces, network, nodes,
     parts::{Judged, Part, Parts},
     protection, service, usage, workloads,
 };
@@ -18,7 +18,7 @@ pub(super) struct Checker {
     pub run: fn(&Parts) -> Judged<'_>,
 }
 
-pub(super) static CHECKS: [Checker; 13] = [
+pub(super) static CHECKS: [Checker; 14] = [
     Checker {
         about: install::VERSION,
         what: "whether it answers, and its version",
@@ -54,6 +54,12 @@ pub(super) static CHECKS: [Checker; 13] = [
         what: "the endpoints, and of one replica its certificate, permissions and Secrets",
         needs: &[Part::Webhooks, Part::Services],
         run: service::checks,
+    },
+    Checker {
+        about: network::NETWORK,
+        what: "who can connect to the webhook, by the NetworkPolicies of its namespace",
+        needs: &[Part::Webhooks, Part::Services, Part::Policies],
+        run: network::check,
     },
     Checker {
         about: namespaces::NAMESPACES,

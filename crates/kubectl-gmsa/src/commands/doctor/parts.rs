@@ -12,6 +12,7 @@ use k8s_openapi::{
         apps::v1::Deployment,
         core::v1::{Namespace, Node, Pod},
         discovery::v1::Endpoint,
+        networking::v1::NetworkPolicy,
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     apimachinery::pkg::version::Info,
@@ -53,6 +54,7 @@ pub(super) enum Part {
     DryRuns,
     Protection,
     Services,
+    Policies,
     Specs,
     Pods,
     Workloads,
@@ -74,6 +76,7 @@ impl Part {
             Self::Services => {
                 "in the namespace of the webhook: list endpointslices, get pods, pods/proxy and secrets; create subjectaccessreviews"
             }
+            Self::Policies => "list networkpolicies in the namespace of the webhook",
             Self::Specs => "list gmsacredentialspecs",
             Self::Pods => "list pods",
             Self::Workloads => {
@@ -92,6 +95,8 @@ pub(super) struct Service {
     pub endpoints: Read<Vec<Endpoint>>,
     /// One of its pods, with its name.
     pub replica: Option<(String, Read<Replica>)>,
+    /// Those of its namespace.
+    pub policies: Read<Vec<NetworkPolicy>>,
 }
 
 /// The lines of a check, or what it needs and could not be read.
@@ -187,7 +192,7 @@ impl Parts {
             Part::Directory => self.directory.as_ref().and_then(|found| found.as_ref().err()),
             Part::Dns => self.dns.as_ref().err(),
             Part::Nodes => self.windows.as_ref().err(),
-            Part::DryRuns | Part::Protection | Part::Services | Part::Workloads => None,
+            Part::DryRuns | Part::Protection | Part::Services | Part::Policies | Part::Workloads => None,
         }
     }
 
@@ -302,9 +307,10 @@ impl Service {
     async fn read(snapshot: &Snapshot, client: &WebhookClientConfig) -> Self {
         let client = client.clone();
         let Some(service) = &client.service else {
-            return Self { client, endpoints: Ok(Vec::new()), replica: None };
+            return Self { client, endpoints: Ok(Vec::new()), replica: None, policies: Ok(Vec::new()) };
         };
-        let endpoints = endpoints(snapshot, service).await;
+        let policies = format!("/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies", service.namespace);
+        let (endpoints, policies) = tokio::join!(endpoints(snapshot, service), snapshot.list(&policies));
         // Where none is ready, one that is not may show why.
         let known = || endpoints.iter().flatten();
         let mut pods = known()
@@ -320,7 +326,7 @@ impl Service {
             (name, read)
         }))
         .await;
-        Self { client, endpoints, replica }
+        Self { client, endpoints, replica, policies }
     }
 }
 

@@ -33,7 +33,7 @@ const SECRET: &str = "secret";
 
 /// A replica, as it was read.
 pub(super) struct Replica {
-    pod: Pod,
+    pub pod: Pod,
     metrics: Option<String>,
     /// Whether its service account has the permissions that it needs.
     permissions: Vec<(Permission, Read<bool>)>,

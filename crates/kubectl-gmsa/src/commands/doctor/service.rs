@@ -20,7 +20,7 @@ pub(super) fn checks(parts: &Parts) -> Judged<'_> {
     Ok(parts.services.iter().flat_map(|service| of_service(service, parts.taken)).collect())
 }
 
-fn of_service(Service { client, endpoints, replica }: &Service, now: Timestamp) -> Vec<Check> {
+fn of_service(Service { client, endpoints, replica, .. }: &Service, now: Timestamp) -> Vec<Check> {
     let Some(service) = &client.service else {
         let url = client.url.as_deref().unwrap_or("");
         return vec![found(SERVICE, &rules::WEBHOOK_URL, format!("the webhook is called at {url:?}"))];

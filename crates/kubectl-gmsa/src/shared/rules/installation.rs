@@ -53,6 +53,8 @@ family! { "Installation" {
         "Remove the selectors with the `kubectl patch` that `kubectl gmsa doctor` prints, then run `helm upgrade --force-conflicts`, which brings back those of the chart's values. On AKS, the chart's annotation `admissions.enforcer/disabled` keeps the selectors as they are.";
     STATIC_POLICIES: "static-policies", Note, "Users who may change webhook configurations can end the checks of Pods.",
         "On a control plane of your own, load the static policies of the chart, which no user of the API can change: docs/static-policies.md.";
+    NETWORK_OPEN: "network-open", Note, "Every Pod of the cluster can connect to the webhook.",
+        "Set `networkPolicy.enabled=true` in the chart, and the addresses of the API servers as `networkPolicy.apiServerCidrs`.";
     NAMESPACES_EXCLUDED: "namespaces-excluded", Warning, "The webhook does not review the Pods of a namespace.",
         "Compare the labels of the namespace with the `namespaceSelector` of the webhooks.";
     WEBHOOK_UNREACHABLE: "webhook-unreachable", Error, "The API server cannot call the webhook.",

@@ -46,7 +46,7 @@ const CONFIGURATION: &str = "metadata/annotations/meta.helm.sh~1release-name met
     webhooks/clientConfig/caBundle";
 
 /// The fields of the other kinds, by their resource.
-const OTHERS: [(&str, &str); 13] = [
+const OTHERS: [(&str, &str); 14] = [
     ("version", "gitVersion"),
     ("namespaces", ""),
     ("serviceaccounts", ""),
@@ -56,6 +56,7 @@ const OTHERS: [(&str, &str); 13] = [
         "metadata/annotations/gmsa-webhook~1crd-revision spec/versions/name spec/versions/served spec/versions/storage status/conditions status/storedVersions",
     ),
     ("endpointslices", "endpoints/conditions endpoints/targetRef/name"),
+    ("networkpolicies", "spec/podSelector spec/policyTypes spec/ingress"),
     ("clusterroles", "rules aggregationRule"),
     ("roles", "rules"),
     ("clusterrolebindings", "roleRef subjects"),
