@@ -59,7 +59,10 @@ pub fn advise(pod: &Pod) -> Vec<Advice> {
     if pod.is_linux() || !pod.uses_gmsa() {
         return advice;
     }
-    if !pod.keeps_to_windows() {
+    if pod.fits_no_node() {
+        let sentence = "no node has this operating system, so the pod stays Pending: write kubernetes.io/os: windows";
+        advice.push(Advice::new(&rules::OS_SELECTOR, "/spec".to_owned(), sentence, &[]).with_fix(ON_WINDOWS));
+    } else if !pod.keeps_to_windows() {
         let sentence = "the pod uses GMSA but may land on a Linux node: set spec.os.name and nodeSelector kubernetes.io/os: windows";
         advice.push(Advice::new(&rules::LINUX_NODE, "/spec".to_owned(), sentence, &[]).with_fix(ON_WINDOWS));
     }

@@ -256,17 +256,22 @@ impl Pod {
         self.spec.os.as_ref().and_then(|os| os.name.as_deref())
     }
 
-    /// Whether the pod says in some way that it is for Windows nodes: a preference of the scheduler does not count.
+    /// Whether the pod stays on Windows nodes: the scheduler reads neither `spec.os` nor, for this, preferences.
     pub(super) fn keeps_to_windows(&self) -> bool {
         let Spec { node_selector, affinity, .. } = &*self.spec;
-        self.is_windows() || node_selector.on_windows() || affinity.on_windows() || self.pins_build()
+        node_selector.on_windows || affinity.on_windows() || self.pins_build()
+    }
+
+    /// Whether it is for nodes of an operating system that none has.
+    pub(super) fn fits_no_node(&self) -> bool {
+        self.spec.node_selector.on_no_node || self.spec.affinity.on_no_node()
     }
 
     /// Whether the pod says which build of Windows it is for, or leaves that to a runtime class.
     pub fn pins_build(&self) -> bool {
         let Spec { node_selector, affinity, runtime_class_name, .. } = &*self.spec;
         let runtime_class = runtime_class_name.as_deref().filter(|class| !class.is_empty());
-        node_selector.build.is_some() || affinity.on_a_build() || runtime_class.is_some()
+        node_selector.on_a_build || affinity.on_a_build() || runtime_class.is_some()
     }
 
     /// The host name that the pod's author chose for it.

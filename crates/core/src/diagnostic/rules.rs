@@ -172,6 +172,8 @@ rules! {
     "Pods" {
         LINUX_NODE: "linux-node", Warning, "A Pod that uses GMSA may be scheduled to a Linux node.",
             "Set `spec.os.name: windows` and the node selector `kubernetes.io/os: windows`.";
+        OS_SELECTOR: "os-selector", Warning, "A Pod selects nodes of an operating system that no node has.",
+            "Write the label and its value in lower case: `kubernetes.io/os: windows`.";
         HOST_PROCESS: "host-process", Warning, "A hostProcess container acts as the account of the host, not as the gMSA.",
             "Remove `hostProcess`, or the credential spec.";
         RUN_AS_USER: "run-as-user", Warning, "Only SYSTEM and NETWORK SERVICE act as the gMSA on the network.",

@@ -85,6 +85,8 @@ fn a_pod_that_may_land_anywhere_is_warned_of() {
         json!({"affinity": both}),
         json!({"affinity": not_in}),
         json!({"affinity": in_none}),
+        // The scheduler does not read it.
+        json!({"os": {"name": "windows"}}),
     ] {
         assert_eq!(warnings("CREATE", &pod(&spec)), [LINUX], "{spec}");
     }
@@ -106,7 +108,6 @@ fn a_pod_that_keeps_to_windows_is_not() {
     ]}}});
     for spec in [
         json!({"affinity": on_a_build}),
-        json!({"os": {"name": "windows"}}),
         json!({"nodeSelector": {"kubernetes.io/os": "windows", "disk": "ssd"}}),
         json!({"nodeSelector": {BUILD: "10.0.20348"}}),
         json!({"runtimeClassName": "windows-2022"}),
@@ -114,6 +115,32 @@ fn a_pod_that_keeps_to_windows_is_not() {
     ] {
         assert_eq!(warnings("CREATE", &pod(&spec)), [""; 0], "{spec}");
     }
+}
+
+#[test]
+fn a_pod_for_an_operating_system_that_no_node_has_is_warned_of() {
+    const NONE: &str =
+        "no node has this operating system, so the pod stays Pending: write kubernetes.io/os: windows [os-selector]";
+    let term =
+        |key: &str, value: &str| json!({"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]});
+    let terms = |terms: &[Value]| {
+        let required = json!({"nodeSelectorTerms": terms});
+        json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}})
+    };
+    let (right, wrong) = (term("kubernetes.io/os", "windows"), term("kubernetes.io/os", "Windows"));
+    for (spec, expected) in [
+        (json!({"nodeSelector": {"kubernetes.io/os": "Windows"}}), NONE),
+        (json!({"nodeSelector": {"kubernetes.io/OS": "windows"}, "os": {"name": "windows"}}), NONE),
+        (json!({"nodeSelector": {"kubernetes.io/os": "win"}}), NONE),
+        (json!({"nodeSelector": {"kubernetes.io/os": "linux"}}), LINUX),
+        (terms(&[wrong.clone()]), NONE),
+        (terms(&[term("Kubernetes.io/os", "windows"), wrong.clone()]), NONE),
+        (terms(&[term("kubernetes.io/os", "linux"), wrong]), LINUX),
+    ] {
+        assert_eq!(warnings("CREATE", &pod(&spec)), [expected], "{spec}");
+    }
+    let spec = terms(&[right, term("kubernetes.io/os", "WINDOWS")]);
+    assert_eq!(warnings("CREATE", &pod(&spec)), [""; 0], "only one of the terms can be met");
 }
 
 #[test]

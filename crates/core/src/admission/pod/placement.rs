@@ -5,23 +5,32 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::json::{Object, Text, fold, null_is_default};
+use crate::json::{Object, Text, fold, fold_entries, null_is_default};
 
 const OS: &str = "kubernetes.io/os";
 const BUILD: &str = "node.kubernetes.io/windows-build";
 
-#[derive(Debug, Default, Deserialize)]
+/// The operating systems that a node can have.
+const ANY_OS: [&str; 2] = ["windows", "linux"];
+
+#[derive(Debug, Default)]
 pub(super) struct NodeSelector {
-    #[serde(rename = "kubernetes.io/os")]
-    pub os: Option<Text>,
-    /// Set where the pod stays on nodes of one build of Windows.
-    #[serde(rename = "node.kubernetes.io/windows-build")]
-    pub build: Option<Text>,
+    pub on_windows: bool,
+    /// Whether the pod stays on nodes of one build of Windows.
+    pub on_a_build: bool,
+    /// Whether it is about an operating system in a way that no node has it: in other case, with another value.
+    pub on_no_node: bool,
 }
 
-impl NodeSelector {
-    pub fn on_windows(&self) -> bool {
-        self.os.as_deref() == Some("windows")
+impl<'de> Deserialize<'de> for NodeSelector {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        fold_entries(input, Self::default(), |selector: &mut Self, key: Text, value: Option<Text>| {
+            let value = value.as_deref();
+            selector.on_windows |= &*key == OS && value == Some("windows");
+            selector.on_a_build |= &*key == BUILD && value.is_some();
+            let is_known = || &*key == OS && value.is_some_and(|value| ANY_OS.contains(&value));
+            selector.on_no_node |= key.eq_ignore_ascii_case(OS) && !is_known();
+        })
     }
 }
 
@@ -42,6 +51,11 @@ impl Affinity {
     pub fn on_a_build(&self) -> bool {
         let terms = &self.node_affinity.required.node_selector_terms;
         terms.any && !terms.one_not_on_a_build
+    }
+
+    pub fn on_no_node(&self) -> bool {
+        let terms = &self.node_affinity.required.node_selector_terms;
+        terms.any && !terms.one_on_a_node
     }
 }
 
@@ -64,14 +78,16 @@ struct Terms {
     any: bool,
     one_not_on_windows: bool,
     one_not_on_a_build: bool,
+    one_on_a_node: bool,
 }
 
 impl<'de> Deserialize<'de> for Terms {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         fold(input, Self::default(), |terms: &mut Self, Object(Term { match_expressions: all })| {
             terms.any = true;
-            terms.one_not_on_windows |= !all.on_windows;
+            terms.one_not_on_windows |= !all.on_windows && !all.on_no_node;
             terms.one_not_on_a_build |= !all.on_a_build;
+            terms.one_on_a_node |= !all.on_no_node;
         })
     }
 }
@@ -88,6 +104,7 @@ struct Term {
 struct Expressions {
     on_windows: bool,
     on_a_build: bool,
+    on_no_node: bool,
 }
 
 impl<'de> Deserialize<'de> for Expressions {
@@ -97,6 +114,8 @@ impl<'de> Deserialize<'de> for Expressions {
             if expression.operator.as_deref() == Some("In") && expression.values.any {
                 all.on_windows |= expression.key.as_deref() == Some(OS) && !expression.values.another_os;
                 all.on_a_build |= expression.key.as_deref() == Some(BUILD);
+                let key = expression.key.as_deref().unwrap_or_default();
+                all.on_no_node |= key.eq_ignore_ascii_case(OS) && !(key == OS && expression.values.any_os);
             }
         })
     }
@@ -114,6 +133,7 @@ struct Expression {
 struct Values {
     any: bool,
     another_os: bool,
+    any_os: bool,
 }
 
 impl<'de> Deserialize<'de> for Values {
@@ -121,6 +141,7 @@ impl<'de> Deserialize<'de> for Values {
         fold(input, Self::default(), |values: &mut Self, value: Text| {
             values.any = true;
             values.another_os |= &*value != "windows";
+            values.any_os |= ANY_OS.contains(&&*value);
         })
     }
 }
