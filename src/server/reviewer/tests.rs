@@ -66,7 +66,7 @@ async fn validated(
         json!({"name": spec, "securityContext": {"windowsOptions": options}})
     };
     let pod = json!({"spec": {"containers": [container("a"), container("b")]}});
-    let review = Arc::new(Review::of_pod("shop", &pod.to_string()).unwrap());
+    let review = Arc::new(Review::of_pod("shop", &pod).unwrap());
     let (now, soon) = (Instant::now(), Instant::now() + Duration::from_secs(60));
     let (decision, _) = reviewer.decide(Webhook::Validate, &review, &Thread::Serving, now, soon).await.unwrap();
     let asked = behind.asked.lock().unwrap().clone();

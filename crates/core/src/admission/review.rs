@@ -87,9 +87,6 @@ pub enum ParseError {
     /// The body is not JSON of an AdmissionReview's shape: what is wrong and where, with nothing of the body in it.
     #[error("the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): {0}")]
     Json(String),
-    /// A pod that is in no AdmissionReview: what is wrong and where, with nothing of it.
-    #[error("the API server would refuse the pod: {0}")]
-    Pod(String),
     /// An answer is matched by its uid.
     #[error("the request.uid of the AdmissionReview is not of 1 to {MAX_UID} bytes")]
     Uid,
@@ -184,12 +181,12 @@ impl Review {
         Ok(review)
     }
 
-    /// The review of a pod, given as JSON, that is created in `namespace`: of a request that no API server sent.
+    /// The review of a pod that is created in `namespace`: of a request that no API server sent.
     ///
     /// # Errors
     /// Where a field of the pod has the wrong type.
-    pub fn of_pod(namespace: &str, pod: &str) -> Result<Self, ParseError> {
-        let pod = Pod::from_json(pod).map_err(|error| ParseError::Pod(explain(&error, pod, pod)))?;
+    pub fn of_pod<'de, D: Deserializer<'de>>(namespace: &str, pod: D) -> Result<Self, D::Error> {
+        let Object(pod) = Object::deserialize(pod)?;
         let (kind, namespace) = (POD.to_owned(), namespace.to_owned());
         Ok(Self { kind, namespace, object: Some(pod), ..Self::default() })
     }

@@ -2,10 +2,12 @@
 
 mod admit;
 mod facts;
+mod read;
 mod reviewed;
 mod sources;
 
 pub use admit::{Admission, admit, is_unchecked};
 pub use facts::FactFinder;
+pub use read::{WrongType, review_of};
 pub use reviewed::{Labels, Reviewed};
 pub use sources::fact_finder;

@@ -37,6 +37,92 @@ struct Place {
     is_set: bool,
 }
 
+/// The fields that decisions and advice rest on: of a pod's spec, of a container, and of what is in both.
+const OF_POD: [&str; 11] = [
+    "serviceAccountName",
+    "nodeSelector",
+    "securityContext",
+    "runtimeClassName",
+    "hostname",
+    "affinity",
+    "tolerations",
+    "containers",
+    "initContainers",
+    "ephemeralContainers",
+    "os",
+];
+const OF_CONTAINER: [&str; 2] = ["securityContext", "image"];
+const OF_SECURITY_CONTEXT: [&str; 1] = ["windowsOptions"];
+const OF_OPTIONS: [&str; 2] = ["runAsUserName", "hostProcess"];
+
+/// A field of a pod that is misspelt.
+pub(super) struct Slip {
+    /// Its place in the pod, and what is meant.
+    at: String,
+    field: &'static str,
+}
+
+/// Corrects the misspelt fields of a pod, so that what is said of the rest does not follow from them; gives what was found.
+pub(super) fn correct(pod: &mut Value) -> Vec<Slip> {
+    let mut slips = Vec::new();
+    let Some(spec) = pod.get_mut("spec") else { return slips };
+    rename(spec, "/spec", &OF_POD, &mut slips);
+    options(spec, "/spec", &mut slips);
+    for kind in [SlotKind::InitContainer, SlotKind::Container, SlotKind::EphemeralContainer] {
+        let Some(list) = kind.field() else { continue };
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for (index, container) in containers.into_iter().flatten().enumerate() {
+            let at = format!("/spec/{list}/{index}");
+            rename(container, &at, &OF_CONTAINER, &mut slips);
+            options(container, &at, &mut slips);
+        }
+    }
+    slips
+}
+
+fn options(of: &mut Value, at: &str, slips: &mut Vec<Slip>) {
+    let Some(context) = of.get_mut("securityContext") else { return };
+    let at = format!("{at}/securityContext");
+    rename(context, &at, &OF_SECURITY_CONTEXT, slips);
+    if let Some(options) = context.get_mut("windowsOptions") {
+        rename(options, &format!("{at}/windowsOptions"), &OF_OPTIONS, slips);
+    }
+}
+
+fn rename(object: &mut Value, at: &str, fields: &[&'static str], slips: &mut Vec<Slip>) {
+    let Some(object) = object.as_object_mut() else { return };
+    let meant =
+        |key: &String| fields.iter().copied().find(|field| is_slip(key, field)).map(|field| (key.clone(), field));
+    let wrong: Vec<(String, &str)> = object.keys().filter_map(meant).collect();
+    for (key, field) in wrong {
+        if let Some(value) = object.remove(&key) {
+            object.entry(field).or_insert(value);
+        }
+        slips.push(Slip { at: format!("{at}{}", pointer(&[Step::Field(&key)])), field });
+    }
+}
+
+/// Whether a key is this field, in other case or with a letter in six wrong.
+fn is_slip(key: &str, field: &str) -> bool {
+    let bare = |text: &str| text.replace(['-', '_'], "").to_ascii_lowercase();
+    // A key that is longer is no slip.
+    key != field && key.len() < 2 * field.len() && strsim::osa_distance(&bare(key), &bare(field)) <= field.len() / 6
+}
+
+/// What was misspelt, with what is meant.
+pub(super) fn slips(checked: &CheckedPod<'_>) -> Vec<Diagnostic> {
+    let finding = |Slip { at, field }: &Slip| {
+        let message = format!(
+            "Kubernetes does not know this field: {field} is meant, and the rest is checked as if it were written"
+        );
+        let value = at.rsplit_once('/').map(|(around, _)| format!("{around}/{field}")).unwrap_or_default();
+        let value = checked.pod.pointer(&value).and_then(Value::as_str);
+        let fix = value.map_or_else(|| format!("name it {field}"), |value| format!("{field}: {value}"));
+        checked.finding(&rules::IGNORED_FIELD, at, message).with_fix(fix)
+    };
+    checked.slips.iter().map(finding).collect()
+}
+
 /// A walk over what is about a pod.
 struct Search<'v> {
     root: &'v str,
@@ -69,12 +155,21 @@ pub(super) fn findings(checked: &CheckedPod<'_>, pod: &Pod) -> Vec<Diagnostic> {
     let Some(value) = checked.document.value.pointer(&checked.root) else { return Vec::new() };
     let mut search = Search { root: &checked.root, places: &places, path: Vec::new(), found: Vec::new() };
     search.any(value);
-    search.found.iter().map(|found| report(checked, found)).collect()
+    // A slip around it says the same.
+    let is_of_slip =
+        |found: &&Found<'_>| checked.slips.iter().any(|slip| found.at.starts_with(&checked.place(&slip.at)));
+    search.found.iter().filter(|found| !is_of_slip(found)).map(|found| report(checked, found)).collect()
 }
 
 fn report(checked: &CheckedPod<'_>, found: &Found<'_>) -> Diagnostic {
     let Found { at, value, field, place, is_annotation } = found;
     let right = dotted(&format!("{}/{field}", place.options));
+    if value.is_null() {
+        let message =
+            "the field has no value, so no credential spec is used: a template renders this where its value is missing";
+        let found = checked.finding_at(&rules::IGNORED_FIELD, at, message).with_severity(Severity::Warning);
+        return found.with_fix(format!("{field}: NAME"));
+    }
     let message = if *is_annotation {
         format!("Kubernetes ignores this annotation: the field {right} has replaced it")
     } else {
@@ -156,7 +251,8 @@ impl<'v> Search<'v> {
         let at = format!("{}{}", self.root, pointer(&self.path));
         let is_right =
             |place: &Place| at.strip_prefix(&*place.options).is_some_and(|rest| rest.strip_prefix('/') == Some(field));
-        if self.places.iter().any(is_right) {
+        let is_empty_name = field == NAME && value.is_null();
+        if !is_empty_name && self.places.iter().any(is_right) {
             return;
         }
         let is_around = |place: &&Place| {

@@ -10,13 +10,13 @@ use super::{
     template::CheckedPod,
 };
 use crate::shared::{
-    admission::{Admission, FactFinder, Reviewed, admit, is_unchecked},
+    admission::{Admission, FactFinder, Reviewed, WrongType, admit, is_unchecked, review_of},
     not_checked::Remedy,
     output::{Place, Report},
     rules::{self, Fix, Names},
 };
 use gmsa_core::admission::{
-    Denial, Review, SlotDenial,
+    Denial, SlotDenial,
     advice::{Advice, advise, advise_template},
     pod::{Pod, Slot, SlotKind, SlotRef, fields},
 };
@@ -34,7 +34,8 @@ pub(super) async fn check(
         Err(error) => {
             // Another kind may hold something that only looks like a pod template.
             let severity = if checked.is_of_kubernetes() { rules::NOT_A_POD.severity } else { Severity::Note };
-            let found = checked.finding(&rules::NOT_A_POD, "", format!("{error:#}"));
+            let pointer = error.downcast_ref::<WrongType>().map_or("", |wrong| &wrong.pointer);
+            let found = checked.finding(&rules::NOT_A_POD, pointer, format!("{error:#}"));
             report.findings.push(found.with_severity(severity));
             None
         }
@@ -47,13 +48,13 @@ async fn try_check(
     surroundings: &mut Surroundings,
     report: &mut Report,
 ) -> anyhow::Result<Option<Value>> {
-    let json = checked.pod.to_string();
-    let review = Review::of_pod(&checked.namespace, &json)?;
+    let review = review_of(&checked.namespace, &checked.pod)?;
     let Some(pod) = &review.object else { return Ok(None) };
     report.findings.extend(near_miss::findings(checked, pod));
     if !pod.uses_gmsa() && !pod.has_too_many_slots() {
         return Ok(None);
     }
+    report.findings.extend(near_miss::slips(checked));
     let reviewed = surroundings.reviewed(&checked.namespace, &labels(&checked.pod)).await;
     let Admission { stored, denials } = admit(&review, &checked.pod, &reviewed, finder).await?;
     let of_the_pod = denials.iter().find(|found| found.slot.is_none()).map(|found| &found.denial);
@@ -74,7 +75,7 @@ async fn try_check(
         report.findings.extend(refused_later(checked, pod, &denials, &later));
     }
     // Of fields that cannot be read, the API server refuses the pod.
-    let unsupported = fields::read(&json).unwrap_or_default();
+    let unsupported = fields::read(&checked.pod).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
         report.findings.push(advised(checked, advice));
     }
@@ -82,7 +83,7 @@ async fn try_check(
     report.findings.extend(new_ephemeral_containers(checked, pod));
     refers(checked, pod, surroundings, report).await;
     // A pod that is refused is not stored: it stays as it is written.
-    Ok((checked.is_document() && denials.is_empty()).then_some(stored))
+    Ok((checked.is_document() && denials.is_empty() && checked.slips.is_empty()).then_some(stored))
 }
 
 /// The field of a slot that a denial is about.

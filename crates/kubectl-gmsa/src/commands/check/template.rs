@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     argo,
+    near_miss::{self, Slip},
     pointer::dotted,
     search::{Found, Owner},
 };
@@ -27,6 +28,8 @@ pub(super) struct CheckedPod<'d> {
     pub template: Option<String>,
     /// Parts of the pod and where each is in the document, as JSON Pointers: the innermost first, the pod itself last.
     places: Vec<(String, String)>,
+    /// The fields of the pod that are misspelt in the document.
+    pub slips: Vec<Slip>,
 }
 
 impl<'d> CheckedPod<'d> {
@@ -49,9 +52,10 @@ impl<'d> CheckedPod<'d> {
         {
             name_pod(pod, name);
         }
+        let slips = near_miss::correct(&mut pod);
         default_service_account_name(&mut pod);
         let object = format!("{} {namespace}/{name}", owner.kind);
-        Self { document, owner: *owner, root: root.clone(), pod, namespace, object, template, places }
+        Self { document, owner: *owner, root: root.clone(), pod, namespace, object, template, places, slips }
     }
 }
 

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::{FactFinder, Reviewed};
+use super::{FactFinder, Reviewed, review_of};
 use gmsa_core::admission::{Denial, Review, SlotDenial, Webhook};
 
 pub struct Admission {
@@ -28,7 +28,7 @@ pub async fn admit(
             let patch: json_patch::Patch =
                 serde_json::from_slice(patch.as_bytes()).context("the patch is not a JSON Patch")?;
             json_patch::patch(&mut stored, &patch).context("the patch does not fit the pod")?;
-            patched = Some(Review::of_pod(&review.namespace, &stored.to_string())?);
+            patched = Some(review_of(&review.namespace, &stored)?);
         }
     }
     if reviewed.validates() {

@@ -226,6 +226,9 @@ fn other_name(names: &Names<'_>) -> Option<Fix> {
     let is_wrong = |name: &str| suggest_name(name) != name;
     let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
     let slot = slots.find(|slot| slot.name.is_some_and(is_wrong))?;
+    if !slot.name?.contains(|c: char| c.is_ascii_alphanumeric()) {
+        return Some(Fix::write("gmsaCredentialSpecName: NAME".to_owned()));
+    }
     let name = suggest_name(slot.name?);
     let context = json!({"windowsOptions": {"gmsaCredentialSpecName": name}});
     let spec = match slot.kind.field() {

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::shared::{
-    admission::{FactFinder, Reviewed, admit},
+    admission::{FactFinder, Reviewed, admit, review_of},
     not_checked::{Read, Remedy, because},
     pods::ClusterPod,
     rules::{self, Names, Subject},
@@ -15,7 +15,7 @@ use crate::shared::{
     workloads::Kind,
 };
 use gmsa_core::{
-    admission::{self, Denial, Review, SpecFact, UseFact, pod::Pod},
+    admission::{self, Denial, SpecFact, UseFact, pod::Pod},
     credspec::{SpecName, is_dns_subdomain},
     diagnostic::{Check, Diagnostic, Rule},
 };
@@ -31,7 +31,7 @@ pub async fn checks(
     pod: &Value,
     subject: Subject<'_>,
 ) -> anyhow::Result<Vec<Check>> {
-    let review = Review::of_pod(namespace, &pod.to_string()).context("the pod template cannot be parsed")?;
+    let review = review_of(namespace, pod).context("the pod template cannot be parsed")?;
     let parsed = review.object.as_ref().context("there is no pod template")?;
     let denials = admit(&review, pod, &Reviewed::ASSUMED, finder).await?.denials;
     let mut denials: Vec<Denial> = denials.into_iter().map(|found| found.denial).collect();

@@ -1,0 +1,34 @@
+//! Reads the pod of a manifest as the webhooks do.
+
+use gmsa_core::admission::Review;
+use serde_json::Value;
+use serde_path_to_error::{Deserializer, Segment, Track};
+
+/// A field of a pod has another type than Kubernetes gives it.
+#[derive(Debug, thiserror::Error)]
+#[error("the API server would refuse the pod: {expected}")]
+pub struct WrongType {
+    /// The field, as a JSON Pointer in the pod.
+    pub pointer: String,
+    /// Such as `expected a string`.
+    expected: String,
+}
+
+/// The review of a pod that is created in `namespace`.
+pub fn review_of(namespace: &str, pod: &Value) -> Result<Review, WrongType> {
+    let mut track = Track::new();
+    Review::of_pod(namespace, Deserializer::new(pod, &mut track)).map_err(|error| {
+        let text = error.to_string();
+        // serde quotes the value, which can be a password.
+        let expected = text.rfind("expected ").and_then(|at| text.get(at..)).unwrap_or("expected another type");
+        let mut pointer = String::new();
+        for segment in &track.path() {
+            match segment {
+                Segment::Map { key } => pointer.extend(["/", &key.replace('~', "~0").replace('/', "~1")]),
+                Segment::Seq { index } => pointer.extend(["/", &index.to_string()]),
+                Segment::Enum { .. } | Segment::Unknown => {}
+            }
+        }
+        WrongType { pointer, expected: expected.to_owned() }
+    })
+}
