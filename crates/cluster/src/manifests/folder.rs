@@ -201,7 +201,8 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 fn is_manifest(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+    path.extension()
+        .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
 #[cfg(test)]

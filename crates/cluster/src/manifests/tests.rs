@@ -99,8 +99,12 @@ fn lists_are_opened() {
 fn a_broken_text_says_where_and_what() {
     let head = "apiVersion: v1\nkind: Pod\n---\n";
     let cases = [
-        ("a: 1\nb:\n  a: 1\n  a: 2\n", 4, "duplicate key \"a\""),
-        ("{\"a\": 1,\n \"a\": 2}", 2, "duplicate key \"a\""),
+        ("apiVersion: v1\nkind: X\nb:\n  a: 1\n  a: 2\n", 5, "duplicate key \"a\": the last one counts"),
+        (
+            "{\"apiVersion\": \"v1\", \"kind\": \"X\", \"a\": 1,\n \"a\": 2}",
+            2,
+            "duplicate key \"a\": the last one counts",
+        ),
         ("a:\n  - b\n c: 1\n", 3, "while parsing a block mapping, did not find expected key"),
         ("a: [1, 2\n", 1, "unclosed bracket '['"),
         ("a: b: c\n", 1, "mapping values are not allowed in this context"),
@@ -150,7 +154,7 @@ fn messages_cannot_steer_a_terminal() {
     let name = "a\u{202e}\n.yaml";
     let problems = parse(name, "1").problems;
     assert!(problems.as_slice()[0].to_string().starts_with("a\\u{202e}\\n.yaml, document 1, line 1: expected"));
-    assert!(error("\"\\e\": 1\n\"\\e\": 2\n").ends_with("duplicate key \"\\u{1b}\""));
+    assert!(error("\"\\e\": 1\n\"\\e\": 2\n").ends_with("duplicate key \"\\u{1b}\": the last one counts"));
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn what_a_text_may_hold_is_bounded() {
 fn values_are_counted() {
     let limits = yaml::TextBounds::with_values(5);
     let read = |text: &str| match yaml::read(text, 10, &limits) {
-        Ok(nodes) => Ok(nodes.len()),
+        Ok((nodes, _)) => Ok(nodes.len()),
         Err(fault) => Err((fault.line, fault.message)),
     };
     assert_eq!(read("a: b\nc: d\n"), Ok(1));

@@ -132,7 +132,15 @@ struct DocumentReader<'a> {
 impl DocumentReader<'_> {
     fn read(mut self, values: usize) {
         match yaml::read(self.part.text, self.part.above, &yaml::TextBounds::with_values(values)) {
-            Ok(nodes) => nodes.into_iter().for_each(|node| self.object(node, None, 0)),
+            Ok((nodes, duplicate)) => {
+                if let Some(SyntaxFault { line, message }) = duplicate {
+                    let found = Diagnostic::new(&rules::DUPLICATE_KEY, format!("{message}: the last one counts"));
+                    self.found.problems.push(found.at(self.location(line)));
+                }
+                for node in nodes {
+                    self.object(node, None, 0);
+                }
+            }
             Err(SyntaxFault { line, message }) => self.problem(line, message),
         }
     }

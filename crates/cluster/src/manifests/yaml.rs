@@ -1,7 +1,7 @@
 //! Reads YAML into values, each with its line.
 //!
-//! Invariants: scalars are read as `kubectl` reads them (`yes` is a boolean, `010` is 8), a duplicate key is an
-//! error, and anchors cannot expand a small text without bound.
+//! Invariants: scalars are read as `kubectl` reads them (`yes` is a boolean, `010` is 8), of a duplicate key
+//! the last value counts, and it is a fault, and anchors cannot expand a small text without bound.
 
 use std::{
     fmt::{self, Write as _},
@@ -66,7 +66,7 @@ impl LineNumbers {
     /// The lines of a field of a mapping.
     pub fn field(&self, name: &str) -> Option<&Self> {
         match &self.below {
-            Below::Fields(fields) => fields.iter().find(|(field, _)| **field == *name).map(|(_, lines)| lines),
+            Below::Fields(fields) => fields.iter().rfind(|(field, _)| **field == *name).map(|(_, lines)| lines),
             _ => None,
         }
     }
@@ -90,6 +90,9 @@ impl LineNumbers {
     }
 }
 
+/// What was read of a text, and its first duplicate key.
+type Parsed = (Vec<Node>, Option<SyntaxFault>);
+
 #[derive(Debug)]
 pub(super) struct SyntaxFault {
     pub line: Option<u64>,
@@ -100,22 +103,40 @@ pub(super) struct SyntaxFault {
 ///
 /// # Errors
 /// The first fault.
-pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Vec<Node>, SyntaxFault> {
-    let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits));
-    let mut nodes: Vec<Node> =
-        parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text))).map_err(|error| {
-            let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
-            let message = describe(&error, text, limits);
-            let is_template = text.contains("{{") && text.contains("}}");
-            let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
-            SyntaxFault { line: line.map(|line| line + above), message: message + hint }
-        })?;
+pub(super) fn read(text: &str, above: u64, limits: &TextBounds) -> Result<Parsed, SyntaxFault> {
+    let parse = |text: &str, of_duplicates| {
+        let parse = |text: &str| serde_saphyr::from_multiple_with_options(text, options(text, limits, of_duplicates));
+        parse(text).or_else(|error| json_in_ascii(text).map_or(Err(error), |text| parse(&text)))
+    };
+    let fault = |error: &Error| {
+        let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+        let message = describe(error, text, limits);
+        let is_template = text.contains("{{") && text.contains("}}");
+        let hint = if is_template { " (is this a template? It must be rendered first)" } else { "" };
+        SyntaxFault { line: line.map(|line| line + above), message: message + hint }
+    };
+    let (mut nodes, duplicate): (Vec<Node>, _) = match parse(text, DuplicateKeyPolicy::Error) {
+        Ok(nodes) => (nodes, None),
+        Err(error) if is_duplicate(&error) => {
+            let nodes = parse(text, DuplicateKeyPolicy::LastWins).map_err(|error| fault(&error))?;
+            (nodes, Some(fault(&error)))
+        }
+        Err(error) => return Err(fault(&error)),
+    };
     if above > 0 {
         for node in &mut nodes {
             node.lines.shift(above);
         }
     }
-    Ok(nodes)
+    Ok((nodes, duplicate))
+}
+
+fn is_duplicate(error: &Error) -> bool {
+    match error {
+        Error::DuplicateMappingKey { .. } => true,
+        Error::AliasError { error, .. } => is_duplicate(error),
+        _ => false,
+    }
 }
 
 /// A JSON text in ASCII; `None` where it is that already, or no JSON. JSON allows characters in strings that YAML does not.
@@ -160,7 +181,7 @@ pub(super) fn in_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T 
     })
 }
 
-fn options(text: &str, limits: &TextBounds) -> Options {
+fn options(text: &str, limits: &TextBounds, duplicate_keys: DuplicateKeyPolicy) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: limits.levels,
@@ -170,7 +191,7 @@ fn options(text: &str, limits: &TextBounds) -> Options {
             max_total_scalar_bytes: text.len() + limits.repeated_bytes,
         },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: limits.repeated },
-        duplicate_keys: DuplicateKeyPolicy::Error,
+        duplicate_keys: duplicate_keys,
         legacy_octal_numbers: true,
         merge_keys: MergeKeyPolicy::Merge,
         reject_unsupported_tags: true,

@@ -103,10 +103,7 @@ impl Workload {
         let template = json.map(Pod::from_json).transpose()?;
         let uses_gmsa = template.as_ref().is_some_and(Pod::uses_gmsa);
         // Advice only: what cannot be read in these fields, the API server refuses.
-        let unsupported = json
-            .filter(|_| uses_gmsa)
-            .and_then(|json| fields::read(&mut serde_json::Deserializer::from_str(json)).ok())
-            .unwrap_or_default();
+        let unsupported = json.filter(|_| uses_gmsa).and_then(|json| fields::read(json).ok()).unwrap_or_default();
         let replicas = spec.replicas.and_then(|number| number.get().parse().ok());
         Ok(Self { is_controlled, template, unsupported, replicas })
     }

@@ -42,6 +42,8 @@ rules! {
     "Files" {
         UNREADABLE: "unreadable", Error, "A file, or a document in it, cannot be read.",
             "Correct the syntax on the line that the message names. A template must be rendered first.";
+        DUPLICATE_KEY: "duplicate-key", Warning, "A key stands twice in an object of a file.",
+            "Remove one of them. kubectl and the API server take the last.";
         NOT_KUBERNETES: "not-kubernetes", Note, "A document has neither `apiVersion` nor `kind`, so it is skipped.",
             "Nothing, if it is not meant for Kubernetes; otherwise add both.";
         REFUSED_OBJECT: "refused-object", Error, "The API server would refuse a credential spec, role or binding, so it has no effect.",

@@ -33,6 +33,7 @@ use gmsa_core::diagnostic::{Diagnostic, Severity};
 
 mod argo;
 mod builds;
+mod elsewhere;
 mod hostnames;
 mod near_miss;
 mod pods;
@@ -48,9 +49,12 @@ use template::CheckedPod;
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// A file, a folder, or - for standard input; repeatable
+    /// A file, a folder, a pattern, or - for standard input; repeatable
     #[arg(long = "filename", short, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Taken as kubectl takes it: folders are always read with those in them
+    #[arg(long, short = 'R', hide_short_help = true)]
+    recursive: bool,
     /// Check the workloads of the live cluster instead, in all namespaces; those of one namespace with --namespace and without -f
     #[arg(long, short = 'A', conflicts_with_all = ["files", "state", "patched"])]
     all_namespaces: bool,
@@ -151,8 +155,8 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 
 /// The objects of the files.
 fn manifests(options: &Options, report: &mut Report) -> anyhow::Result<Vec<Document>> {
-    let Manifests { documents, problems, foreign } = input::manifests(&options.files);
-    input::expect(documents.len(), "Kubernetes objects", &problems, &options.files)?;
+    let Manifests { documents, mut problems, foreign } = input::manifests(&options.files);
+    input::expect(documents.len(), "Kubernetes object", &mut problems, &options.files);
     report.findings = problems;
     report.findings.extend(foreign);
     Ok(documents)
@@ -167,6 +171,7 @@ async fn pods_of(
     report: &mut Report,
 ) -> Option<Value> {
     let Search { found, more, .. } = Search::of(&document.value);
+    report.findings.extend(elsewhere::findings(document, &found, namespace));
     let mut stored = None;
     for one in &found {
         let pod = CheckedPod::new(document, one, namespace, found.len() == 1);

@@ -340,9 +340,9 @@ fn lint(options: &LintOptions, connection: &Connection) -> anyhow::Result<Outcom
     if !options.names.is_empty() {
         read.extend(block_on(of_cluster(&options.names, connection))?);
     }
-    let Manifests { documents, problems, .. } = read;
+    let Manifests { documents, mut problems, .. } = read;
     let specs: Vec<&Document> = documents.iter().filter(|document| is_credential_spec(document)).collect();
-    input::expect(specs.len(), "credential spec", &problems, &options.files)?;
+    input::expect(specs.len(), "credential spec", &mut problems, &options.files);
     let domain = options.from_ad.as_deref().map(domain).transpose()?;
     let mut report = Report { documents: specs.len(), findings: problems, ..Report::default() };
     for document in &specs {

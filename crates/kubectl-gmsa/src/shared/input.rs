@@ -1,9 +1,10 @@
-//! What `-f` names: files, folders, or `-` for standard input.
+//! What `-f` names: files, folders, patterns of them, lists of these with commas, or `-` for standard input.
 //!
 //! Invariants: reading is bounded; what cannot be read is reported with its file and, where known, its line, and the
 //! rest is still read.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
@@ -14,7 +15,10 @@ use anyhow::{Context as _, bail};
 
 use crate::shared::rules;
 use gmsa_cluster::manifests::{self, Bounds, Manifests, decode};
-use gmsa_core::diagnostic::{Diagnostic, Diagnostics, Location};
+use gmsa_core::{
+    diagnostic::{Diagnostic, Diagnostics, Location, Severity},
+    quote::shell::posix,
+};
 
 /// More than a server reads: `kubectl get pods -A -o yaml` prints one document of some 600 values for each pod.
 const BOUNDS: Bounds =
@@ -26,37 +30,107 @@ const MAX_TEXT: u64 = 16 * 1024 * 1024;
 /// Standard input, on the command line.
 pub const STDIN: &str = "-";
 
+/// The files by which another tool changes the manifests of a folder, and its command.
+const RENDERED: [(&str, &str); 4] = [
+    ("kustomization.yaml", "kubectl kustomize"),
+    ("kustomization.yml", "kubectl kustomize"),
+    ("Kustomization", "kubectl kustomize"),
+    ("Chart.yaml", "helm template"),
+];
+
 pub fn manifests(paths: &[PathBuf]) -> Manifests {
     let mut found = Manifests::default();
-    for path in paths {
-        found.extend(if path == Path::new(STDIN) { standard_input() } else { manifests::load(path, &BOUNDS) });
+    for path in paths.iter().flat_map(|path| expand(path)) {
+        let name = path.display().to_string();
+        found.extend(if path == Path::new(STDIN) {
+            parse("<stdin>", read_standard_input(BOUNDS.file_bytes as u64))
+        } else if name.starts_with("https://") || name.starts_with("http://") {
+            let fetch =
+                posix(&name).map_or_else(String::new, |url| format!(": curl -sSfL {url} | kubectl gmsa check -f -"));
+            problem(&name, format!("a URL is not read; fetch it first{fetch}"))
+        } else if is_pipe(&path) {
+            parse(&name, File::open(&path).and_then(|mut file| read(&mut file, BOUNDS.file_bytes as u64)))
+        } else {
+            without_rendered(&path, manifests::load(&path, &BOUNDS))
+        });
     }
     found
 }
 
-/// Fails where nothing was found in files that could be read, as `kubectl` does: a pipe that broke is no success.
-pub fn expect(found: usize, what: &str, problems: &Diagnostics, paths: &[PathBuf]) -> anyhow::Result<()> {
-    if found == 0 && problems.is_empty() {
-        let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-        bail!("no {what} in {}", names.join(", "));
+/// The paths that one stands for, as for `kubectl`: those between commas, and those that fit a pattern.
+fn expand(path: &Path) -> Vec<PathBuf> {
+    let text = path.to_string_lossy();
+    if path.exists() || text.contains("://") {
+        return vec![path.to_owned()];
     }
-    Ok(())
+    if text.contains(',') {
+        return text.split(',').filter(|part| !part.is_empty()).flat_map(|part| expand(Path::new(part))).collect();
+    }
+    let fitting: Vec<PathBuf> = glob::glob(&text).into_iter().flatten().flatten().collect();
+    if fitting.is_empty() { vec![path.to_owned()] } else { fitting }
 }
 
-fn standard_input() -> Manifests {
-    const NAME: &str = "<stdin>";
-    let problem = |message: String| {
-        let mut found = Manifests::default();
-        found.problems.push(Diagnostic::new(&rules::UNREADABLE, message).at(Location::file(NAME)));
-        found
+/// What a shell puts in the place of `<(COMMAND)`.
+fn is_pipe(path: &Path) -> bool {
+    #[cfg(unix)]
+    return path.metadata().is_ok_and(|found| std::os::unix::fs::FileTypeExt::is_fifo(&found.file_type()));
+    #[cfg(not(unix))]
+    return path.as_os_str().is_empty();
+}
+
+/// What was found in a folder, without the manifests that are not applied as they stand.
+fn without_rendered(root: &Path, found: Manifests) -> Manifests {
+    let mut rendered = BTreeMap::new();
+    // The outermost: a chart or an overlay holds others.
+    let mut of = |file: &str| {
+        let folders: Vec<&Path> = Path::new(file).ancestors().skip(1).take_while(|it| it.starts_with(root)).collect();
+        let tool = folders.into_iter().rev().find_map(|folder| {
+            let (_, command) = RENDERED.iter().find(|(name, _)| folder.join(name).is_file())?;
+            Some((folder.to_owned(), *command))
+        });
+        tool.map(|(folder, command)| rendered.insert(folder, command)).is_some()
     };
-    match read_standard_input(BOUNDS.file_bytes as u64) {
+    let mut is_rendered = |location: Option<&Location>| location.is_some_and(|location| of(&location.file));
+    let mut kept = Manifests::default();
+    kept.documents.extend(found.documents.into_iter().filter(|document| !is_rendered(Some(&document.location))));
+    kept.foreign.extend(found.foreign.into_iter().filter(|problem| !is_rendered(problem.location.as_ref())));
+    kept.problems.extend(found.problems.into_iter().filter(|problem| !is_rendered(problem.location.as_ref())));
+    for (folder, command) in rendered {
+        let name = folder.display().to_string();
+        let message = format!("not checked as it stands: `{command}` changes these manifests before they are applied");
+        let fix = posix(&name).map(|folder| format!("{command} {folder} | kubectl gmsa check -f -"));
+        let found = Diagnostic { fix, ..Diagnostic::new(&rules::NOT_RENDERED, message) };
+        kept.problems.push(found.at(Location::file(&name)));
+    }
+    kept
+}
+
+/// Says where nothing was found in files that could be read: a pipe that broke, or a template that rendered nothing, is no success.
+pub fn expect(found: usize, what: &str, problems: &mut Diagnostics, paths: &[PathBuf]) {
+    if found == 0 && problems.is_empty() {
+        let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        let found = Diagnostic::new(
+            &rules::NOT_KUBERNETES,
+            format!("there is no {what}: the text is empty, or holds something else"),
+        );
+        problems.push(found.with_severity(Severity::Warning).at(Location::file(&names.join(", "))));
+    }
+}
+
+fn problem(name: &str, message: String) -> Manifests {
+    let mut found = Manifests::default();
+    found.problems.push(Diagnostic::new(&rules::UNREADABLE, message).at(Location::file(name)));
+    found
+}
+
+fn parse(name: &str, read: io::Result<Option<Vec<u8>>>) -> Manifests {
+    match read {
         Ok(Some(bytes)) => match decode(bytes) {
-            Ok(text) => manifests::parse_within(NAME, &text, &BOUNDS).strict(),
-            Err(_) => problem("expected text in UTF-8 or UTF-16".to_owned()),
+            Ok(text) => manifests::parse_within(name, &text, &BOUNDS).strict(),
+            Err(_) => problem(name, "expected text in UTF-8 or UTF-16".to_owned()),
         },
-        Ok(None) => problem(format!("expected at most {} bytes", BOUNDS.file_bytes)),
-        Err(error) => problem(format!("cannot be read: {error}")),
+        Ok(None) => problem(name, format!("expected at most {} bytes", BOUNDS.file_bytes)),
+        Err(error) => problem(name, format!("cannot be read: {error}")),
     }
 }
 

@@ -70,7 +70,7 @@ fn nothing_from_a_file_steers_a_terminal_or_forges_a_line() {
     let output = run(folder.path(), &["who-can", "web", "--state", "."], b"");
     assert_eq!(output.status.code(), Some(2));
     let report = text(&output.stdout);
-    assert_plain(report, 5, "who-can");
+    assert_plain(report, 6, "who-can");
     let heads = report.lines().filter(|line| line.starts_with("unreadable: ") || line.starts_with("refused-object: "));
     assert_eq!(heads.count(), 4, "{report}");
     let output = run(folder.path(), &["credspec", "lint", "-f", &file], b"");

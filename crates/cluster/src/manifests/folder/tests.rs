@@ -93,7 +93,7 @@ fn one_broken_file_is_enough_and_all_of_them_are_reported() {
         problems(dir.path()),
         [
             "b.yaml, document 1, line 1: unclosed bracket '['",
-            "c/d.yaml, document 2, line 6: duplicate key \"kind\"",
+            "c/d.yaml, document 2, line 6: duplicate key \"kind\": the last one counts",
             "e.yaml, document 2, line 4: expected text in UTF-8 or UTF-16",
             "f.yaml: cannot be read: No such file or directory (os error 2)",
             "g.yaml: expected a regular file",

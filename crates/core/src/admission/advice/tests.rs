@@ -133,7 +133,7 @@ fn a_pod_for_an_operating_system_that_no_node_has_is_warned_of() {
         (json!({"nodeSelector": {"kubernetes.io/OS": "windows"}, "os": {"name": "windows"}}), NONE),
         (json!({"nodeSelector": {"kubernetes.io/os": "win"}}), NONE),
         (json!({"nodeSelector": {"kubernetes.io/os": "linux"}}), LINUX),
-        (terms(&[wrong.clone()]), NONE),
+        (terms(std::slice::from_ref(&wrong)), NONE),
         (terms(&[term("Kubernetes.io/os", "windows"), wrong.clone()]), NONE),
         (terms(&[term("kubernetes.io/os", "linux"), wrong]), LINUX),
     ] {
@@ -196,7 +196,8 @@ fn updates_are_not_advised_on() {
 
 /// The pointers and severities of what is said of three pods of this template.
 fn of_template(pod: &Value) -> Vec<(String, Severity)> {
-    let advice = advise_template(&Pod::from_json(&pod.to_string()).unwrap(), &fields::read(pod).unwrap(), Some(3));
+    let json = pod.to_string();
+    let advice = advise_template(&Pod::from_json(&json).unwrap(), &fields::read(&json).unwrap(), Some(3));
     advice.into_iter().map(|advice| (advice.pointer, advice.severity)).collect()
 }
 

@@ -3,8 +3,6 @@
 //! The list is that of the Kubernetes documentation (Windows containers in Kubernetes, API compatibility) and of the API
 //! reference (`PodSpec.os`). Invariants: at most `MAX_FOUND` fields of a pod are kept, each in less memory than its JSON takes.
 
-use serde::{Deserialize as _, Deserializer};
-
 use super::{Pod, Slot, SlotKind};
 use crate::json::Object;
 
@@ -106,9 +104,9 @@ pub fn all() -> impl Iterator<Item = &'static LinuxField> {
 /// Reads a Pod, or the template of one.
 ///
 /// # Errors
-/// Where it is no object, or a list is of another type.
-pub fn read<'de, D: Deserializer<'de>>(pod: D) -> Result<Unsupported, D::Error> {
-    let Object(wire::Pod { spec: Object(spec) }) = Object::deserialize(pod)?;
+/// Where the string is not JSON, or a list is of another type.
+pub fn read(json: &str) -> Result<Unsupported, serde_json::Error> {
+    let Object(wire::Pod { spec: Object(spec) }) = serde_json::from_str(json)?;
     let mut found = Unsupported::default();
     let mut add = |set: Option<bool>, field| found.add(Place::POD, 0, set, field);
     // The API server cannot tell `false` from absent where a field is filtered.

@@ -74,6 +74,7 @@ struct Required {
 
 /// Alternatives: one of them must hold, so each of them must keep the pod on Windows.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the list")]
 struct Terms {
     any: bool,
     one_not_on_windows: bool,

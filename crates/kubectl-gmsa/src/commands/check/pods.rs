@@ -75,7 +75,7 @@ async fn try_check(
         report.findings.extend(refused_later(checked, pod, &denials, &later));
     }
     // Of fields that cannot be read, the API server refuses the pod.
-    let unsupported = fields::read(&checked.pod).unwrap_or_default();
+    let unsupported = fields::read(&checked.pod.to_string()).unwrap_or_default();
     for advice in advise(pod).into_iter().chain(advise_template(pod, &unsupported, checked.count())) {
         report.findings.push(advised(checked, advice));
     }

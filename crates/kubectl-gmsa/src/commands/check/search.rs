@@ -84,6 +84,11 @@ impl<'d> Search<'d> {
         search
     }
 
+    /// Whether no pod is made of this document: a record of a request, or what another object controls.
+    pub(super) fn is_of_none(document: &Value) -> bool {
+        Owner::of(document, 0).is_none_or(|owner| RECORDS.contains(&owner.group) || owner.is_controlled())
+    }
+
     fn below(&mut self, step: Step<'d>, value: &'d Value, owner: Owner<'d>) {
         self.path.push(step);
         match value {

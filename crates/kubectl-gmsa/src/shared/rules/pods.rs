@@ -35,6 +35,10 @@ family! { "Pods" {
     IGNORED_FIELD: "ignored-field", Error, "A field or an annotation for GMSA is misspelt or in the wrong place, so Kubernetes ignores it.",
         "Set `gmsaCredentialSpecName` in `securityContext.windowsOptions` of the Pod, or of a container.",
         words: [Message("alpha.windows.kubernetes.io/gmsa"), Message("windows-gmsa-credspec.alpha.kubernetes.io")];
+    OPERATOR_PODS: "operator-pods", Note, "An object of another kind names a credential spec for Pods that its operator makes.",
+        "Nothing: the webhook checks these Pods when they are created. Their service account needs the verb `use`.";
+    NOT_RENDERED: "not-rendered", Warning, "The manifests of a folder are changed by another tool before they are applied, so they are not checked as they stand.",
+        "Check what the tool prints: `kubectl kustomize FOLDER | kubectl gmsa check -f -`, or `helm template FOLDER | kubectl gmsa check -f -`.";
     WINDOWS_BUILD: "windows-build", Note, "A container may be started on a node whose build of Windows does not run its image.",
         "Select the builds that run the image (`node.kubernetes.io/windows-build`), or use a runtime class that does. A node runs images of its own release and, \
              since Windows Server 2022, of the long-term release before it; never a newer one.";
