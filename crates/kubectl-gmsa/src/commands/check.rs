@@ -48,6 +48,7 @@ use surroundings::Surroundings;
 use template::CheckedPod;
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Options {
     /// A file, a folder, a pattern, or - for standard input; repeatable
     #[arg(long = "filename", short, value_name = "FILE")]
@@ -105,7 +106,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     let scope = Scope::of(options, connection)?;
     let mut report = Report::default();
     let mut documents = match scope {
-        Scope::Files => manifests(options, &mut report)?,
+        Scope::Files => manifests(options, &mut report),
         Scope::AllNamespaces | Scope::Namespace(_) => Vec::new(),
     };
     let patched = block_on(async {
@@ -154,12 +155,12 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
 }
 
 /// The objects of the files.
-fn manifests(options: &Options, report: &mut Report) -> anyhow::Result<Vec<Document>> {
+fn manifests(options: &Options, report: &mut Report) -> Vec<Document> {
     let Manifests { documents, mut problems, foreign } = input::manifests(&options.files);
     input::expect(documents.len(), "Kubernetes object", &mut problems, &options.files);
     report.findings = problems;
     report.findings.extend(foreign);
-    Ok(documents)
+    documents
 }
 
 /// Checks the pods of a document; returns it as it would be stored, where it is a pod itself.

@@ -1,4 +1,4 @@
-//! Who can connect to the webhook, by the NetworkPolicies of its namespace.
+//! Who can connect to the webhook, by the `NetworkPolicy` objects of its namespace.
 
 use k8s_openapi::{
     api::{
@@ -79,12 +79,11 @@ fn port(pod: &Pod) -> Option<&ContainerPort> {
 /// Whether a rule is about the port of the webhook. A rule without ports is about all.
 fn is_of_port(rule: &NetworkPolicyIngressRule, port: Option<&ContainerPort>) -> bool {
     let is_it = |of_rule: &NetworkPolicyPort| match (&of_rule.port, port) {
-        (None, _) => true,
         (Some(IntOrString::String(name)), _) => name == PORT,
         (Some(IntOrString::Int(first)), Some(port)) => {
             (*first..=of_rule.end_port.unwrap_or(*first)).contains(&port.container_port)
         }
-        (Some(IntOrString::Int(_)), None) => true,
+        (None, _) | (Some(IntOrString::Int(_)), None) => true,
     };
     rule.ports.as_ref().is_none_or(|ports| ports.is_empty() || ports.iter().any(is_it))
 }
