@@ -6,8 +6,8 @@
 use time::UtcDateTime;
 
 use crate::{
-    Directory, Entry, Error, LdapFilter, LdapSearch, Retrieval, SearchScope, Sid,
-    entry::{domain_of, parts},
+    Directory, Entry, Error, Guid, LdapFilter, LdapSearch, Retrieval, SearchScope, Sid,
+    entry::{domain_of, parts, time_of_file},
     forest::InForest,
 };
 
@@ -20,7 +20,8 @@ pub const MEMBERSHIP: &str = "msDS-GroupMSAMembership";
 /// The password: made by the controller as it is asked for, for those who may have it.
 pub const PASSWORD: &str = "msDS-ManagedPassword";
 
-pub(crate) const ATTRIBUTES: [&str; 13] = [
+pub(crate) const ATTRIBUTES: [&str; 14] = [
+    "accountExpires",
     "dNSHostName",
     MEMBERSHIP,
     "msDS-ManagedPasswordId",
@@ -76,13 +77,24 @@ pub fn encryption_names(types: u64) -> Vec<&'static str> {
 /// `ACCOUNTDISABLE` of `userAccountControl` ([MS-ADTS] 2.2.16).
 const DISABLED: u64 = 0x2;
 
+/// When an account expires, of `accountExpires` (Microsoft: Account-Expires attribute): 0 and the largest number are never.
+fn expiry(time: i64) -> Option<UtcDateTime> {
+    Some(time).filter(|time| !matches!(*time, 0 | i64::MAX)).and_then(time_of_file)
+}
+
+/// The root key of `msDS-ManagedPasswordId`, an envelope without its keys ([MS-GKDI] 2.2.4).
+fn root_key(envelope: &[u8]) -> Option<Guid> {
+    const MAGIC: &[u8] = b"KDSK";
+    Guid::from_bytes(envelope.get(24..40).filter(|_| envelope.get(4..8) == Some(MAGIC))?)
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// `sAMAccountName`, without the `$` at its end.
     pub sam: String,
     /// The distinguished name; empty where it was not printed.
     pub name: String,
-    /// The last of `objectClass`.
+    /// The last of `objectClass`, which begins with `top`.
     pub class: Option<String>,
     pub enabled: Option<bool>,
     /// Who may retrieve the password.
@@ -98,8 +110,12 @@ pub struct Account {
     /// In days.
     pub password_interval: Option<i64>,
     pub password_set: Option<UtcDateTime>,
+    /// When it expires; `None` for never.
+    pub expires: Option<UtcDateTime>,
     /// Whether the domain has made a password, which needs a root key.
     pub has_password: bool,
+    /// The root key that the password is made of.
+    pub root_key: Option<Guid>,
 }
 
 impl Account {
@@ -112,11 +128,16 @@ impl Account {
         // Without a value, nobody is listed.
         let listed = |descriptor: Option<&[u8]>| descriptor.map_or(Retrieval::listed(Vec::new()), Retrieval::read);
         let services = || entry.texts("servicePrincipalName").map(str::to_owned).collect();
+        // Others have no password that is retrieved.
+        let is_managed = entry.is_a(CLASS) || entry.value("objectClass").is_none();
         Some(Self {
             sam: entry.text("sAMAccountName")?.trim_end_matches('$').to_owned(),
-            class: entry.texts("objectClass").last().map(str::to_owned),
+            class: Some(CLASS)
+                .filter(|class| entry.is_a(class))
+                .or(entry.texts("objectClass").last())
+                .map(str::to_owned),
             enabled: control.map(|control| control & DISABLED == 0),
-            retrieval: shown(MEMBERSHIP).then(|| listed(entry.value(MEMBERSHIP))),
+            retrieval: (is_managed && shown(MEMBERSHIP)).then(|| listed(entry.value(MEMBERSHIP))),
             service_principals: shown("servicePrincipalName").then(services),
             encryption: shown("msDS-SupportedEncryptionTypes").then(|| encryption.unwrap_or_default()),
             control,
@@ -125,7 +146,9 @@ impl Account {
             host_name: entry.text("dNSHostName").map(str::to_owned),
             password_interval: entry.number("msDS-ManagedPasswordInterval"),
             password_set: entry.file_time("pwdLastSet").filter(|_| entry.number("pwdLastSet") != Some(0)),
+            expires: entry.number("accountExpires").and_then(expiry),
             has_password: entry.value("msDS-ManagedPasswordId").is_some(),
+            root_key: entry.value("msDS-ManagedPasswordId").and_then(root_key),
             name: entry.name,
         })
     }
@@ -149,10 +172,11 @@ impl Account {
         self.retrieval.iter().flat_map(Retrieval::principals)
     }
 
-    /// The SIDs of all whose names are shown: theirs, and those of entries that are not understood.
+    /// The SIDs of all whose names are shown: of those to whom it is allowed or denied, and of entries that are not understood.
     pub fn named(&self) -> impl Iterator<Item = &Sid> {
         let unknown = self.retrieval.iter().flat_map(Retrieval::unknown);
-        self.principals().chain(unknown.filter_map(|entry| entry.to.as_ref()))
+        let rules = self.retrieval.iter().flat_map(Retrieval::rules);
+        rules.map(|rule| &rule.to).chain(unknown.filter_map(|entry| entry.to.as_ref()))
     }
 
     pub fn services(&self) -> &[String] {

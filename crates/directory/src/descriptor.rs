@@ -83,15 +83,14 @@ impl Retrieval {
         Self::Listed { rules, unknown: BTreeSet::new() }
     }
 
-    /// Whether a user with these SIDs, its own and those of its groups, may, as far as the entries are understood.
-    pub fn allows(&self, token: &HashSet<Sid>) -> bool {
-        match self {
-            Self::Everybody => true,
-            Self::Named(_) | Self::Unreadable => false,
-            Self::Listed { rules, .. } => {
-                rules.iter().find(|rule| token.contains(&rule.to)).is_some_and(|rule| rule.allows)
-            }
-        }
+    /// The entry that decides about a user with these SIDs, its own and those of its groups, as far as the entries are understood.
+    pub fn deciding(&self, token: &HashSet<Sid>) -> Option<&AccessRule> {
+        self.rules().iter().find(|rule| token.contains(&rule.to))
+    }
+
+    /// The entries that are understood, in their order.
+    pub fn rules(&self) -> &[AccessRule] {
+        if let Self::Listed { rules, .. } = self { rules } else { &[] }
     }
 
     /// Whether it is certain that nobody may.
@@ -105,11 +104,7 @@ impl Retrieval {
 
     /// Those to whom it is allowed.
     pub fn principals(&self) -> impl Iterator<Item = &Sid> {
-        let rules = match self {
-            Self::Everybody | Self::Named(_) | Self::Unreadable => &[],
-            Self::Listed { rules, .. } => rules.as_slice(),
-        };
-        rules.iter().filter(|rule| rule.allows).map(|rule| &rule.to)
+        self.rules().iter().filter(|rule| rule.allows).map(|rule| &rule.to)
     }
 
     /// The entries that are not understood.
@@ -184,8 +179,8 @@ mod tests {
         assert_eq!(read.principals().collect::<Vec<_>>(), principals.iter().collect::<Vec<_>>());
         assert_eq!(allowing(&principals), stored);
         let token = |text| HashSet::from([sid(text)]);
-        assert!(read.allows(&token("S-1-5-21-1519726801-438871661-1013530061-1103")));
-        assert!(!read.allows(&token("S-1-5-21-1519726801-438871661-1013530061-1104")));
+        assert!(read.deciding(&token("S-1-5-21-1519726801-438871661-1013530061-1103")).unwrap().allows);
+        assert_eq!(read.deciding(&token("S-1-5-21-1519726801-438871661-1013530061-1104")), None);
     }
 
     #[test]
@@ -193,9 +188,9 @@ mod tests {
         let (one, other) = (sid("S-1-5-21-1-2-3-1"), sid("S-1-5-21-1-2-3-2"));
         let rules = vec![AccessRule { allows: false, to: one.clone() }, AccessRule { allows: true, to: other.clone() }];
         let retrieval = Retrieval::listed(rules);
-        assert!(!retrieval.allows(&HashSet::from([one, other.clone()])));
-        assert!(retrieval.allows(&HashSet::from([other])));
-        assert!(!Retrieval::listed(Vec::new()).allows(&HashSet::new()));
+        assert!(!retrieval.deciding(&HashSet::from([one, other.clone()])).unwrap().allows);
+        assert!(retrieval.deciding(&HashSet::from([other])).unwrap().allows);
+        assert_eq!(Retrieval::listed(Vec::new()).deciding(&HashSet::new()), None);
         // No list at all.
         assert_eq!(
             Retrieval::read(&[1, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),

@@ -9,6 +9,7 @@ use crate::{
     entry::parts,
     forest::{Facts, Forest, ROOT},
     ldap::trust,
+    ldif::{self, LdifError},
 };
 
 /// How a directory is reached.
@@ -36,7 +37,7 @@ pub struct Directory {
 
 enum Backend {
     Live(Box<Live>),
-    Printed(Vec<Entry>),
+    Printed { entries: Vec<Entry>, incomplete: Option<String> },
 }
 
 struct Live {
@@ -74,14 +75,27 @@ impl Directory {
         Ok(Self { backend: Backend::Live(Box::new(live)), budget, forest })
     }
 
-    /// What a directory printed. It shows the forest where it holds references to its domains.
-    pub fn printed(entries: Vec<Entry>) -> Self {
+    /// What a directory printed, as LDIF. It shows the forest where it holds references to its domains.
+    ///
+    /// # Errors
+    /// Where it is not LDIF.
+    pub fn printed(text: &str) -> Result<Self, LdifError> {
+        let entries = ldif::read(text)?;
         let is_of_domain = |entry: &&Entry| entry.is_a("crossRef") && entry.text("nETBIOSName").is_some();
         let references: Vec<Entry> = entries.iter().filter(is_of_domain).cloned().collect();
         // CN=CONTOSO,CN=Partitions,CN=Configuration,DC=contoso,DC=com
         let configuration = references.first().map(|entry| parts(&entry.name).skip(2).collect::<Vec<_>>().join(","));
         let forest = configuration.and_then(|name| Forest::of("the file", name, &references, &entries, None).ok());
-        Self { backend: Backend::Printed(entries), budget: Arc::default(), forest }
+        let incomplete = ldif::incomplete(text, &entries);
+        Ok(Self { backend: Backend::Printed { entries, incomplete }, budget: Arc::default(), forest })
+    }
+
+    /// Why what was printed does not hold all that there is, where that shows.
+    pub fn incomplete(&self) -> Option<&str> {
+        match &self.backend {
+            Backend::Printed { incomplete, .. } => incomplete.as_deref(),
+            Backend::Live(_) => None,
+        }
     }
 
     /// Whether it can be asked for more.
@@ -93,7 +107,7 @@ impl Directory {
     pub fn address(&self) -> &str {
         match &self.backend {
             Backend::Live(live) => live.connection.address(),
-            Backend::Printed(_) => "the file",
+            Backend::Printed { .. } => "the file",
         }
     }
 
@@ -104,7 +118,7 @@ impl Directory {
     pub async fn search(&mut self, search: &LdapSearch<'_>) -> Result<Vec<Entry>, Error> {
         match &mut self.backend {
             Backend::Live(live) => live.serving(self.forest.as_ref(), search.base).await?.search(search).await,
-            Backend::Printed(entries) => {
+            Backend::Printed { entries, .. } => {
                 self.budget.search("the file")?;
                 self.budget.within("the file", async { Ok(search.within(entries)) }).await
             }
@@ -120,7 +134,7 @@ impl Directory {
             Backend::Live(live) => {
                 live.serving(self.forest.as_ref(), search.base).await?.holds(search, attribute).await
             }
-            Backend::Printed(entries) => Ok(search
+            Backend::Printed { entries, .. } => Ok(search
                 .within(entries)
                 .first()
                 .map(|entry| entry.value(attribute).is_some_and(|value| !value.is_empty()))),

@@ -58,17 +58,20 @@ impl Entry {
         PrimitiveDateTime::parse(text, &format).ok().map(PrimitiveDateTime::as_utc)
     }
 
-    /// A time as a number of 100 ns since 1601 ([MS-DTYP] 2.3.3).
     pub fn file_time(&self, attribute: &str) -> Option<UtcDateTime> {
-        const SECONDS_TO_1970: i64 = 11_644_473_600;
-        let seconds = self.number(attribute)? / 10_000_000 - SECONDS_TO_1970;
-        OffsetDateTime::from_unix_timestamp(seconds).ok().map(OffsetDateTime::to_utc)
+        self.number(attribute).and_then(time_of_file)
     }
 
     /// Whether it is of a class, or of one below it.
     pub fn is_a(&self, class: &str) -> bool {
         self.texts("objectClass").any(|of| of.eq_ignore_ascii_case(class))
     }
+}
+
+/// A time as a number of 100 ns since 1601 ([MS-DTYP] 2.3.3).
+pub fn time_of_file(number: i64) -> Option<UtcDateTime> {
+    const SECONDS_TO_1970: i64 = 11_644_473_600;
+    OffsetDateTime::from_unix_timestamp(number / 10_000_000 - SECONDS_TO_1970).ok().map(OffsetDateTime::to_utc)
 }
 
 /// The parts of a distinguished name, still escaped. A comma of a name is escaped (RFC 4514, 2.4).
@@ -95,6 +98,12 @@ pub fn domain_of(name: &str) -> Option<String> {
     let labels = parts(name).filter_map(|part| part.split_once('=')).filter(|(key, _)| key.eq_ignore_ascii_case("DC"));
     let labels: Vec<String> = labels.map(|(_, label)| label.to_ascii_lowercase()).collect();
     (!labels.is_empty()).then(|| labels.join("."))
+}
+
+/// The distinguished name of the domain that an object is in; empty where it is in none.
+pub fn base_of(name: &str) -> String {
+    let is_label = |part: &&str| part.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("DC="));
+    parts(name).filter(is_label).collect::<Vec<_>>().join(",")
 }
 
 /// Whether a name is below another one, or the same.

@@ -51,25 +51,138 @@ impl Sid {
         Some((Self { authority: self.authority, parts: domain.to_vec() }, *number))
     }
 
+    /// With this number behind it: the principal that a domain has by it.
+    #[must_use]
+    pub fn of(&self, number: u32) -> Self {
+        Self { authority: self.authority, parts: self.parts.iter().copied().chain([number]).collect() }
+    }
+
     /// Whether it is of a domain, and not the same everywhere (`S-1-5-21-…`).
     pub fn is_of_domain(&self) -> bool {
         self.authority == 5 && self.parts.first() == Some(&21)
     }
 
-    /// The name of a SID that is the same everywhere ([MS-DTYP] 2.4.2.4), of those that hold many principals.
-    pub fn well_known(&self) -> Option<&'static str> {
-        match (self.authority, self.parts.as_slice()) {
-            (1, [0]) => Some("Everyone"),
-            (5, [7]) => Some("Anonymous Logon"),
-            (5, [9]) => Some("Enterprise Domain Controllers"),
-            (5, [11]) => Some("Authenticated Users"),
-            (5, [18]) => Some("Local System"),
-            (5, [32, 544]) => Some("Administrators"),
-            (5, [32, 545]) => Some("Users"),
+    /// Who is behind a SID that is the same everywhere ([MS-DTYP] 2.4.2.4).
+    pub fn well_known(&self) -> Option<&'static WellKnown> {
+        let known = WELL_KNOWN.iter().find(|known| known.authority == self.authority && known.parts == self.parts);
+        // What a user has of several, and nobody types.
+        known.or(match (self.authority, self.parts.as_slice()) {
+            (5, [5, ..]) => Some(&LOGON_SESSION),
+            (5, [80, ..]) => Some(&SERVICE),
             _ => None,
-        }
+        })
+    }
+
+    /// Whether it is a group of `BUILTIN`, whose members each domain has in its directory.
+    pub fn is_builtin(&self) -> bool {
+        self.authority == 5 && self.parts.first() == Some(&32)
+    }
+
+    /// Of a group that has the same number in every domain and holds more than somebody chose.
+    pub fn wide_group(&self) -> Option<&'static WellKnown> {
+        let (_, number) = self.split().filter(|_| self.is_of_domain())?;
+        WIDE_GROUPS.iter().find(|known| known.parts == [number])
     }
 }
+
+/// Who is behind a SID that does not depend on the domain.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WellKnown {
+    authority: u64,
+    parts: &'static [u32],
+    pub name: &'static str,
+    /// Who has it, where that is more than a few who were chosen.
+    pub wide: Option<&'static str>,
+}
+
+const fn known(authority: u64, parts: &'static [u32], name: &'static str) -> WellKnown {
+    WellKnown { authority, parts, name, wide: None }
+}
+
+const fn wide(authority: u64, parts: &'static [u32], name: &'static str, who: &'static str) -> WellKnown {
+    WellKnown { authority, parts, name, wide: Some(who) }
+}
+
+/// Everybody who can log on.
+pub const EVERYBODY: &str = "every user and every computer of the domain";
+const BY_DEFAULT: &str = "by default every user and every computer of the domain";
+const ANONYMOUS: &str = "everybody without a user";
+const GUESTS: &str = "everybody, where the user Guest is enabled,";
+const TRUSTED: &str = "every user of trusted domains";
+
+static LOGON_SESSION: WellKnown = known(5, &[5], "a logon session");
+static SERVICE: WellKnown = known(5, &[80], "a service of a machine");
+
+/// Those of a user who logs on to a domain controller over the network are marked as wide: they are in the token of everybody.
+static WELL_KNOWN: [WellKnown; 60] = [
+    known(0, &[0], "Null SID"),
+    wide(1, &[0], "Everyone", EVERYBODY),
+    known(2, &[0], "Local"),
+    known(2, &[1], "Console Logon"),
+    known(3, &[0], "Creator Owner"),
+    known(3, &[1], "Creator Group"),
+    known(3, &[4], "Owner Rights"),
+    known(5, &[1], "Dialup"),
+    wide(5, &[2], "Network", EVERYBODY),
+    known(5, &[3], "Batch"),
+    known(5, &[4], "Interactive"),
+    known(5, &[6], "Service"),
+    wide(5, &[7], "Anonymous Logon", ANONYMOUS),
+    known(5, &[8], "Proxy"),
+    known(5, &[9], "Enterprise Domain Controllers"),
+    known(5, &[10], "Self"),
+    wide(5, &[11], "Authenticated Users", EVERYBODY),
+    known(5, &[12], "Restricted Code"),
+    known(5, &[13], "Terminal Server User"),
+    known(5, &[14], "Remote Interactive Logon"),
+    wide(5, &[15], "This Organization", EVERYBODY),
+    known(5, &[17], "IUSR"),
+    known(5, &[18], "Local System"),
+    known(5, &[19], "Local Service"),
+    known(5, &[20], "Network Service"),
+    known(5, &[32, 544], "Administrators"),
+    wide(5, &[32, 545], "Users", EVERYBODY),
+    wide(5, &[32, 546], "Guests", GUESTS),
+    known(5, &[32, 547], "Power Users"),
+    known(5, &[32, 548], "Account Operators"),
+    known(5, &[32, 549], "Server Operators"),
+    known(5, &[32, 550], "Print Operators"),
+    known(5, &[32, 551], "Backup Operators"),
+    known(5, &[32, 552], "Replicator"),
+    wide(5, &[32, 554], "Pre-Windows 2000 Compatible Access", BY_DEFAULT),
+    known(5, &[32, 555], "Remote Desktop Users"),
+    known(5, &[32, 556], "Network Configuration Operators"),
+    known(5, &[32, 557], "Incoming Forest Trust Builders"),
+    known(5, &[32, 558], "Performance Monitor Users"),
+    known(5, &[32, 559], "Performance Log Users"),
+    known(5, &[32, 560], "Windows Authorization Access Group"),
+    known(5, &[32, 561], "Terminal Server License Servers"),
+    known(5, &[32, 562], "Distributed COM Users"),
+    known(5, &[32, 568], "IIS_IUSRS"),
+    known(5, &[32, 569], "Cryptographic Operators"),
+    known(5, &[32, 573], "Event Log Readers"),
+    known(5, &[32, 574], "Certificate Service DCOM Access"),
+    known(5, &[32, 575], "RDS Remote Access Servers"),
+    known(5, &[32, 576], "RDS Endpoint Servers"),
+    known(5, &[32, 577], "RDS Management Servers"),
+    known(5, &[32, 578], "Hyper-V Administrators"),
+    known(5, &[32, 579], "Access Control Assistance Operators"),
+    known(5, &[32, 580], "Remote Management Users"),
+    known(5, &[32, 582], "Storage Replica Administrators"),
+    wide(5, &[64, 10], "NTLM Authentication", EVERYBODY),
+    wide(5, &[64, 14], "SChannel Authentication", EVERYBODY),
+    wide(5, &[64, 21], "Digest Authentication", EVERYBODY),
+    wide(5, &[1000], "Other Organization", TRUSTED),
+    wide(18, &[1], "Authentication authority asserted identity", EVERYBODY),
+    wide(18, &[2], "Service asserted identity", EVERYBODY),
+];
+
+/// By their numbers in a domain ([MS-DTYP] 2.4.2.4): every user has the first as primary group, every computer the third.
+static WIDE_GROUPS: [WellKnown; 3] = [
+    wide(5, &[513], "Domain Users", "every user of the domain"),
+    wide(5, &[514], "Domain Guests", GUESTS),
+    wide(5, &[515], "Domain Computers", "every computer of the domain"),
+];
 
 impl fmt::Display for Sid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,9 +1,14 @@
-//! LDIF (RFC 2849): what `ldapsearch` prints, and what `ldapadd` and `ldifde` take.
+//! LDIF (RFC 2849): what `ldapsearch` and `ldifde` print.
+
+use std::collections::BTreeMap;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gmsa_core::quote::cut;
+use gmsa_core::quote::{Quoted, cut};
 
-use crate::{Entry, entry::MAX_TEXT};
+use crate::{
+    Entry,
+    entry::{MAX_TEXT, base_of},
+};
 
 /// The most entries of one text.
 const MAX_ENTRIES: usize = 100_000;
@@ -69,12 +74,40 @@ pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
             // The end of what ldapsearch prints.
             (None, "search" | "result" | "ref") => skipping = true,
             (None, _) => return Err(LdifError::NoName(number)),
+            // `ldifde` writes an entry as what would add it.
+            (Some(_), "changetype") if value.eq_ignore_ascii_case(b"add") => {}
             (Some(_), "changetype" | "control") => return Err(LdifError::Change(number)),
             (Some(entry), name) => entry.attributes.entry(name.to_owned()).or_default().push(value),
         }
     }
     entries.extend(entry);
     Ok(entries)
+}
+
+/// Why a text does not hold all that there is, where that shows: in the result that `ldapsearch` prints, in a number of entries at which
+/// domain controllers end, and in values of which they gave a part.
+pub fn incomplete(text: &str, entries: &[Entry]) -> Option<String> {
+    // `MaxPageSize` of domain controllers ([MS-ADTS] 3.1.1.3.4.6).
+    const PAGE: usize = 1000;
+    let mut results = text.lines().filter_map(|line| line.strip_prefix("result: ").map(str::trim));
+    if let Some(result) = results.find(|result| !result.starts_with("0 ") && *result != "0") {
+        return Some(format!("the file is not whole: the search ended with {}", Quoted::new(result)));
+    }
+    let is_range = |name: &&String| name.contains(";range=") && !name.ends_with("-*");
+    let range =
+        |entry: &Entry| Some((Quoted::new(&entry.name).to_string(), entry.attributes.keys().find(is_range)?.clone()));
+    if let Some((name, attribute)) = entries.iter().find_map(range) {
+        return Some(format!("the file is not whole: of {name} it holds {} alone", Quoted::new(&attribute)));
+    }
+    let mut of_domains: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| !entry.name.to_ascii_lowercase().contains(",cn=configuration,")) {
+        *of_domains.entry(base_of(&entry.name).to_ascii_lowercase()).or_default() += 1;
+    }
+    let (domain, _) = of_domains.into_iter().find(|(_, count)| *count == PAGE)?;
+    Some(format!(
+        "the file may not be whole: it holds exactly {PAGE} entries of {}, after which a domain controller ends a search without pages",
+        Quoted::new(&domain)
+    ))
 }
 
 /// The lines with their numbers, in which those that were folded are whole again. An empty one ends each entry.
@@ -118,10 +151,41 @@ mod tests {
             ("dn: CN=a\nb:: !", LdifError::Base64(2)),
             ("dn: CN=a\nb:< file:///etc/passwd", LdifError::File(2)),
             ("dn: CN=a\nchangetype: delete", LdifError::Change(2)),
+            ("dn: CN=a\nchangetype: modify\nadd: b", LdifError::Change(2)),
         ] {
             assert_eq!(read(text), Err(error), "{text}");
         }
         assert!(!is_ldif("{\"dn:\": 1}") && !is_ldif(""));
+    }
+
+    #[test]
+    fn what_ldifde_prints_is_read() {
+        let text = "dn: CN=a,DC=x\r\nchangetype: Add\r\ncn: a\r\ndescription: lo\r\n ng\r\n\r\ndn: CN=b,DC=x\r\nchangetype: add\r\ncn: b\r\n";
+        let entries = read(text).unwrap();
+        assert_eq!((entries.len(), entries[0].text("description")), (2, Some("long")));
+        assert_eq!(entries[0].value("changetype"), None);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_known() {
+        let said = |text: &str| incomplete(text, &read(text).unwrap());
+        let many = |count: usize| -> String {
+            (0..count).map(|number| format!("dn: CN={number},DC=X\ncn: {number}\n\n")).collect::<Vec<_>>().concat()
+        };
+        let configuration = "dn: CN=X,CN=Partitions,CN=Configuration,DC=x\ncn: X\n";
+        assert_eq!(said(&many(999)), None);
+        assert_eq!(said(&(many(3) + "search: 2\nresult: 0 Success\n")), None);
+        assert_eq!(said("dn: CN=a,DC=x\nmember;range=1500-*: CN=b,DC=x\n"), None);
+        let page = "the file may not be whole: it holds exactly 1000 entries of \"DC=x\", after which a domain controller ends a search without pages";
+        assert_eq!(said(&(many(1000) + configuration)).unwrap(), page.replace("DC=x", "dc=x"));
+        assert_eq!(
+            said(&(many(3) + "search: 2\nresult: 4 Size limit exceeded\n")).unwrap(),
+            "the file is not whole: the search ended with \"4 Size limit exceeded\""
+        );
+        assert_eq!(
+            said("dn: CN=a,DC=x\nmember;range=0-1499: CN=b,DC=x\n").unwrap(),
+            "the file is not whole: of \"CN=a,DC=x\" it holds \"member;range=0-1499\" alone"
+        );
     }
 
     proptest! {

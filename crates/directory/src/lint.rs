@@ -9,6 +9,8 @@ use gmsa_core::{
     quote::shell::powershell,
 };
 
+use time::UtcDateTime;
+
 use crate::{Directory, Error, account::Account, principal::Principals};
 
 mod account;
@@ -19,13 +21,16 @@ mod services;
 mod spec;
 
 pub use account::account;
-use account::{class, enabled};
-pub use forest::forest;
+use account::{class, enabled, expired};
+use forest::{forest, root_key};
 pub use password::password;
-pub use spec::{SAID_OF_SPECS, against, credential_spec};
+pub use spec::{SAID_OF_SPECS, SpecFindings, against, credential_spec, elsewhere};
 
 /// The property that holds who may retrieve the password.
 const RETRIEVERS: &str = "PrincipalsAllowedToRetrieveManagedPassword";
+/// How a file becomes whole.
+const LDAPSEARCH: &str =
+    "Print it again, all pages of it: `ldapsearch -E pr=1000/noprompt`, with the filter of docs/directory.md.";
 /// How many names are printed.
 const SHOWN: usize = 5;
 
@@ -48,13 +53,18 @@ fn set(account: &Account, what: &str) -> Option<String> {
     Some(format!("Set-ADServiceAccount {} {what}", powershell(&account.sam)?))
 }
 
+/// A time to the minute.
+fn minute(time: UtcDateTime) -> String {
+    format!("{} {:02}:{:02} UTC", time.date(), time.hour(), time.minute())
+}
+
 fn not_checked(what: &str, domain: &str, error: &Error) -> Diagnostic {
     let problem = format!("{what} could not be checked in {domain}: {}", causes::chain(error));
     Diagnostic::new(&rules::NOT_CHECKED, problem)
 }
 
-/// Checks accounts that have to serve clients under these names, also against the others of their forest. `principals` are those behind the
-/// SIDs of the accounts.
+/// Checks accounts that have to serve clients under these names, also against the others of their forest, and the forest itself. `principals`
+/// are those behind the SIDs of the accounts, `now` is the clock of this machine.
 ///
 /// # Errors
 /// Where the directory cannot be asked.
@@ -63,12 +73,16 @@ pub async fn accounts(
     accounts: &[Account],
     principals: &Principals,
     services: &[String],
+    now: UtcDateTime,
 ) -> Result<Diagnostics, Error> {
     let mut list = Diagnostics::default();
+    list.extend(directory.incomplete().map(|why| Diagnostic::new(&rules::NOT_CHECKED, why).with_fix(LDAPSEARCH)));
     for one in accounts {
-        list.extend(account(one, principals, services));
+        list.extend(account(one, principals, services, now));
     }
-    list.extend(services::duplicates(directory, accounts).await?);
+    let managed: Vec<&Account> = accounts.iter().filter(|one| one.is_group_managed()).collect();
+    list.extend(services::duplicates(directory, &managed).await?);
+    list.extend(forest(directory, &managed, now).await?);
     let unread = principals.unread.iter();
     list.extend(unread.map(|(domain, error)| not_checked("who may retrieve passwords", domain, error)));
     Ok(list)

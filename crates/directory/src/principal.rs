@@ -1,33 +1,83 @@
-//! Those who may retrieve a password, by name.
+//! Those who may retrieve a password, by name, and who is behind their groups.
+//!
+//! Invariants: a group holds those that give the right to the same object: no member of a distribution group, also of one in another group;
+//! of a domain that could not be asked, and of a trusted one, members are known by name alone, and count.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::{
     Directory, Entry, Error, LdapFilter, LdapSearch, SearchScope, Sid,
     account::Account,
-    entry::{first_value, is_within},
+    entry::{base_of, first_value, parts},
+    identifier::WellKnown,
 };
 
 /// How many are asked for at once.
 const AT_ONCE: usize = 50;
-const ATTRIBUTES: [&str; 4] = ["member", "objectClass", "objectSid", "sAMAccountName"];
+const ATTRIBUTES: [&str; 7] =
+    ["groupType", "member", "objectClass", "objectSid", "primaryGroupID", "sAMAccountName", "whenCreated"];
 
 /// What is behind a SID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Principal {
-    /// A user or a computer.
-    Single(String),
-    Group {
-        name: String,
-        /// The SAM names of the users and computers in it, those of nested groups included, where they could be read.
-        members: Option<Vec<String>>,
-    },
-    /// The same everywhere, and many.
-    WellKnown(&'static str),
+    Single(Member),
+    Group(Group),
+    /// The same everywhere.
+    WellKnown(&'static WellKnown),
     /// Its domain no longer has it.
     Orphan,
-    /// Of a domain outside the forest, or not in what was printed.
+    /// Of a domain outside the forest.
     Elsewhere,
+    /// Not in what was printed.
+    NotPrinted,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    pub name: String,
+    /// The users and computers in it, those of nested groups included, where they could be read; not those of wide groups.
+    pub members: Option<Vec<Member>>,
+    /// The groups in it, itself included.
+    pub groups: BTreeSet<Sid>,
+    /// It is, or holds, more than somebody chose: the name of that group, and who is behind it.
+    pub wide: Option<(String, &'static str)>,
+    /// It is for mail alone, and gives no access.
+    pub is_distribution: bool,
+}
+
+/// A user or a computer in a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    pub name: String,
+    /// `None` where it is known by name alone.
+    pub sid: Option<Sid>,
+    pub primary_group: Option<Sid>,
+}
+
+impl Member {
+    /// One that is known by name alone.
+    fn named(name: String) -> Self {
+        Self { name, sid: None, primary_group: None }
+    }
+
+    fn of(entry: &Entry) -> Self {
+        let sid = entry.sid("objectSid");
+        let number = entry.number("primaryGroupID").and_then(|number| u32::try_from(number).ok());
+        let primary_group =
+            sid.as_ref().and_then(Sid::split).zip(number).map(|((domain, _), number)| domain.of(number));
+        Self { name: entry.text("sAMAccountName").unwrap_or(&entry.name).to_owned(), sid, primary_group }
+    }
+}
+
+impl Principal {
+    /// Who is behind it, where that is more than somebody chose: the name of that, and who.
+    pub fn wide(&self) -> Option<(&str, &'static str)> {
+        match self {
+            Self::Group(group) => group.wide.as_ref().map(|(name, who)| (name.as_str(), *who)),
+            Self::WellKnown(known) => Some((known.name, known.wide?)),
+            _ => None,
+        }
+    }
 }
 
 /// The principals that were asked for.
@@ -56,8 +106,8 @@ impl Principals {
     /// The name of one, or its SID.
     pub fn name(&self, sid: &Sid) -> String {
         match self.known.get(sid) {
-            Some(Principal::Single(name) | Principal::Group { name, .. }) => name.clone(),
-            Some(Principal::WellKnown(name)) => (*name).to_owned(),
+            Some(Principal::Single(Member { name, .. }) | Principal::Group(Group { name, .. })) => name.clone(),
+            Some(Principal::WellKnown(known)) => known.name.to_owned(),
             _ => sid.to_string(),
         }
     }
@@ -69,19 +119,22 @@ impl Principals {
             if self.known.contains_key(sid) {
                 continue;
             }
-            if let Some(name) = sid.well_known() {
-                self.known.insert(sid.clone(), Principal::WellKnown(name));
-                continue;
-            }
             let forest = directory.forest.as_ref();
             let domain = forest.and_then(|forest| if sid.is_of_domain() { forest.of_sid(sid) } else { forest.own() });
-            match domain {
-                _ if !directory.is_live() => by_domain.entry(String::new()).or_default().push(sid.clone()),
-                Some(domain) => by_domain.entry(domain.name.clone()).or_default().push(sid.clone()),
-                None => {
-                    self.known.insert(sid.clone(), Principal::Elsewhere);
+            let principal = match (sid.well_known(), domain) {
+                // Of those of BUILTIN the members decide.
+                (Some(known), _) if !sid.is_builtin() => Principal::WellKnown(known),
+                _ if !directory.is_live() => {
+                    by_domain.entry(String::new()).or_default().push(sid.clone());
+                    continue;
                 }
-            }
+                (_, Some(domain)) => {
+                    by_domain.entry(domain.name.clone()).or_default().push(sid.clone());
+                    continue;
+                }
+                _ => absent(sid, directory),
+            };
+            self.known.insert(sid.clone(), principal);
         }
         for (base, mut sids) in by_domain {
             sids.sort();
@@ -105,66 +158,156 @@ impl Principals {
         let search = LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES };
         let found = directory.search(&search).await?;
         for sid in sids {
-            let principal = match found.iter().find(|entry| entry.sid("objectSid").as_ref() == Some(sid)) {
-                None if directory.is_live() => Principal::Orphan,
-                None => Principal::Elsewhere,
-                Some(entry) => of(directory, base, entry).await?,
+            // Where a file holds what a trusted domain is known by, that is no more than the SID.
+            let is_it = |entry: &&Entry| entry.sid("objectSid").as_ref() == Some(sid) && !entry.is_a(FOREIGN);
+            let principal = match found.iter().find(is_it) {
+                None => absent(sid, directory),
+                Some(entry) => self.read(directory, entry).await?,
             };
             self.known.insert(sid.clone(), principal);
         }
         Ok(())
     }
-}
 
-async fn of(directory: &mut Directory, base: &str, entry: &Entry) -> Result<Principal, Error> {
-    let name = entry.text("sAMAccountName").unwrap_or(&entry.name);
-    if !entry.is_a("group") {
-        return Ok(Principal::Single(name.to_owned()));
-    }
-    let mut members = members(directory, base, entry).await?;
-    members.sort_by_key(|name| name.to_ascii_lowercase());
-    members.dedup();
-    // A printed group may be printed without its members.
-    let is_known = directory.is_live() || !members.is_empty();
-    Ok(Principal::Group { name: name.to_owned(), members: is_known.then_some(members) })
-}
-
-/// The users and computers in a group, those of the groups in it included.
-async fn members(directory: &mut Directory, base: &str, group: &Entry) -> Result<Vec<String>, Error> {
-    let (mut names, mut seen, mut groups) = (Vec::new(), HashSet::new(), vec![group.clone()]);
-    while let Some(group) = groups.pop() {
-        // A primary group is no membership.
-        let number = group.sid("objectSid").and_then(|sid| sid.split());
-        let mut by: Vec<LdapFilter> =
-            number.into_iter().map(|(_, number)| LdapFilter::equals("primaryGroupID", number.to_string())).collect();
-        // A controller gives a part of many members only ([MS-ADTS] 3.1.1.3.1.3.3), and a file may not hold them at all.
-        let is_whole = directory.is_live() && !group.attributes.keys().any(|name| name.starts_with("member;"));
-        if !is_whole {
-            by.push(LdapFilter::Leads("memberOf", group.name.clone()));
+    async fn read(&mut self, directory: &mut Directory, entry: &Entry) -> Result<Principal, Error> {
+        if !entry.is_a("group") {
+            return Ok(Principal::Single(Member::of(entry)));
         }
-        let filter = LdapFilter::All(vec![LdapFilter::equals("objectClass", "user"), LdapFilter::Any(by)]);
-        let search = LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES };
-        names.extend(directory.search(&search).await?.iter().filter_map(name_of));
-        let direct = group.texts("member").filter(|name| seen.insert(name.to_ascii_lowercase()));
-        // Those of other domains are known by name alone.
-        let (here, elsewhere): (Vec<&str>, Vec<&str>) = direct.partition(|name| is_within(name, base));
-        names.extend(elsewhere.into_iter().map(first_value));
-        for some in here.chunks(AT_ONCE) {
-            let filter =
-                LdapFilter::Any(some.iter().map(|name| LdapFilter::equals("distinguishedName", *name)).collect());
-            let search = LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES };
-            for found in directory.search(&search).await? {
-                if found.is_a("group") {
-                    groups.push(found);
+        let name = entry.text("sAMAccountName").unwrap_or(&entry.name);
+        let mut group = Group { name: name.to_owned(), is_distribution: is_distribution(entry), ..Group::default() };
+        if !group.is_distribution {
+            self.fill(directory, &mut group, entry).await?;
+        }
+        Ok(Principal::Group(group))
+    }
+
+    /// Reads the users and computers in a group, those of the groups in it included.
+    async fn fill(&mut self, directory: &mut Directory, group: &mut Group, entry: &Entry) -> Result<(), Error> {
+        let (mut members, mut seen) = (Vec::new(), HashSet::from([entry.name.to_ascii_lowercase()]));
+        let mut next = vec![entry.clone()];
+        while let Some(entry) = next.pop() {
+            let sid = entry.sid("objectSid");
+            if let Some(wide) = sid.as_ref().and_then(Sid::wide_group) {
+                let name = entry.text("sAMAccountName").unwrap_or(wide.name);
+                group.wide = group.wide.take().or_else(|| Some((name.to_owned(), wide.wide?)));
+                continue;
+            }
+            let mut by = Vec::new();
+            // A primary group is no membership.
+            if let Some((_, number)) = sid.as_ref().filter(|sid| sid.is_of_domain()).and_then(Sid::split) {
+                by.push(LdapFilter::equals("primaryGroupID", number.to_string()));
+            }
+            group.groups.extend(sid);
+            // A controller gives a part of many members only ([MS-ADTS] 3.1.1.3.1.3.3), and a file may not hold them at all.
+            if !directory.is_live() || entry.attributes.keys().any(|name| name.starts_with("member;")) {
+                by.push(LdapFilter::equals("memberOf", entry.name.clone()));
+            }
+            let base = base_of(&entry.name);
+            let mut found = if by.is_empty() { Vec::new() } else { self.search(directory, &base, by).await? };
+            let names = entry.attributes.iter().filter(|(name, _)| *name == "member" || name.starts_with("member;"));
+            let (foreigners, names): (Vec<&str>, Vec<&str>) =
+                names.flat_map(|(name, _)| entry.texts(name)).partition(|name| foreign(name).is_some());
+            let mut by_domain: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+            for name in names {
+                by_domain.entry(base_of(name)).or_default().push(name);
+            }
+            for (base, names) in by_domain {
+                for some in names.chunks(AT_ONCE) {
+                    let by = some.iter().map(|name| LdapFilter::equals("distinguishedName", *name)).collect();
+                    let known = self.search(directory, &base, by).await?;
+                    // Of a domain that cannot be asked, or not in the file.
+                    let is_known = |name: &&&str| known.iter().any(|entry| entry.name.eq_ignore_ascii_case(name));
+                    let unknown = some.iter().filter(|name| !is_known(name));
+                    members.extend(unknown.map(|name| Member::named(first_value(name))));
+                    found.extend(known);
+                }
+            }
+            let foreigners: Vec<Sid> =
+                found.iter().map(|entry| entry.name.as_str()).chain(foreigners).filter_map(foreign).collect();
+            for sid in foreigners {
+                if let Some(wide) = wide_of(&sid, directory) {
+                    group.wide.get_or_insert(wide);
                 } else {
-                    names.extend(name_of(&found));
+                    let name = sid.well_known().map(|known| known.name.to_owned());
+                    let name = name.unwrap_or_else(|| format!("{sid} of another domain"));
+                    members.push(Member { sid: Some(sid), ..Member::named(name) });
+                }
+            }
+            for found in found {
+                if is_distribution(&found) || !seen.insert(found.name.to_ascii_lowercase()) {
+                    continue;
+                }
+                if found.is_a("group") {
+                    next.push(found);
+                } else if foreign(&found.name).is_none() {
+                    members.push(Member::of(&found));
                 }
             }
         }
+        members.sort_by_key(|member| member.name.to_ascii_lowercase());
+        members.dedup();
+        // A printed group may be printed without its members.
+        let is_known = directory.is_live() || !members.is_empty() || entry.value("whenCreated").is_some();
+        group.members = is_known.then_some(members);
+        Ok(())
     }
-    Ok(names)
+
+    /// What a domain holds that fits one of these; nothing of one that cannot be asked.
+    async fn search(
+        &mut self,
+        directory: &mut Directory,
+        base: &str,
+        by: Vec<LdapFilter>,
+    ) -> Result<Vec<Entry>, Error> {
+        let filter = LdapFilter::Any(by);
+        let search = LdapSearch { base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES };
+        match directory.search(&search).await {
+            Err(error) if !matches!(error, Error::Exhausted(..)) => {
+                self.unread.insert(base.to_owned(), error);
+                Ok(Vec::new())
+            }
+            searched => searched,
+        }
+    }
 }
 
-fn name_of(entry: &Entry) -> Option<String> {
-    entry.text("sAMAccountName").map(str::to_owned)
+const FOREIGN: &str = "foreignSecurityPrincipal";
+
+/// The SID of a member of a trusted domain, or of one that is the same everywhere: `CN=S-1-5-11,CN=ForeignSecurityPrincipals,DC=…`.
+fn foreign(name: &str) -> Option<Sid> {
+    let place = parts(name).nth(1).filter(|place| place.eq_ignore_ascii_case("CN=ForeignSecurityPrincipals"));
+    place.and_then(|_| Sid::parse(&first_value(name)))
+}
+
+/// What a SID is known by that no object of the directory is found for.
+fn absent(sid: &Sid, directory: &Directory) -> Principal {
+    let is_of_forest = directory.forest.as_ref().map(|forest| forest.of_sid(sid).is_some());
+    if let Some(known) = sid.well_known() {
+        Principal::WellKnown(known)
+    } else if let Some((name, who)) = wide_of(sid, directory) {
+        Principal::Group(Group { name: name.clone(), wide: Some((name, who)), ..Group::default() })
+    } else {
+        match is_of_forest {
+            Some(false) => Principal::Elsewhere,
+            Some(true) if directory.is_live() => Principal::Orphan,
+            _ => Principal::NotPrinted,
+        }
+    }
+}
+
+/// The name of a SID that holds more than somebody chose, whatever its members are, and who that is.
+fn wide_of(sid: &Sid, directory: &Directory) -> Option<(String, &'static str)> {
+    if let Some(known) = sid.well_known() {
+        return Some((known.name.to_owned(), known.wide?));
+    }
+    let (known, (domain, _)) = (sid.wide_group()?, sid.split()?);
+    let is_of_forest = directory.forest.as_ref().is_some_and(|forest| forest.of_sid(sid).is_some());
+    let name = if is_of_forest { known.name.to_owned() } else { format!("{} of {domain}", known.name) };
+    Some((name, known.wide?))
+}
+
+/// Whether a group is for mail alone: it is not enabled for security ([MS-ADTS] 2.2.12).
+fn is_distribution(entry: &Entry) -> bool {
+    const SECURITY_ENABLED: i64 = 0x8000_0000;
+    entry.is_a("group") && entry.number("groupType").is_some_and(|kind| kind & SECURITY_ENABLED == 0)
 }

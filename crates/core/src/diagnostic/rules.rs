@@ -102,6 +102,8 @@ rules! {
             "Make one with `New-ADServiceAccount`.";
         ACCOUNT_DISABLED: "account-disabled", Error, "The account is disabled.",
             "Enable it: `Set-ADServiceAccount NAME -Enabled $true`.";
+        ACCOUNT_EXPIRED: "account-expired", Error, "The account has expired.",
+            "Remove the date: `Clear-ADAccountExpiration -Identity 'NAME$'`.";
         ACCOUNT_HOSTS: "account-hosts", Error, "No host may retrieve the password of the account.",
             "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as.";
         ACCOUNT_SPN: "account-spn", Warning, "The account lacks the service principal name of a service that it runs.",
@@ -114,11 +116,15 @@ rules! {
             "Correct the credential spec, or use the account that it names.";
         ACCOUNT_HOSTS_EMPTY: "account-hosts-empty", Warning, "A group that may retrieve the password of the account has no members.",
             "Add the nodes, or the user that the plugin logs on as: `Add-ADGroupMember`. A node learns of its groups when it restarts.";
+        ACCOUNT_HOSTS_DISTRIBUTION: "account-hosts-distribution", Warning, "A distribution group, which gives no access, is to retrieve the password of the account.",
+            "Make it a security group: `Set-ADGroup GROUP -GroupCategory Security`. A node learns of its groups when it restarts.";
+        ACCOUNT_HOSTS_DENIED: "account-hosts-denied", Warning, "An entry denies the password of the account to somebody who is allowed it later in the list.",
+            "Write the list again, which leaves denials out: `Set-ADServiceAccount NAME -PrincipalsAllowedToRetrieveManagedPassword GROUP`.";
         ACCOUNT_HOSTS_ORPHANED: "account-hosts-orphaned", Warning, "A principal that may retrieve the password of the account no longer exists.",
             "Set `PrincipalsAllowedToRetrieveManagedPassword` again, to a group that exists.";
         ACCOUNT_HOSTS_UNKNOWN: "account-hosts-unknown", Warning, "An entry of the list of those who may retrieve the password of the account is not understood.",
             "Look at it: `(Get-ADServiceAccount NAME -Properties msDS-GroupMSAMembership).'msDS-GroupMSAMembership'.Access`. `Set-ADServiceAccount NAME -PrincipalsAllowedToRetrieveManagedPassword GROUP` writes the list again, without it.";
-        ACCOUNT_HOSTS_WIDE: "account-hosts-wide", Warning, "Every user of the domain may retrieve the password of the account.",
+        ACCOUNT_HOSTS_WIDE: "account-hosts-wide", Warning, "More than those who were chosen may retrieve the password of the account: every user or every computer of the domain, for instance.",
             "Set `PrincipalsAllowedToRetrieveManagedPassword` to a group that holds the nodes, or the user that the plugin logs on as, and nobody else.";
         ACCOUNT_SPN_DUPLICATE: "account-spn-duplicate", Error, "Several accounts have the same service principal name.",
             "Remove it from those that do not serve it: `setspn -X -F` lists them, `setspn -D NAME ACCOUNT` removes one.";

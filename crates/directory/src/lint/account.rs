@@ -6,13 +6,15 @@
 use gmsa_core::{
     credspec::generate::scalar,
     diagnostic::{
-        Diagnostic,
+        Diagnostic, Severity,
         rules::{self, Rule},
     },
     quote::{Quoted, cut, shell::powershell},
 };
 
-use super::{RETRIEVERS, fixed, found, retrieval::retrieval, services::covers, set};
+use time::UtcDateTime;
+
+use super::{RETRIEVERS, fixed, found, minute, retrieval::retrieval, services::covers, set};
 use crate::{
     account::{Account, CLASS, encryption_names},
     principal::Principals,
@@ -28,14 +30,20 @@ const AES: u64 = 0x18;
 /// Windows containers).
 const WORKSTATION_TRUST: u64 = 0x1000;
 
+/// `USE_DES_KEY_ONLY` ([MS-ADTS] 2.2.16).
+const DES_ONLY: u64 = 0x20_0000;
+
 /// Checks an account that has to serve clients under these service principal names. `principals` are those behind the SIDs of who may
-/// retrieve its password.
-pub fn account(account: &Account, principals: &Principals, wanted: &[String]) -> Vec<Diagnostic> {
-    let properties = [incomplete(account), name(account), class(account), enabled(account)];
+/// retrieve its password. Of what is no group Managed Service Account nothing else is said.
+pub fn account(account: &Account, principals: &Principals, wanted: &[String], now: UtcDateTime) -> Vec<Diagnostic> {
+    if let Some(class) = class(account) {
+        return vec![class];
+    }
+    let properties = [incomplete(account), name(account), enabled(account), expired(account, now)];
     let mut list: Vec<Diagnostic> = properties.into_iter().flatten().collect();
     list.extend(retrieval(account, principals));
     list.extend(services(account, wanted));
-    list.extend([encryption(account), trust(account)].into_iter().flatten());
+    list.extend([encryption(account), des(account), trust(account)].into_iter().flatten());
     list
 }
 
@@ -81,8 +89,10 @@ pub fn class(account: &Account) -> Option<Diagnostic> {
     let class = account.class.as_deref().filter(|_| !account.is_group_managed())?;
     let problem = format!("{} is not {CLASS}", Quoted::new(class));
     let why = "a credential spec works with a group Managed Service Account only";
-    let fix = "New-ADServiceAccount, without -RestrictToSingleComputer and -CreateDelegatedServiceAccount";
-    Some(finding(&rules::ACCOUNT_CLASS, account, "ObjectClass", problem, why, Some(fix.to_owned())))
+    let fix = format!(
+        "New-ADServiceAccount NAME -DNSHostName NAME.DOMAIN -{RETRIEVERS} GROUP, with a name that nothing else has"
+    );
+    Some(finding(&rules::ACCOUNT_CLASS, account, "ObjectClass", problem, why, Some(fix)))
 }
 
 /// Whether it is disabled.
@@ -93,6 +103,16 @@ pub fn enabled(account: &Account) -> Option<Diagnostic> {
         .then(|| finding(&rules::ACCOUNT_DISABLED, account, "Enabled", "is false", why, fix))
 }
 
+/// Whether it has expired.
+pub fn expired(account: &Account, now: UtcDateTime) -> Option<Diagnostic> {
+    let expires = account.expires.filter(|expires| *expires <= now)?;
+    let why = "the domain refuses every logon of the account";
+    let fix =
+        powershell(&format!("{}$", account.sam)).map(|name| format!("Clear-ADAccountExpiration -Identity {name}"));
+    let problem = format!("is {}", minute(expires));
+    Some(finding(&rules::ACCOUNT_EXPIRED, account, "AccountExpirationDate", problem, why, fix))
+}
+
 fn services(account: &Account, wanted: &[String]) -> Vec<Diagnostic> {
     const WHY: &str = "clients that ask for a ticket to the service get none, and fall back to NTLM or fail";
     let Some(own) = &account.service_principals else { return Vec::new() };
@@ -100,7 +120,8 @@ fn services(account: &Account, wanted: &[String]) -> Vec<Diagnostic> {
     if own.is_empty() && wanted.is_empty() {
         let fix = set(account, "-ServicePrincipalNames @{Add='host/HOST'}, with the host name that clients use");
         let problem = "is empty: clients cannot log on to a service of this account with Kerberos";
-        return vec![finding(problem.to_owned(), fix)];
+        // Of an account that only calls other services that is right.
+        return vec![finding(problem.to_owned(), fix).with_severity(Severity::Note)];
     }
     let missing = wanted.iter().filter(|name| !own.iter().any(|own| covers(own, name)));
     let add = |name: &String| set(account, &format!("-ServicePrincipalNames @{{Add={}}}", powershell(name)?));
@@ -120,12 +141,23 @@ fn encryption(account: &Account) -> Option<Diagnostic> {
     Some(finding(&rules::ACCOUNT_ENCRYPTION, account, "msDS-SupportedEncryptionTypes", problem, why, fix))
 }
 
+fn des(account: &Account) -> Option<Diagnostic> {
+    let control = account.control.filter(|control| control & DES_ONLY != 0)?;
+    let problem = format!("is {control:#x}, with USE_DES_KEY_ONLY ({DES_ONLY:#x})");
+    // Microsoft: Windows Server 2025 has no DES, and releases since Windows 7 have it disabled.
+    let why = "domain controllers give no ticket that is encrypted with DES, so every logon of the account fails";
+    let fix = powershell(&format!("{}$", account.sam))
+        .map(|name| format!("Set-ADAccountControl {name} -UseDESKeyOnly $false"));
+    let found = finding(&rules::ACCOUNT_ENCRYPTION, account, "userAccountControl", problem, why, fix);
+    Some(found.with_severity(Severity::Error))
+}
+
 fn trust(account: &Account) -> Option<Diagnostic> {
     let control = account.control.filter(|control| control & WORKSTATION_TRUST == 0)?;
     let problem = format!("is {control:#x}, without WORKSTATION_TRUST_ACCOUNT ({WORKSTATION_TRUST:#x})");
     let why = "NETLOGON in the container cannot talk to domain controllers: names cannot be resolved to SIDs";
     // As Microsoft's page does it: no other kind of account at the same time.
-    let control = (control & 0x7FFF_C5FF) | WORKSTATION_TRUST;
+    let control = (control & 0x7FFF_C5FF & !DES_ONLY) | WORKSTATION_TRUST;
     let fix = powershell(&account.sam)
         .map(|name| format!("Set-ADObject (Get-ADServiceAccount {name}) -Replace @{{userAccountControl={control}}}"));
     Some(finding(&rules::ACCOUNT_TRUST, account, "userAccountControl", problem, why, fix))

@@ -3,12 +3,16 @@
 use gmsa_core::diagnostic::{Diagnostic, Severity, rules};
 use time::{Duration, UtcDateTime};
 
-use super::about;
+use super::{about, found, minute};
 use crate::{
-    Directory, Entry, Error, LdapFilter, LdapSearch, SearchScope,
+    Directory, Entry, Error, Guid, LdapFilter, LdapSearch, SearchScope,
     account::{Account, NO_SUCH_OBJECT},
+    entry::first_value,
 };
 
+/// The classes of objects that the user may make in a folder ([MS-ADTS] 3.1.1.4.5.12).
+const MAY_MAKE: &str = "allowedChildClassesEffective";
+const ATTRIBUTES: [&str; 3] = [MAY_MAKE, "msKds-UseStartTime", "objectClass"];
 /// After a root key is made, domain controllers wait so long before they use it ([MS-GKDI] 3.1.4.1).
 const KEY_DELAY: Duration = Duration::hours(10);
 /// What Kerberos allows by default (Microsoft: Maximum tolerance for computer clock synchronization).
@@ -17,17 +21,13 @@ const MAX_SKEW: Duration = Duration::minutes(5);
 const FIRST_LEVEL: i64 = 5;
 
 /// What is wrong with the forest, for all its accounts. `now` is the clock of this machine.
-///
-/// # Errors
-/// Where the directory cannot be asked.
-pub async fn forest(
+pub(super) async fn forest(
     directory: &mut Directory,
-    accounts: &[Account],
+    accounts: &[&Account],
     now: UtcDateTime,
 ) -> Result<Vec<Diagnostic>, Error> {
     let mut list = Vec::new();
-    let Some(forest) = directory.forest.clone() else { return Ok(list) };
-    if let Some(facts) = &forest.controller {
+    if let Some(facts) = directory.forest.as_ref().and_then(|forest| forest.controller.clone()) {
         if let Some(level) = facts.level.filter(|level| *level < FIRST_LEVEL) {
             let problem = format!("is of functional level {level}, before Windows Server 2012 ({FIRST_LEVEL})");
             list.push(about(directory.address().to_owned(), &rules::DIRECTORY_LEVEL, problem));
@@ -39,48 +39,66 @@ pub async fn forest(
             list.push(about(directory.address().to_owned(), &rules::DIRECTORY_CLOCK, problem));
         }
     }
-    list.extend(root_key(directory, &forest.configuration, accounts, now).await?);
+    list.extend(root_key(directory, accounts, now).await?);
     Ok(list)
 }
 
-/// What is wrong with the root key, of which passwords are made.
-async fn root_key(
+/// What is wrong with the root keys, of which passwords are made.
+pub(super) async fn root_key(
     directory: &mut Directory,
-    configuration: &str,
-    accounts: &[Account],
+    accounts: &[&Account],
     now: UtcDateTime,
-) -> Result<Option<Diagnostic>, Error> {
-    let base = format!("CN=Master Root Keys,CN=Group Key Distribution Service,CN=Services,{configuration}");
-    let search = LdapSearch {
-        base: &base,
-        scope: SearchScope::Subtree,
-        filter: LdapFilter::Present("objectClass"),
-        attributes: &["msKds-UseStartTime"],
-    };
-    let keys: Vec<Entry> = match directory.search(&search).await {
-        Ok(found) => found.into_iter().filter(|entry| !entry.name.eq_ignore_ascii_case(&base)).collect(),
+) -> Result<Vec<Diagnostic>, Error> {
+    // What was printed need not show the domains.
+    let base = directory.forest.as_ref().map_or(String::new(), |forest| {
+        format!("CN=Master Root Keys,CN=Group Key Distribution Service,CN=Services,{}", forest.configuration)
+    });
+    let is_key = LdapFilter::equals("objectClass", "msKds-ProvRootKey");
+    let filter = LdapFilter::Any(vec![is_key, LdapFilter::equals("cn", "Master Root Keys")]);
+    let search = LdapSearch { base: &base, scope: SearchScope::Subtree, filter, attributes: &ATTRIBUTES };
+    let entries = match directory.search(&search).await {
         Err(Error::Refused(_, _, NO_SUCH_OBJECT)) => Vec::new(),
-        Err(error) => return Err(error),
+        found => found?,
     };
+    let (keys, folder): (Vec<Entry>, Vec<Entry>) =
+        entries.into_iter().partition(|entry| entry.is_a("msKds-ProvRootKey"));
     let diagnostic = |rule, problem: String| about("KDS root key".to_owned(), rule, problem);
+    // A key that an administrator sees has its time.
+    let starts: Vec<UtcDateTime> = keys.iter().filter_map(|key| key.file_time("msKds-UseStartTime")).collect();
+    // Of others, who may read none, nothing tells that there is none. Who may make one may read all.
+    let may_make = |folder: &Entry| folder.texts(MAY_MAKE).any(|class| class.eq_ignore_ascii_case("msKds-ProvRootKey"));
+    let sees_all = !keys.is_empty() || folder.iter().any(may_make);
+    let names: Vec<String> = keys.iter().map(|key| first_value(&key.name)).collect();
+    let is_gone = |key: &Guid| !names.iter().any(|name| name.eq_ignore_ascii_case(&key.to_string()));
+    let without_key = |one: &&Account| {
+        let key = one.root_key.filter(|key| sees_all && is_gone(key))?;
+        let problem = format!("names the KDS root key {key}, which is not there");
+        let why = "no domain controller can make the password";
+        let fix = "Restore the key from a backup of the forest root, or make the account again, of a key of `Get-KdsRootKey`: \
+                   `Remove-ADServiceAccount`, then `New-ADServiceAccount`.";
+        let lost = found(&rules::KDS_ROOT_KEY, one, "msDS-ManagedPasswordId", problem).with_fix(fix);
+        Some(Diagnostic { consequence: Some(why), ..lost })
+    };
+    let mut list: Vec<Diagnostic> = accounts.iter().filter_map(without_key).collect();
     if keys.is_empty() {
         // Without one, no account has a password; and who prints accounts need not print keys.
-        let is_unknown = directory.is_live() && !accounts.iter().any(|account| account.has_password);
-        // By default, only administrators of the domain see them.
-        let problem = "none is to be seen: there is none, or this user may not see it";
-        return Ok(
-            is_unknown.then(|| diagnostic(&rules::KDS_ROOT_KEY, problem.to_owned()).with_severity(Severity::Warning))
-        );
+        let is_known = if directory.is_live() {
+            sees_all || !accounts.iter().any(|account| account.has_password)
+        } else {
+            !folder.is_empty()
+        };
+        let (problem, severity) = if sees_all {
+            ("there is none", Severity::Error)
+        } else {
+            // By default, only administrators of the domain see them.
+            ("none is to be seen: there is none, or this user may not see it", Severity::Warning)
+        };
+        list.extend(is_known.then(|| diagnostic(&rules::KDS_ROOT_KEY, problem.to_owned()).with_severity(severity)));
     }
-    let times: Vec<UtcDateTime> = keys.iter().filter_map(|key| key.file_time("msKds-UseStartTime")).collect();
-    let usable = times.iter().map(|start| *start + KEY_DELAY).min();
-    Ok(usable.filter(|usable| *usable > now && times.len() == keys.len()).map(|usable| {
-        let (date, time) = (usable.date(), usable.time());
-        let problem = format!(
-            "is used from {date} {:02}:{:02} UTC on, 10 hours after its effective time",
-            time.hour(),
-            time.minute()
-        );
+    let usable = starts.iter().map(|start| *start + KEY_DELAY).min();
+    list.extend(usable.filter(|usable| *usable > now && starts.len() == keys.len()).map(|usable| {
+        let problem = format!("is used from {} on, 10 hours after its effective time", minute(usable));
         diagnostic(&rules::KDS_ROOT_KEY, problem)
-    }))
+    }));
+    Ok(list)
 }

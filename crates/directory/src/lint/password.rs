@@ -8,11 +8,11 @@ use gmsa_core::{
 };
 use time::UtcDateTime;
 
-use super::{RETRIEVERS, SHOWN, class, fixed, forest, found};
+use super::{RETRIEVERS, SHOWN, class, fixed, found, root_key, set};
 use crate::{
-    Directory, Error, LdapSearch, Sid,
+    AccessRule, Directory, Error, LdapSearch, Retrieval, Sid,
     account::{Account, PASSWORD},
-    principal::{Principal, Principals},
+    principal::{Group, Principal, Principals},
 };
 
 /// Whether the user that is logged on may retrieve the password of an account: nothing where it came, otherwise why not.
@@ -25,58 +25,89 @@ pub async fn password(
     user: &str,
     now: UtcDateTime,
 ) -> Result<Vec<Diagnostic>, Error> {
-    if directory.holds(&LdapSearch::object(&account.name, &[PASSWORD]), PASSWORD).await? == Some(true) {
-        return Ok(Vec::new());
+    if let Some(class) = class(account) {
+        return Ok(vec![class]);
     }
+    // A controller that cannot make a password says no more than that.
+    let said = match directory.holds(&LdapSearch::object(&account.name, &[PASSWORD]), PASSWORD).await {
+        Ok(Some(true)) => return Ok(Vec::new()),
+        Ok(_) => String::new(),
+        Err(Error::Refused(_, said, _)) => format!(" ({said})"),
+        Err(error) => return Err(error),
+    };
     let user = Quoted::new(user);
     let refused = |field: &str, problem: String| found(&rules::ACCOUNT_PASSWORD, account, field, problem);
-    if !account.is_group_managed() {
-        return Ok(class(account).into_iter().collect());
-    }
     let token = token(directory).await?;
     let principals = Principals::of(directory, std::slice::from_ref(account)).await?;
-    let is_allowed = account.retrieval.as_ref().is_some_and(|retrieval| retrieval.allows(&token));
-    if !is_allowed {
-        let names: Vec<String> = account
-            .principals()
-            .map(|sid| match principals.get(sid) {
-                Some(Principal::Group { name, .. }) => format!("group {}", Quoted::new(name)),
-                Some(Principal::Orphan) => format!("{sid}, which no longer exists"),
-                _ => Quoted::new(&principals.name(sid)).to_string(),
-            })
-            .take(SHOWN)
-            .collect();
-        let unknown = account.retrieval.as_ref().map_or(0, |retrieval| retrieval.unknown().len());
-        let problem = match (names.as_slice(), unknown) {
-            ([], 0) => format!("is empty, so {user} may not retrieve the password, nor may anybody"),
-            ([], _) => format!("{user} is neither listed nor a member"),
-            (names, _) => format!("{user} is neither listed nor a member: it holds {}", names.join(", ")),
-        };
-        let problem = match unknown {
-            0 => problem,
-            1 => format!("{problem}; an entry is not understood: see `kubectl gmsa account lint`"),
-            some => format!("{problem}; {some} entries are not understood: see `kubectl gmsa account lint`"),
-        };
-        let group = account.principals().find_map(|sid| match principals.get(sid) {
-            Some(Principal::Group { name, .. }) => Some(name),
-            _ => None,
-        });
-        let fix = match group {
-            Some(group) => shell::powershell(group).map(|group| {
-                format!("Add-ADGroupMember {group} USER; a computer learns of its groups when it restarts")
-            }),
-            None => shell::powershell(&account.sam).map(|account| {
-                format!("Set-ADServiceAccount {account} -{RETRIEVERS} GROUP, a group with the user or the nodes")
-            }),
-        };
-        return Ok(vec![fixed(refused(RETRIEVERS, problem), fix)]);
+    let decides = match &account.retrieval {
+        Some(Retrieval::Everybody) => Some(true),
+        Some(retrieval) => match retrieval.deciding(&token) {
+            Some(AccessRule { allows: false, to }) => {
+                let who = Quoted::new(&principals.name(to)).to_string();
+                let fix = format!("-{RETRIEVERS} GROUP, which writes the list again, without denials");
+                let problem = format!("an entry denies it to {who}, before any that allows it to {user}");
+                return Ok(vec![fixed(refused(RETRIEVERS, problem), set(account, &fix))]);
+            }
+            decides => decides.map(|_| true),
+        },
+        None => None,
+    };
+    if decides.is_none() {
+        return Ok(vec![fixed(
+            refused(RETRIEVERS, not_listed(account, &user, &principals)),
+            way_in(account, &principals),
+        )]);
     }
-    let mut list = forest(directory, std::slice::from_ref(account), now).await?;
-    list.retain(|found| *found.rule == rules::KDS_ROOT_KEY);
+    let mut list = root_key(directory, &[account], now).await?;
     let why = if list.is_empty() { "" } else { ": see the root key" };
-    let problem = format!("{user} may retrieve the password, but the domain controller makes none{why}");
+    let problem = format!("{user} may retrieve the password, but the domain controller makes none{said}{why}");
     list.insert(0, refused("", problem).with_fix("Look at the root key as an administrator (`Get-KdsRootKey`), and at the event log of the domain controller."));
     Ok(list)
+}
+
+/// Who is listed, where the user is not.
+fn not_listed(account: &Account, user: &Quoted, principals: &Principals) -> String {
+    let names: Vec<String> = account
+        .principals()
+        .map(|sid| match principals.get(sid) {
+            Some(Principal::Group(Group { name, is_distribution: true, .. })) => {
+                format!("group {}, which is a distribution group and gives nothing", Quoted::new(name))
+            }
+            Some(Principal::Group(Group { name, .. })) => format!("group {}", Quoted::new(name)),
+            Some(Principal::Orphan) => format!("{sid}, which no longer exists"),
+            _ => Quoted::new(&principals.name(sid)).to_string(),
+        })
+        .take(SHOWN)
+        .collect();
+    let unknown = account.retrieval.as_ref().map_or(0, |retrieval| retrieval.unknown().len());
+    let problem = match (names.as_slice(), unknown) {
+        ([], 0) => format!("is empty, so {user} may not retrieve the password, nor may anybody"),
+        ([], _) => format!("{user} is neither listed nor a member"),
+        (names, _) => format!("{user} is neither listed nor a member: it holds {}", names.join(", ")),
+    };
+    match unknown {
+        0 => problem,
+        1 => format!("{problem}; an entry is not understood: see `kubectl gmsa account lint`"),
+        some => format!("{problem}; {some} entries are not understood: see `kubectl gmsa account lint`"),
+    }
+}
+
+/// What makes the user one of those who may.
+fn way_in(account: &Account, principals: &Principals) -> Option<String> {
+    const LATER: &str = "; a computer learns of its groups when it restarts";
+    let groups = || {
+        account.principals().filter_map(|sid| match principals.get(sid) {
+            Some(Principal::Group(group)) => Some(group),
+            _ => None,
+        })
+    };
+    if let Some(group) = groups().find(|group| !group.is_distribution) {
+        return Some(format!("Add-ADGroupMember {} USER{LATER}", shell::powershell(&group.name)?));
+    }
+    if let Some(group) = groups().next() {
+        return Some(format!("Set-ADGroup {} -GroupCategory Security{LATER}", shell::powershell(&group.name)?));
+    }
+    set(account, &format!("-{RETRIEVERS} GROUP, a group with the user or the nodes"))
 }
 
 /// The SIDs of the user that is logged on: its own, and those of its groups ([MS-ADTS] 3.1.1.3.2.27).

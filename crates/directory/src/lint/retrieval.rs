@@ -1,17 +1,20 @@
 //! What is wrong with those who may retrieve the password of an account.
+//!
+//! Invariant: entries count in their order, as the domain controller reads them: a denial takes the right from those who get it later alone.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use gmsa_core::{
     diagnostic::{Diagnostic, Severity, rules, rules::Rule},
-    quote::Quoted,
+    quote::{Quoted, shell::powershell},
 };
 
-use super::{RETRIEVERS, fixed, found, set};
+use super::{RETRIEVERS, SHOWN, fixed, found, set};
 use crate::{
-    Retrieval, Sid, Unknown,
+    AccessRule, Retrieval, Sid, Unknown,
     account::Account,
-    principal::{Principal, Principals},
+    identifier::EVERYBODY,
+    principal::{Group, Member, Principal, Principals},
 };
 
 const NO_PASSWORD: &str = "no container starts with the account there";
@@ -20,48 +23,42 @@ const NO_PASSWORD: &str = "no container starts with the account there";
 pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagnostic> {
     // What was not printed is another finding.
     let Some(retrieval) = &account.retrieval else { return Vec::new() };
-    if retrieval.is_empty() {
-        // A plugin logs on as a user, which is listed here too.
-        let what = format!("-{RETRIEVERS} GROUP, a group of the nodes, or of the user that the plugin logs on as");
-        let why = "no host gets the password, so no container starts with the account";
-        let empty = fixed(found(&rules::ACCOUNT_HOSTS, account, RETRIEVERS, "is empty"), set(account, &what));
-        return vec![Diagnostic { consequence: Some(why), ..empty }];
-    }
     let whole: Option<(&'static Rule, _)> = match retrieval {
         Retrieval::Unreadable => Some((&rules::ACCOUNT_HOSTS, "is no security descriptor")),
         Retrieval::Everybody => {
             Some((&rules::ACCOUNT_HOSTS_WIDE, "has no list, so everybody may retrieve the password"))
         }
-        Retrieval::Listed { .. } | Retrieval::Named(_) => None,
+        _ if !retrieval.is_empty() => None,
+        _ if retrieval.rules().is_empty() => Some((&rules::ACCOUNT_HOSTS, "is empty")),
+        _ => Some((&rules::ACCOUNT_HOSTS, "denies it to some, and allows it to nobody")),
     };
     if let Some((rule, problem)) = whole {
-        return vec![found(rule, account, RETRIEVERS, problem)];
-    }
-    let listed: HashSet<&Sid> = retrieval.principals().collect();
-    let problem = |sid: &&Sid| {
-        let (rule, problem): (&'static Rule, _) = match principals.get(sid)? {
-            Principal::Orphan => (&rules::ACCOUNT_HOSTS_ORPHANED, format!("{sid} no longer exists")),
-            Principal::WellKnown(name @ ("Everyone" | "Authenticated Users" | "Users" | "Anonymous Logon")) => (
-                &rules::ACCOUNT_HOSTS_WIDE,
-                format!("holds {name}, so every user of the domain may retrieve the password"),
-            ),
-            Principal::Group { name, members: Some(members) } if members.is_empty() => {
-                (&rules::ACCOUNT_HOSTS_EMPTY, format!("group {} has no members", Quoted::new(name)))
-            }
-            _ => return None,
-        };
-        Some(found(rule, account, RETRIEVERS, problem))
-    };
-    let mut sids: Vec<&Sid> = listed.into_iter().collect();
-    sids.sort();
-    let mut list: Vec<Diagnostic> = sids.iter().filter_map(problem).collect();
-    // Where nobody else is listed, nobody gets it.
-    let is_nobody = |found: &Diagnostic| *found.rule != rules::ACCOUNT_HOSTS_WIDE;
-    if retrieval.unknown().is_empty() && !list.is_empty() && list.len() == sids.len() && list.iter().all(is_nobody) {
-        for found in &mut list {
-            found.severity = Severity::Error;
-            found.consequence = Some(NO_PASSWORD);
+        let whole = found(rule, account, RETRIEVERS, problem);
+        if *rule != rules::ACCOUNT_HOSTS {
+            return vec![whole];
         }
+        // A plugin logs on as a user, which is listed here too.
+        let what = format!("-{RETRIEVERS} GROUP, a group of the nodes, or of the user that the plugin logs on as");
+        let why = "no host gets the password, so no container starts with the account";
+        return vec![Diagnostic { consequence: Some(why), ..fixed(whole, set(account, &what)) }];
+    }
+    let mut list: Vec<Diagnostic> = Vec::new();
+    let (mut denied, mut seen) = (Denied::default(), BTreeSet::new());
+    let mut is_given = false;
+    for AccessRule { allows, to } in retrieval.rules() {
+        if !allows {
+            denied.add(to, principals);
+        } else if seen.insert(to) {
+            let problem = problem(account, to, &denied, principals);
+            is_given |= problem.as_ref().is_none_or(|(_, gives)| *gives);
+            list.extend(problem.map(|(found, _)| found));
+        }
+    }
+    // Where nobody else is listed, nobody gets it.
+    let is_nobody = !is_given && retrieval.unknown().is_empty() && !seen.is_empty();
+    for found in list.iter_mut().filter(|_| is_nobody) {
+        found.severity = Severity::Error;
+        found.consequence = Some(NO_PASSWORD);
     }
     list.extend(retrieval.unknown().iter().map(|Unknown { kind, to }| {
         let who = to.as_ref().map_or("somebody".to_owned(), |sid| Quoted::new(&principals.name(sid)).to_string());
@@ -70,4 +67,107 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
         Diagnostic { consequence: Some(why), ..found(&rules::ACCOUNT_HOSTS_UNKNOWN, account, RETRIEVERS, problem) }
     }));
     list
+}
+
+/// Whether an entry gives the right to somebody all the same.
+type Gives = bool;
+
+/// What is wrong with an entry that allows it to this principal, after these denials.
+fn problem(account: &Account, to: &Sid, denied: &Denied<'_>, principals: &Principals) -> Option<(Diagnostic, Gives)> {
+    let found = |rule, problem: String| found(rule, account, RETRIEVERS, problem);
+    let principal = principals.get(to);
+    if let Some(by) = denied.whole(to, principal) {
+        let (who, by) = (Quoted::new(&principals.name(to)).to_string(), Quoted::new(&principals.name(by)).to_string());
+        let problem = format!("allows it to {who}, after it is denied to {by}, so {who} may not");
+        return Some((anew(account, found(&rules::ACCOUNT_HOSTS_DENIED, problem)), false));
+    }
+    if let Some((name, who)) = principal.and_then(Principal::wide) {
+        let holds = match principal {
+            Some(Principal::Group(group)) if group.name != name => {
+                format!("holds group {}, in which {name} is", Quoted::new(&group.name))
+            }
+            _ => format!("holds {name}"),
+        };
+        return Some((found(&rules::ACCOUNT_HOSTS_WIDE, format!("{holds}, so {who} may retrieve the password")), true));
+    }
+    match principal? {
+        Principal::Orphan => Some((found(&rules::ACCOUNT_HOSTS_ORPHANED, format!("{to} no longer exists")), false)),
+        Principal::Group(Group { name, is_distribution: true, .. }) => {
+            let problem =
+                format!("group {} is a distribution group, which gives no access to its members", Quoted::new(name));
+            let fix = powershell(name).map(|name| {
+                format!("Set-ADGroup {name} -GroupCategory Security; a computer learns of its groups when it restarts")
+            });
+            Some((fixed(found(&rules::ACCOUNT_HOSTS_DISTRIBUTION, problem), fix), false))
+        }
+        Principal::Group(Group { name, members: Some(members), .. }) => {
+            let (without, with): (Vec<&Member>, Vec<&Member>) =
+                members.iter().partition(|member| denied.of_member(member).is_some());
+            let name = Quoted::new(name);
+            if members.is_empty() {
+                return Some((found(&rules::ACCOUNT_HOSTS_EMPTY, format!("group {name} has no members")), false));
+            }
+            let names: Vec<String> =
+                without.iter().take(SHOWN).map(|member| Quoted::new(&member.name).to_string()).collect();
+            let problem =
+                format!("denies it to {} of group {name}, before it is allowed to the group", names.join(", "));
+            let denied = || (anew(account, found(&rules::ACCOUNT_HOSTS_DENIED, problem)), !with.is_empty());
+            (!without.is_empty()).then(denied)
+        }
+        _ => None,
+    }
+}
+
+/// The fix that writes the list again.
+fn anew(account: &Account, found: Diagnostic) -> Diagnostic {
+    fixed(found, set(account, &format!("-{RETRIEVERS} GROUP, which writes the list again, without denials")))
+}
+
+/// Those to whom the entries before have denied it.
+#[derive(Default)]
+struct Denied<'a> {
+    /// All, because of this one.
+    everybody: Option<&'a Sid>,
+    /// Each with the one that is denied: itself, or a group.
+    sids: Vec<(&'a Sid, &'a Sid)>,
+}
+
+impl<'a> Denied<'a> {
+    fn add(&mut self, to: &'a Sid, principals: &'a Principals) {
+        self.sids.push((to, to));
+        match principals.get(to) {
+            Some(principal) if principal.wide().is_some_and(|(_, who)| who == EVERYBODY) => {
+                self.everybody.get_or_insert(to);
+            }
+            Some(Principal::Group(group)) if !group.is_distribution => {
+                let members = group.members.iter().flatten().filter_map(|member| member.sid.as_ref());
+                self.sids.extend(group.groups.iter().chain(members).map(|sid| (sid, to)));
+            }
+            _ => {}
+        }
+    }
+
+    fn of(&self, sid: &Sid) -> Option<&'a Sid> {
+        self.everybody.or_else(|| self.sids.iter().find(|(denied, _)| *denied == sid).map(|(_, by)| *by))
+    }
+
+    fn of_member(&self, member: &Member) -> Option<&'a Sid> {
+        member.sid.iter().chain(&member.primary_group).find_map(|sid| self.of(sid))
+    }
+
+    /// The one by whose denial nobody of a principal may.
+    fn whole(&self, to: &Sid, principal: Option<&Principal>) -> Option<&'a Sid> {
+        let members = match principal {
+            Some(Principal::Group(Group { members: Some(members), wide: None, is_distribution: false, .. })) => {
+                members.as_slice()
+            }
+            Some(Principal::Single(single)) => std::slice::from_ref(single),
+            _ => &[],
+        };
+        let of_members = || {
+            let by = self.of_member(members.first()?)?;
+            members.iter().all(|member| self.of_member(member).is_some()).then_some(by)
+        };
+        self.of(to).or_else(of_members)
+    }
 }

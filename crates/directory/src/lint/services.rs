@@ -18,9 +18,9 @@ const NO_TICKET: &str = "the domain gives no ticket for it, so clients fall back
 const AT_ONCE: usize = 25;
 
 /// Service principal names that other accounts have too, in any domain of the forest.
-pub(super) async fn duplicates(directory: &mut Directory, accounts: &[Account]) -> Result<Diagnostics, Error> {
+pub(super) async fn duplicates(directory: &mut Directory, accounts: &[&Account]) -> Result<Diagnostics, Error> {
     const FIELD: &str = "ServicePrincipalNames";
-    let names = || accounts.iter().flat_map(|one| one.services().iter().map(move |name| (one, name.as_str())));
+    let names = || accounts.iter().flat_map(|&one| one.services().iter().map(move |name| (one, name.as_str())));
     let NameOwners { owners, unread } = owners(directory, names().map(|(_, name)| name)).await?;
     let problem = |(one, name): (&Account, &str)| {
         let others: Vec<String> = owners

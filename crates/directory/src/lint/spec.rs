@@ -3,25 +3,28 @@
 use gmsa_core::{
     credspec::{
         KIND,
-        generate::scalar,
+        generate::{Domain, scalar},
+        is_dns_subdomain,
         lint::{WRONG_DOMAIN, against as domain},
     },
     diagnostic::{
-        Diagnostic,
+        Diagnostic, Severity,
         rules::{self, Rule},
     },
     quote::Quoted,
 };
 use serde_json::Value;
+use time::UtcDateTime;
 
-use super::{class, enabled, fixed, found};
+use super::{class, enabled, expired, fixed, found};
 use crate::{
     Directory, Error,
     account::{Account, AccountName},
+    forest::Forest,
 };
 
 /// What is wrong with an account, and said of the credential spec that names it.
-pub const SAID_OF_SPECS: [&Rule; 2] = [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DISABLED];
+pub const SAID_OF_SPECS: [&Rule; 3] = [&rules::ACCOUNT_CLASS, &rules::ACCOUNT_DISABLED, &rules::ACCOUNT_EXPIRED];
 
 /// Compares accounts with the credential spec that pods get; `spec` is the whole object.
 pub fn against(accounts: &[Account], spec: &Value) -> Vec<Diagnostic> {
@@ -84,46 +87,97 @@ fn listed(account: &Account, spec: &Value) -> Option<Diagnostic> {
     Some(differs(account, "SamAccountName", problem, "the host fetches no password for it", fix))
 }
 
+/// What the directory says of a credential spec.
+#[derive(Debug, Default)]
+pub struct SpecFindings {
+    pub found: Vec<Diagnostic>,
+    pub account: Option<Account>,
+    /// It is of a domain that is none of this forest: of it nothing is found.
+    pub is_elsewhere: bool,
+}
+
 /// Compares a credential spec with the directory: its domain, and its account, which is returned where there is one.
 ///
 /// # Errors
 /// Where the directory cannot be asked.
-pub async fn credential_spec(
-    directory: &mut Directory,
-    spec: &Value,
-) -> Result<(Vec<Diagnostic>, Option<Account>), Error> {
+pub async fn credential_spec(directory: &mut Directory, spec: &Value, now: UtcDateTime) -> Result<SpecFindings, Error> {
     const MACHINE: &str = "credspec.DomainJoinConfig.MachineAccountName";
     let forest = directory.forest.clone().ok_or(Error::NoDomains)?;
+    if is_elsewhere(spec, &forest) {
+        return Ok(SpecFindings { is_elsewhere: true, ..SpecFindings::default() });
+    }
     let join = |key: &str| spec.pointer(&format!("/credspec/DomainJoinConfig/{key}")).and_then(Value::as_str);
     let named = join("DnsName").and_then(|dns| forest.named(dns).ok());
     let Some(sam) = join("MachineAccountName") else {
         // What is missing is another finding.
         let of = named.or_else(|| forest.own());
-        return Ok((of.map(|of| domain(spec, &of.domain)).unwrap_or_default(), None));
+        let found = of.map(|of| domain(spec, &of.domain)).unwrap_or_default();
+        return Ok(SpecFindings { found, ..SpecFindings::default() });
     };
     let typed = AccountName::Sam(sam.to_owned(), named.map(|of| of.domain.dns.clone()));
     let account = directory.account(&typed).await?;
     // Where the DNS name is wrong, the account says which domain is meant.
     let of_account = account.as_ref().and_then(|account| forest.of_object(&account.name));
     let meant = named.or(of_account).or_else(|| forest.own());
-    let mut list = meant.map(|of| domain(spec, &of.domain)).unwrap_or_default();
+    let mut found = meant.map(|of| domain(spec, &of.domain)).unwrap_or_default();
+    let at_account = |problem: Diagnostic| Diagnostic { field: MACHINE.to_owned(), ..problem };
     let Some(account) = account else {
         let place = meant.map_or_else(|| directory.places(), |of| of.domain.dns.clone());
-        let problem = format!("there is no account {} in {place}", Quoted::new(sam));
-        list.push(Diagnostic {
-            field: MACHINE.to_owned(),
-            ..Diagnostic::new(&rules::ACCOUNT_UNKNOWN, problem).with_fix(rules::ACCOUNT_UNKNOWN.remedy)
-        });
-        return Ok((list, None));
+        found.push(at_account(match directory.incomplete() {
+            Some(why) => Diagnostic::new(
+                &rules::NOT_CHECKED,
+                format!("there is no account {} in the file, and {why}", Quoted::new(sam)),
+            )
+            .with_fix(super::LDAPSEARCH),
+            None => {
+                Diagnostic::new(&rules::ACCOUNT_UNKNOWN, format!("there is no account {} in {place}", Quoted::new(sam)))
+                    .with_fix(rules::ACCOUNT_UNKNOWN.remedy)
+            }
+        }));
+        return Ok(SpecFindings { found, ..SpecFindings::default() });
     };
-    list.extend(listed(&account, spec));
-    let of_account = [class(&account), enabled(&account)].into_iter().flatten();
-    list.extend(of_account.map(|found| Diagnostic {
-        field: MACHINE.to_owned(),
-        message: format!("{}: {} {}", found.object, found.field, found.message),
-        ..found
+    let of_account: Vec<Diagnostic> = if let Some(class) = class(&account) {
+        vec![class]
+    } else {
+        found.extend(listed(&account, spec));
+        [enabled(&account), expired(&account, now)].into_iter().flatten().collect()
+    };
+    found.extend(of_account.into_iter().map(|found| {
+        let message = format!("{}: {} {}", found.object, found.field, found.message);
+        at_account(Diagnostic { message, ..found })
     }));
-    Ok((list, Some(account)))
+    Ok(SpecFindings { found, account: Some(account), is_elsewhere: false })
+}
+
+/// What is said of a credential spec whose domain no directory that was asked has.
+pub fn elsewhere(spec: &Value) -> Diagnostic {
+    let dns = text(spec, "/credspec/DomainJoinConfig/DnsName");
+    let (named, ask) = if is_dns_subdomain(&dns.to_ascii_lowercase()) {
+        (dns.to_owned(), dns.to_ascii_lowercase())
+    } else {
+        (Quoted::new(dns).to_string(), "DOMAIN".to_owned())
+    };
+    let problem = format!("is of {named}, which is no domain of this forest");
+    let fix = format!("Ask its directory: run the command with `--directory {ask} --directory-user USER@{ask}`.");
+    // A cluster with pods of two forests is in order.
+    let found = Diagnostic::new(&rules::NOT_CHECKED, problem).with_severity(Severity::Note).with_fix(fix);
+    Diagnostic { field: "credspec.DomainJoinConfig".to_owned(), ..found }
+}
+
+/// Whether no field of the domain is that of one of the forest.
+fn is_elsewhere(spec: &Value, forest: &Forest) -> bool {
+    let mut written = ["DnsName", "DnsTreeName", "NetBiosName", "Sid", "Guid"]
+        .map(|key| text(spec, &format!("/credspec/DomainJoinConfig/{key}")))
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .peekable();
+    let is_own = |text: &str| {
+        let of = |Domain { dns, forest, netbios, sid, guid }: &Domain| {
+            [dns, forest, netbios, sid, guid].into_iter().any(|own| own.eq_ignore_ascii_case(text))
+        };
+        forest.domains.iter().any(|domain| of(&domain.domain))
+    };
+    written.peek().is_some() && !written.any(is_own)
 }
 
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {

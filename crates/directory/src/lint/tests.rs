@@ -7,11 +7,16 @@ use serde_json::{Value, json};
 use time::UtcDateTime;
 
 use super::*;
-use crate::{Retrieval, Sid, account::CLASS, descriptor::made::allowing, ldif};
+use crate::{Retrieval, Sid, account::CLASS, descriptor::made::allowing};
 
 /// Of an account whose principals are not known.
 fn alone(of: &Account, services: &[String]) -> Vec<Diagnostic> {
-    account(of, &Principals::default(), services)
+    account(of, &Principals::default(), services, now())
+}
+
+/// 2026-11-23T09:12:44Z
+fn now() -> UtcDateTime {
+    UtcDateTime::from(SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_425_164))
 }
 
 fn good() -> Account {
@@ -73,7 +78,7 @@ fn each_mistake_is_found() {
         ),
         (
             Account { service_principals: Some(vec![]), ..good() },
-            "warning account-spn ServicePrincipalNames: is empty: clients cannot log on to a service of this account with Kerberos -> Set-ADServiceAccount 'WebApp1' -ServicePrincipalNames @{Add='host/HOST'}, with the host name that clients use",
+            "note account-spn ServicePrincipalNames: is empty: clients cannot log on to a service of this account with Kerberos -> Set-ADServiceAccount 'WebApp1' -ServicePrincipalNames @{Add='host/HOST'}, with the host name that clients use",
         ),
         (
             Account { encryption: Some(0x4), ..good() },
@@ -93,7 +98,7 @@ fn each_mistake_is_found() {
         ),
         (
             Account { class: Some("msDS-ManagedServiceAccount".to_owned()), ..good() },
-            "error account-class ObjectClass: \"msDS-ManagedServiceAccount\" is not msDS-GroupManagedServiceAccount -> New-ADServiceAccount, without -RestrictToSingleComputer and -CreateDelegatedServiceAccount",
+            "error account-class ObjectClass: \"msDS-ManagedServiceAccount\" is not msDS-GroupManagedServiceAccount -> New-ADServiceAccount NAME -DNSHostName NAME.DOMAIN -PrincipalsAllowedToRetrieveManagedPassword GROUP, with a name that nothing else has",
         ),
         (
             Account { encryption: None, service_principals: None, ..good() },
@@ -189,7 +194,7 @@ fn directory(more: &str) -> Directory {
          dn: CN=WebApp1,CN=Managed Service Accounts,DC=contoso,DC=com\nobjectClass: {CLASS}\nsAMAccountName: WebApp1$\n\
          servicePrincipalName: http/web\nuserAccountControl: 4096\nmsDS-SupportedEncryptionTypes: 24\n\n{more}"
     );
-    Directory::printed(ldif::read(&text).unwrap())
+    Directory::printed(&text).unwrap()
 }
 
 fn said(found: &[Diagnostic]) -> Vec<String> {
@@ -198,15 +203,13 @@ fn said(found: &[Diagnostic]) -> Vec<String> {
 
 fn of_forest(more: &str) -> Vec<String> {
     let mut directory = directory(more);
-    // 2026-11-23T09:12:44Z
-    let now = UtcDateTime::from(SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_425_164));
     let accounts = block_on(directory.accounts()).unwrap();
-    said(&block_on(forest(&mut directory, &accounts, now)).unwrap())
+    said(&block_on(forest(&mut directory, &accounts.iter().collect::<Vec<_>>(), now())).unwrap())
 }
 
 fn checked(directory: &mut Directory, all: &[Account]) -> Diagnostics {
     let principals = block_on(Principals::of(directory, all)).unwrap();
-    block_on(accounts(directory, all, &principals, &[])).unwrap()
+    block_on(accounts(directory, all, &principals, &[], now())).unwrap()
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

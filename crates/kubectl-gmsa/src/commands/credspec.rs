@@ -33,6 +33,7 @@ use gmsa_core::credspec::{
 use gmsa_core::{diagnostic::Severity, quote::one_line};
 use gmsa_directory::{Error, account::AccountName, lint as directory_lint};
 use serde_json::Value;
+use time::UtcDateTime;
 
 /// The one value that no file about the domain contains.
 const ACCOUNT: &str = "--account";
@@ -355,8 +356,11 @@ fn lint(options: &LintOptions, connection: &Connection) -> anyhow::Result<Outcom
             let mut directory = source.open().await?;
             let mut found = Vec::new();
             for document in specs {
-                let (list, _) = directory_lint::credential_spec(&mut directory, &document.value).await?;
-                found.extend(list.into_iter().map(|found| located(document, found)));
+                let spec = &document.value;
+                let of_spec = directory_lint::credential_spec(&mut directory, spec, UtcDateTime::now()).await?;
+                let list =
+                    of_spec.found.into_iter().chain(of_spec.is_elsewhere.then(|| directory_lint::elsewhere(spec)));
+                found.extend(list.map(|found| located(document, found)));
             }
             Ok(found)
         })?);

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use gmsa_directory::{Access, Address, Confirm, Controller, Credentials, Directory, Entry, NameServers, ldif};
+use gmsa_directory::{Access, Address, Confirm, Controller, Credentials, Directory, NameServers, ldif};
 use zeroize::Zeroizing;
 
 use super::{
@@ -58,7 +58,7 @@ pub struct DirectoryOptions {
 /// What is needed to open a directory.
 pub enum Source {
     Live(Box<Access>),
-    Printed(Vec<Entry>),
+    Printed(Box<Directory>),
 }
 
 impl DirectoryOptions {
@@ -79,13 +79,18 @@ impl DirectoryOptions {
             if entries.is_empty() {
                 bail!("no entry in {named}");
             }
-            return Ok(Some(Source::Printed(entries)));
+            return Ok(Some(Source::Printed(Box::new(Directory::printed(&text)?))));
         }
         let address = Address::parse(named).map_err(|expected| anyhow::anyhow!("--directory {named}: {expected}"))?;
         let user = self
             .directory_user
             .clone()
             .context("missing: --directory-user USER@DOMAIN; no directory is read without a user")?;
+        if !user.contains(['@', '\\', '=']) {
+            bail!(
+                "--directory-user {user}: expected USER@DOMAIN, DOMAIN\\USER or a distinguished name; no password was sent"
+            );
+        }
         leave_no_core_dump();
         let password = self.password(&user)?;
         Ok(Some(Source::Live(Box::new(Access {
@@ -144,13 +149,24 @@ fn is_file(named: &str) -> bool {
     path.is_file() || is_ldif || (!named.contains("://") && named.contains(['/', '\\']))
 }
 
-/// One line of a file, or all of it without the line break at its end.
+/// What is in a file, without the line break at its end: UTF-8 or UTF-16, as PowerShell writes one, with its mark.
 fn password_of(input: impl io::Read) -> anyhow::Result<Zeroizing<String>> {
     // Never moved while it is read, so that nothing of it stays behind.
-    let mut text = Zeroizing::new(String::with_capacity(MAX_PASSWORD + 1));
-    input.take(MAX_PASSWORD as u64 + 1).read_to_string(&mut text)?;
-    if text.len() > MAX_PASSWORD {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_PASSWORD + 1));
+    input.take(MAX_PASSWORD as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_PASSWORD {
         bail!("it is longer than {MAX_PASSWORD} bytes");
+    }
+    let mut text = Zeroizing::new(String::with_capacity(2 * MAX_PASSWORD));
+    let mut units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let units =
+            bytes.chunks(2).map(|pair| unit([pair.first().copied().unwrap_or(0), pair.get(1).copied().unwrap_or(0)]));
+        char::decode_utf16(units).try_for_each(|c| c.map(|c| text.push(c)))
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes)?,
+        [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes)?,
+        [0xef, 0xbb, 0xbf, rest @ ..] | rest => text.push_str(std::str::from_utf8(rest)?),
     }
     let length = text.trim_end_matches(['\r', '\n']).len();
     text.truncate(length);
@@ -180,7 +196,7 @@ impl Source {
     pub async fn open(self) -> anyhow::Result<Directory> {
         Ok(match self {
             Self::Live(access) => Directory::connect(*access).await?,
-            Self::Printed(entries) => Directory::printed(entries),
+            Self::Printed(directory) => *directory,
         })
     }
 }

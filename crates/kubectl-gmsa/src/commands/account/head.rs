@@ -6,7 +6,7 @@ use gmsa_core::quote::{MESSAGE, one_line, shorten};
 use gmsa_directory::{
     Retrieval, Sid,
     account::{Account, encryption_names},
-    principal::{Principal, Principals},
+    principal::{Group, Principal, Principals},
 };
 
 use crate::shared::output::{first_five, table::table};
@@ -89,11 +89,14 @@ fn retrievers(account: &Account, principals: &Principals) -> Vec<String> {
 
 fn retriever(sid: &Sid, principals: &Principals) -> String {
     match principals.get(sid) {
-        Some(Principal::Group { name, members: None }) => format!("group {name}"),
-        Some(Principal::Group { name, members: Some(members) }) if members.is_empty() => {
+        Some(Principal::Group(Group { name, members: None, .. })) => format!("group {name}"),
+        Some(Principal::Group(Group { name, members: Some(members), .. })) if members.is_empty() => {
             format!("group {name} (no members)")
         }
-        Some(Principal::Group { name, members: Some(members) }) => format!("group {name} ({})", first_five(members)),
+        Some(Principal::Group(Group { name, members: Some(members), .. })) => {
+            let members: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+            format!("group {name} ({})", first_five(&members))
+        }
         Some(Principal::Orphan) => format!("{sid} (no longer exists)"),
         _ => principals.name(sid),
     }

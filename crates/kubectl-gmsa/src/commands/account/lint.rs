@@ -122,27 +122,28 @@ impl Linted {
             [] => String::new(),
             all => head::list(all, &principals) + "\n",
         };
-        self.findings.extend(lint::accounts(&mut directory, &accounts, &principals, &options.services).await?);
-        self.findings.extend(lint::forest(&mut directory, &accounts, UtcDateTime::now()).await?);
+        let now = UtcDateTime::now();
+        self.findings.extend(lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?);
         self.accounts = accounts;
         Ok(())
     }
 
     fn file(&mut self, path: &Path, name: &str, options: &Options) -> anyhow::Result<()> {
         let text = input::text(path)?;
+        let now = UtcDateTime::now();
         let (accounts, findings) = if ldif::is_ldif(&text) {
-            let mut directory = Directory::printed(ldif::read(&text)?);
+            let mut directory = Directory::printed(&text)?;
             block_on(async {
                 let accounts = directory.accounts().await?;
                 let principals = Principals::of(&mut directory, &accounts).await?;
-                let findings = lint::accounts(&mut directory, &accounts, &principals, &options.services).await?;
+                let findings = lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?;
                 anyhow::Ok((accounts, findings))
             })?
         } else {
             let accounts = powershell::read(&text)?;
             let mut findings = Diagnostics::default();
             for account in &accounts {
-                findings.extend(lint::account(account, &Principals::default(), &options.services));
+                findings.extend(lint::account(account, &Principals::default(), &options.services, now));
             }
             (accounts, findings)
         };

@@ -136,15 +136,6 @@ family! { "Identity in a container" {
     ACCOUNT_LOCKED: "account-locked", Error, "The account is locked out.",
         "Unlock it: `Unlock-ADAccount -Identity 'NAME$'`. Its password is made by the domain controllers: somebody tries to guess it, or a node uses an old one.",
         words: [Message("failure reason: account locked out"), Codes(&[ERROR_ACCOUNT_LOCKED_OUT, STATUS_ACCOUNT_LOCKED_OUT])];
-    ACCOUNT_EXPIRED: "account-expired", Error, "The account has expired.",
-        "Remove the date: `Clear-ADAccountExpiration -Identity 'NAME$'`.",
-        words: [
-            Message("kdc_err_name_exp"),
-            Message("kdc_err_service_exp"),
-            Message("entry in database has expired"),
-            Message("specified user account has expired"),
-            Codes(&[STATUS_ACCOUNT_EXPIRED, ERROR_ACCOUNT_EXPIRED]),
-        ];
     TRUST_FAILED: "trust-failed", Error, "The domain controller does not trust the container.",
         "Compare `Sid`, `Guid` and `MachineAccountName` of the credential spec with the domain: `kubectl gmsa account lint --credspec`. Where several Pods with one account fail by turns, set `randomHostname` in the chart.",
         words: [

@@ -94,6 +94,16 @@ pub(super) static FAMILY: Family = Family {
             ],
         ),
         entry(
+            &rules::ACCOUNT_EXPIRED,
+            &[
+                Message("kdc_err_name_exp"),
+                Message("kdc_err_service_exp"),
+                Message("entry in database has expired"),
+                Message("specified user account has expired"),
+                Codes(&[STATUS_ACCOUNT_EXPIRED, ERROR_ACCOUNT_EXPIRED]),
+            ],
+        ),
+        entry(
             &rules::ACCOUNT_UNKNOWN,
             &[
                 Message("kdc_err_c_principal_unknown"),
