@@ -45,7 +45,9 @@ def changes(version, about):
 
 def describe(target, source, version, about, annotations):
     """Completes Chart.yaml of the chart in `target`, with the changes that are `about` it. A JSON text is YAML too."""
-    annotations = {"artifacthub.io/changes": json.dumps(changes(version, about), ensure_ascii=False), **annotations}
+    changed = changes(version, about)
+    if changed:
+        annotations = {"artifacthub.io/changes": json.dumps(changed, ensure_ascii=False), **annotations}
     lines = [f"home: {source}", f"icon: {source}/raw/v{version}/docs/icon.svg", f"sources: {json.dumps([source])}", "annotations:"]
     lines += [f"  {key}: {json.dumps(value, ensure_ascii=False)}" for key, value in annotations.items()]
     described = (target / "Chart.yaml").read_text(encoding="utf-8")

@@ -37,7 +37,7 @@ pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     if found.is_empty() {
         bail!(
             "no error that is known here in {}: give a status code, or the whole message. `kubectl gmsa doctor` looks at the cluster, \
-             and docs/troubleshooting.md lists messages",
+             and docs/messages.md lists messages",
             one_line(&shortened(&text))
         );
     }

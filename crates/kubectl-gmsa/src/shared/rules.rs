@@ -6,7 +6,7 @@
 //!   say of the remedy. A rule that the core, the directory or the server finds too has the first four in `diagnostic/rules.rs` of the core,
 //!   and the rest in [`shared`];
 //! - the function that finds a breach, or, where others alone tell of it, their text in `tests/messages`;
-//! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/troubleshooting.md` too.
+//! - a line in `docs/rules.md`, by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`, which writes the messages into `docs/messages.md` too.
 //!
 //! A remedy is a template: [`Names`] fill in what is known for `SPEC`, `NODE` and others in its commands. Every command asks [`fix`], and
 //! [`recognize`] or [`refusal`], so what one of them knows, the others know. An error of our own is matched by its type and code, never here.

@@ -1,4 +1,4 @@
-//! What people find, in `tests/messages`: each text is answered with its rule first, and with the word that helps. The page on troubleshooting
+//! What people find, in `tests/messages`: each text is answered with its rule first, and with the word that helps. `docs/messages.md`
 //! lists those of one line.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
@@ -12,9 +12,13 @@ use crate::shared::rules;
 const FILES: [&str; 10] =
     ["api", "own", "pods", "nodes", "windows", "kerberos", "clients", "accounts", "codes", "pastes"];
 
-/// What a section of the page begins and ends with.
-const BEGIN: &str = "<!-- Made of crates/kubectl-gmsa/tests/messages by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`: do not edit. -->\n";
-const END: &str = "<!-- The end of what is made. -->\n";
+const HEAD: &str = "# Messages
+
+Made of `crates/kubectl-gmsa/tests/messages` by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa`: do not edit.
+
+What `kubectl gmsa explain` knows, as it stands in events, logs and answers. Names, addresses and numbers in them are examples. A rule says what its message means and
+what to do; `explain` says more, by the words of the message. [Troubleshooting](troubleshooting.md) begins with what you see.
+";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,9 +61,9 @@ fn every_message_is_known_with_the_word_that_helps() {
     assert!(count >= 150, "{count}");
 }
 
-/// The messages as the page lists them: those of one line, by what tells of them.
-fn section() -> String {
-    let mut section = String::new();
+/// The page: the messages of one line, by what tells of them.
+fn page() -> String {
+    let mut page = HEAD.to_owned();
     for (heading, messages) in FILES.map(messages) {
         // A cell of a table is short.
         let is_short = |text: &str| !text.contains('\n') && text.split_whitespace().count() <= 40;
@@ -72,21 +76,18 @@ fn section() -> String {
             })
             .collect();
         if !rows.is_empty() {
-            let _ = write!(section, "### {heading}\n\n| Message | Rule |\n|---|---|\n{}\n", rows.concat());
+            let _ = write!(page, "\n## {heading}\n\n| Message | Rule |\n|---|---|\n{}", rows.concat());
         }
     }
-    section
+    page
 }
 
 #[test]
 fn the_page_lists_the_messages() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/troubleshooting.md");
-    let page = fs::read_to_string(&path).unwrap().replace("\r\n", "\n");
-    let (before, rest) = page.split_once(BEGIN).unwrap();
-    let (_, after) = rest.split_once(END).unwrap();
-    let expected = format!("{before}{BEGIN}\n{}{END}{after}", section());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/messages.md");
+    let page = page();
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        fs::write(&path, &expected).unwrap();
+        fs::write(&path, &page).unwrap();
     }
-    assert_eq!(fs::read_to_string(&path).unwrap().replace("\r\n", "\n"), expected);
+    assert_eq!(fs::read_to_string(&path).unwrap().replace("\r\n", "\n"), page);
 }
