@@ -11,6 +11,7 @@ pub mod directory;
 pub mod grant;
 pub mod input;
 pub mod installer;
+pub mod names;
 pub mod new_file;
 pub mod not_checked;
 pub mod output;

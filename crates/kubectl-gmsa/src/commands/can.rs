@@ -10,7 +10,7 @@ use crate::shared::{
     args::service_account,
     connection::{Connection, block_on},
     credspecs::is_credential_spec,
-    input,
+    input, names,
     output::{
         Shape,
         grants::{Grant, Grants},
@@ -47,7 +47,19 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
             let snapshot = options.from.open(connection).await?;
             let specs = snapshot.list(&collection()).await?;
             let names: BTreeSet<SpecName> = specs.iter().filter_map(spec_name).collect();
-            Ok((names, roles_and_bindings(&snapshot).await?))
+            let found = roles_and_bindings(&snapshot).await?;
+            let (rbac, _) = Rbac::from_documents(&found.documents);
+            if !names.iter().any(|name| rbac.grant(&options.serviceaccount, name).is_some()) {
+                let Subject { namespace, service_account } = &options.serviceaccount;
+                let what = format!("namespace {namespace}");
+                names::expect(&snapshot, &what, "/api/v1/namespaces", namespace).await?;
+                let (what, accounts) = (
+                    format!("service account {namespace}:{service_account}"),
+                    format!("/api/v1/namespaces/{namespace}/serviceaccounts"),
+                );
+                names::expect(&snapshot, &what, &accounts, service_account).await?;
+            }
+            Ok((names, found))
         })?,
     };
     let (rbac, refused) = Rbac::from_documents(&documents);

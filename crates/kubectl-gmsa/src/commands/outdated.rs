@@ -15,6 +15,7 @@ use crate::shared::{
     args::DryRun,
     confirm::confirmed,
     connection::{Connection, block_on},
+    names,
     output::{Filter, Format, Report, first_five, plural},
     owners::NotOwned,
     pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name, unparsable},
@@ -63,7 +64,11 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         if !options.all_namespaces && !is_dns_label(namespace) {
             bail!("{namespace:?} is not the name of a namespace");
         }
-        outdated(&snapshot, (!options.all_namespaces).then_some(namespace)).await
+        let found = outdated(&snapshot, (!options.all_namespaces).then_some(namespace)).await?;
+        if !options.all_namespaces && found.report.documents == 0 && connection.asked_namespace().is_some() {
+            names::expect(&snapshot, &format!("namespace {namespace}"), "/api/v1/namespaces", namespace).await?;
+        }
+        Ok(found)
     })?;
     let are_others =
         report.findings.as_slice().iter().any(|found| options.filter.keeps(found) && options.filter.fails(found));

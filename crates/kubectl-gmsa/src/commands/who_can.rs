@@ -8,7 +8,7 @@ use crate::shared::{
     Outcome,
     args::spec_name,
     connection::{Connection, block_on},
-    input,
+    input, names,
     output::{
         Shape,
         grants::{Grant, Grants},
@@ -16,7 +16,7 @@ use crate::shared::{
     rbac::roles_and_bindings,
     snapshot::From,
 };
-use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests};
+use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
 use gmsa_core::credspec::SpecName;
 
 #[derive(Debug, Args)]
@@ -38,7 +38,16 @@ pub struct Options {
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let Manifests { documents, mut problems, .. } = match &options.state {
         Some(path) => input::manifests(std::slice::from_ref(path)),
-        None => block_on(async { Ok(roles_and_bindings(&options.from.open(connection).await?).await?) })?,
+        None => block_on(async {
+            let snapshot = options.from.open(connection).await?;
+            let found = roles_and_bindings(&snapshot).await?;
+            let (rbac, _) = Rbac::from_documents(&found.documents);
+            if grants(&rbac, &options.name, connection.asked_namespace()).is_empty() {
+                let what = format!("credential spec {}", options.name);
+                names::expect(&snapshot, &what, &collection(), options.name.as_str()).await?;
+            }
+            Ok(found)
+        })?,
     };
     let (rbac, refused) = Rbac::from_documents(&documents);
     problems.extend(refused);

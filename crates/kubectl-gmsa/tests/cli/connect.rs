@@ -325,7 +325,8 @@ async fn flags_override_the_kubeconfig() {
     let cases: [(&[&str], &str); 9] = [
         (&["--context", "two"], "default/pods Bearer two someone -"),
         (&["--cluster", "two"], "shop/pods Bearer one - -"),
-        (&["--cluster", "two", "--user", "two", "-n", "b"], "b/pods Bearer two someone -"),
+        // Without pods, a namespace that is named is looked for.
+        (&["--cluster", "two", "--user", "two", "-n", "b"], "b Bearer two someone -"),
         (&["--server", &url], "shop/pods Bearer one - -"),
         (&["-s", url.strip_prefix("http://").unwrap()], "shop/pods Bearer one - -"),
         (&["--server", &url, "--token", "mine"], "shop/pods Bearer mine - -"),

@@ -1,0 +1,38 @@
+//! Names that nothing has: an empty answer about one of them is no answer.
+
+use anyhow::bail;
+use serde_json::Value;
+
+use super::snapshot::Snapshot;
+
+/// Fails where the API server says that an object does not exist, which `what` describes, with the nearest name in its list. Who may not
+/// read it is not told.
+pub async fn expect(snapshot: &Snapshot, what: &str, list: &str, name: &str) -> anyhow::Result<()> {
+    let Ok(None) = snapshot.find::<Value>(&format!("{list}/{name}")).await else { return Ok(()) };
+    let known = snapshot.list::<Value>(list).await.unwrap_or_default();
+    let known = known.iter().filter_map(|object| object.pointer("/metadata/name")?.as_str());
+    match nearest(name, known) {
+        Some(nearest) => bail!("there is no {what}: is {nearest} meant?"),
+        None => bail!("there is no {what}"),
+    }
+}
+
+/// The name that is most like this one: at most a third of it is wrong.
+fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let distances = known.map(|known| (strsim::osa_distance(known, name), known));
+    distances.filter(|(distance, _)| *distance <= name.len() / 3).min().map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_near_and_another_word_is_not() {
+        let nearest = |name| nearest(name, ["webapp1", "webapp2", "sql"].into_iter());
+        assert_eq!(nearest("webap1"), Some("webapp1"));
+        assert_eq!(nearest("wepapp2"), Some("webapp2"));
+        assert_eq!(nearest("sq"), None);
+        assert_eq!(nearest("print"), None);
+    }
+}
