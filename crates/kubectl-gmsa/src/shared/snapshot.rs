@@ -2,10 +2,10 @@
 //!
 //! Invariants: every list and object is read at most once, also where several parts are read at the same time; what could not be read is an
 //! [`Unread`], which says what was tried and what is lacking. What is no read, such as a dry run, is asked once as well, and its answer is kept.
-//! A bundle answers what the cluster answered; what it does not have is `Unread` too.
+//! An API server that has not answered once within the time of a call is not asked again. A bundle answers what the cluster answered; what it does not have is `Unread` too.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::BTreeMap,
     path::{Path, PathBuf},
     rc::Rc,
@@ -15,7 +15,7 @@ use std::{
 
 use clap::Args;
 use gmsa_cluster::{
-    apiserver::ApiServer,
+    apiserver::{ApiServer, CallError},
     probe::{self, Answer},
 };
 use gmsa_core::admission::Webhook;
@@ -81,6 +81,17 @@ pub struct Snapshot {
     /// That of objects that name none.
     pub namespace: String,
     kept: RefCell<Answers>,
+    heard: Cell<Heard>,
+}
+
+/// What the API server was heard to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Heard {
+    #[default]
+    NotAsked,
+    Something,
+    /// Nothing, for this time: it is not asked again.
+    Nothing(Duration),
 }
 
 /// What the API server did with a pod of the probe, as [`Answer`] has it.
@@ -101,18 +112,28 @@ const CREATE: &str = "create";
 impl Snapshot {
     pub fn of(cluster: Cluster) -> Self {
         let namespace = cluster.namespace.clone();
-        Self { source: Origin::Live(cluster), namespace, kept: RefCell::default() }
+        Self { source: Origin::Live(cluster), namespace, kept: RefCell::default(), heard: Cell::default() }
     }
 
     fn of_bundle(file: &Path, connection: &Connection) -> anyhow::Result<Self> {
         let bundle = Bundle::read(file)?;
         let namespace = connection.asked_namespace().unwrap_or(&bundle.namespace).to_owned();
-        Ok(Self { source: Origin::Recorded(Rc::new(bundle)), namespace, kept: RefCell::default() })
+        Ok(Self {
+            source: Origin::Recorded(Rc::new(bundle)),
+            namespace,
+            kept: RefCell::default(),
+            heard: Cell::default(),
+        })
     }
 
     /// One of which nothing is read yet, of the same cluster.
     pub fn again(&self) -> Self {
-        Self { source: self.source.clone(), namespace: self.namespace.clone(), kept: RefCell::default() }
+        Self {
+            source: self.source.clone(),
+            namespace: self.namespace.clone(),
+            kept: RefCell::default(),
+            heard: Cell::default(),
+        }
     }
 
     /// The time that it is of.
@@ -261,7 +282,30 @@ impl Snapshot {
         ask: impl AsyncFnOnce(&Origin) -> anyhow::Result<Answered>,
     ) {
         let cell = Rc::clone(self.kept.borrow_mut().entry((verb, request.to_owned())).or_default());
-        cell.get_or_init(async || ask(&self.source).await.map_err(|error| Unread::of(verb, request, &error))).await;
+        cell.get_or_init(async || {
+            let answer = match self.heard.get() {
+                Heard::Nothing(time) => Err(CallError::TimedOut(time).into()),
+                Heard::NotAsked | Heard::Something => ask(&self.source).await,
+            };
+            self.hear(&answer);
+            answer.map_err(|error| Unread::of(verb, request, &error))
+        })
+        .await;
+    }
+
+    fn hear(&self, answer: &anyhow::Result<Answered>) {
+        match answer {
+            // The API server, or a proxy before it, may have answered this late.
+            Ok(Answered::Trial(Trial::Failed(_))) => {}
+            Err(error) => match error.downcast_ref() {
+                Some(CallError::TimedOut(time)) if self.heard.get() == Heard::NotAsked => {
+                    self.heard.set(Heard::Nothing(*time));
+                }
+                Some(CallError::Refused { .. }) => self.heard.set(Heard::Something),
+                _ => {}
+            },
+            Ok(_) => self.heard.set(Heard::Something),
+        }
     }
 
     /// Reads an answer that is kept.

@@ -104,3 +104,24 @@ async fn its_calls_are_made_at_the_same_time() {
     // The simulated API server has no version, so the command ends with an error.
     assert_eq!(tokio::join!(doctor, watched).0.status.code(), Some(2));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_server_that_answers_nothing_is_not_asked_again() {
+    let api = healthy().await;
+    api.heal();
+    for verb in [Verb::Get, Verb::List, Verb::Create] {
+        api.fault(verb, "", usize::MAX, Fault::Silence);
+    }
+    let output = run(&api, &["doctor", "--request-timeout", "300ms"]).await;
+    let said = "error: no answer from the API server within 0.3 s\n";
+    assert_eq!((text(&output.stderr), output.status.code()), (said, Some(2)));
+    // What follows from the first answers, such as the dry runs and the Services, is not asked for.
+    let asked = |verb| api.count(verb, "");
+    let again = [asked(Verb::Get), asked(Verb::List), asked(Verb::Create)];
+    assert_eq!(again, [2, 12, 0]);
+    // One that has answered something is asked for the rest.
+    let api = healthy().await;
+    api.fault(Verb::List, NODES, usize::MAX, Fault::Silence);
+    run(&api, &["doctor", "--request-timeout", "300ms"]).await;
+    assert_eq!(api.count(Verb::Create, "/pods"), 2);
+}
