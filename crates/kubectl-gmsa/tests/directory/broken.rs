@@ -103,7 +103,7 @@ fn an_account_that_everybody_may_use_is_found() {
         found(&lint("Everybodys", "")),
         [
             "warning[account-hosts-wide] account Everybodys",
-            "  PrincipalsAllowedToRetrieveManagedPassword: holds Authenticated Users, so every user of the domain may retrieve the password",
+            "  PrincipalsAllowedToRetrieveManagedPassword: holds Authenticated Users, so every user and every computer of the domain may retrieve the password",
         ]
     );
 }
