@@ -35,6 +35,7 @@ mod argo;
 mod builds;
 mod elsewhere;
 mod hostnames;
+mod misspelt;
 mod near_miss;
 mod pods;
 mod pointer;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     argo,
-    near_miss::{self, Slip},
+    misspelt::{self, Slip},
     pointer::dotted,
     search::{Found, Owner},
 };
@@ -52,7 +52,7 @@ impl<'d> CheckedPod<'d> {
         {
             name_pod(pod, name);
         }
-        let slips = near_miss::correct(&mut pod);
+        let slips = misspelt::correct(&mut pod);
         default_service_account_name(&mut pod);
         let object = format!("{} {namespace}/{name}", owner.kind);
         Self { document, owner: *owner, root: root.clone(), pod, namespace, object, template, places, slips }
