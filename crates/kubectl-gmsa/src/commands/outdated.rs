@@ -15,10 +15,11 @@ use crate::shared::{
     args::DryRun,
     confirm::confirmed,
     connection::{Connection, block_on},
+    credspecs::contents_by_name,
     names,
     output::{Filter, Format, Report, first_five, plural},
     owners::NotOwned,
-    pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name, unparsable},
+    pods::{ClusterPod, ContentsState, FIX_UNMATCHED, unparsable},
     print, rules,
     snapshot::{From, Snapshot},
 };

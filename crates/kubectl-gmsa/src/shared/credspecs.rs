@@ -1,11 +1,18 @@
-//! Credential specs among manifests.
+//! Credential specs among manifests, and by name.
+
+use std::collections::HashMap;
 
 use gmsa_cluster::manifests::Document;
 use gmsa_core::{
-    credspec::{GROUP, KIND, lint},
+    credspec::{Contents, CredentialSpec, GROUP, KIND, lint},
     diagnostic::{Diagnostic, Location, Position},
 };
 use serde_json::Value;
+
+/// The contents of credential specs, by name.
+pub fn contents_by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> HashMap<String, Contents> {
+    specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect()
+}
 
 /// Whether a manifest is a credential spec, of any version.
 pub fn is_credential_spec(document: &Document) -> bool {

@@ -10,14 +10,9 @@ use super::snapshot::Snapshot;
 use crate::shared::rules;
 use gmsa_core::{
     admission::pod::{Pod, Slot},
-    credspec::{Contents, CredentialSpec, compare::compare, is_dns_subdomain},
+    credspec::{Contents, compare::compare, is_dns_subdomain},
     diagnostic::Diagnostic,
 };
-
-/// The contents of credential specs, by name.
-pub fn contents_by_name(specs: impl IntoIterator<Item = CredentialSpec>) -> HashMap<String, Contents> {
-    specs.into_iter().filter_map(|spec| Some((spec.metadata.name.clone(), spec.contents()?))).collect()
-}
 
 /// A pod: as admission reads it, and as the API server describes it.
 pub struct ClusterPod {

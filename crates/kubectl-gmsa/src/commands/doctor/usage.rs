@@ -10,8 +10,9 @@ use super::{
     parts::{Judged, Parts},
 };
 use crate::shared::{
+    credspecs::contents_by_name,
     output::{first_five, plural},
-    pods::{ClusterPod, ContentsState, FIX_UNMATCHED, contents_by_name},
+    pods::{ClusterPod, ContentsState, FIX_UNMATCHED},
     rules::{self, Names},
 };
 use gmsa_core::{

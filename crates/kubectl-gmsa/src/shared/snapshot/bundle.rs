@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use super::{Answered, CREATE, GET, LIST, Snapshot};
 use crate::shared::{
+    credspecs::contents_by_name,
     not_checked::{Read, Unread},
-    pods::contents_by_name,
 };
 use gmsa_cluster::resolver::live::collection;
 use gmsa_core::credspec::{Contents, CredentialSpec};
