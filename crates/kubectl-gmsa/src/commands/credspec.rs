@@ -38,51 +38,77 @@ use time::UtcDateTime;
 /// The one value that no file about the domain contains.
 const ACCOUNT: &str = "--account";
 
+const EXAMPLES: &str = "Examples:
+  # Make a credential spec, and lint it
+  kubectl gmsa credspec new --account WebApp1 --from-ad domain.json --out webapp1.yaml
+
+  # Lint a file
+  kubectl gmsa credspec lint -f webapp1.yaml";
+
 #[derive(Debug, Subcommand)]
+#[command(after_long_help = EXAMPLES)]
 pub enum Command {
-    /// Make a credential spec, from flags, from the directory, or from what PowerShell prints
+    /// Make a credential spec
+    ///
+    /// From flags, from the directory, or from what PowerShell prints
     New(Box<NewOptions>),
     /// Find what is wrong with credential specs
     Lint(Box<LintOptions>),
 }
 
+const NEW_EXAMPLES: &str = "Examples:
+  # From the output of Get-ADDomain | ConvertTo-Json
+  kubectl gmsa credspec new webapp1 --account WebApp1 --from-ad domain.json
+
+  # From the directory
+  kubectl gmsa credspec new --account WebApp1 --directory contoso.com --directory-user reader@contoso.com
+
+  # From a file made for Docker
+  kubectl gmsa credspec new webapp1 --from-docker docker.json";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = NEW_EXAMPLES)]
 pub struct NewOptions {
-    /// The name of the credential spec [default: made from the account's]
+    /// Its name [default: made from the account's]
     name: Option<String>,
-    /// The account's SAM name, without $ and without the domain; with --directory, NAME@DOMAIN, DOMAIN\NAME and a distinguished name
-    /// too
+    /// The account's SAM name, without $ or domain
+    ///
+    /// With --directory also NAME@DOMAIN, DOMAIN\NAME or a distinguished name
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
-    /// The domain's DNS name: (Get-ADDomain).DNSRoot
+    /// DNS name: (Get-ADDomain).DNSRoot
     #[arg(long, value_name = "DNS")]
     domain: Option<String>,
-    /// The domain's NetBIOS name: (Get-ADDomain).NetBIOSName
+    /// NetBIOS name: (Get-ADDomain).NetBIOSName
     #[arg(long, value_name = "NAME")]
     netbios: Option<String>,
-    /// The domain's SID: (Get-ADDomain).DomainSID.Value
+    /// SID: (Get-ADDomain).DomainSID.Value
     #[arg(long, value_name = "SID")]
     domain_sid: Option<String>,
-    /// The domain's GUID: (Get-ADDomain).ObjectGUID
+    /// GUID: (Get-ADDomain).ObjectGUID
     #[arg(long, value_name = "GUID")]
     domain_guid: Option<String>,
-    /// The DNS name of the forest's root: (Get-ADDomain).Forest [default: the domain's, where that has at most two labels]
+    /// Root of the forest: (Get-ADDomain).Forest
+    ///
+    /// [default: the domain, where its name has at most two labels]
     #[arg(long, value_name = "DNS")]
     forest: Option<String>,
-    /// Another account that the host may fetch; repeatable
+    /// Another account for the host; repeatable
     #[arg(long = "additional-account", value_name = "NAME")]
     additional: Vec<String>,
-    #[command(flatten)]
-    plugin: PluginOptions,
-    /// Take the domain from a file, or - for standard input, that holds the output of: Get-ADDomain | ConvertTo-Json
+    /// A file with Get-ADDomain | ConvertTo-Json
+    ///
+    /// - is standard input. It replaces the options of the domain
     #[arg(long, value_name = "FILE", conflicts_with_all = ["domain", "netbios", "domain_sid", "domain_guid", "forest"])]
     from_ad: Option<PathBuf>,
-    /// Convert a file that New-CredentialSpec wrote for Docker, or one for Amazon ECS
+    /// Convert a file made for Docker or Amazon ECS
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from_ad", "directory", "account", "domain", "netbios", "domain_sid",
         "domain_guid", "forest", "additional", "plugin", "azure_object_id", "aws_credential_arn", "rancher_secret"])]
     from_docker: Option<PathBuf>,
-    /// What is written: the manifest of the credential spec, or the values of the chart gmsa-accounts with an entry for it
-    #[arg(long, short, value_enum, default_value = "manifest")]
+    /// Print manifest or values
+    ///
+    /// values are those of the chart gmsa-accounts, with an entry for it
+    #[arg(long, short, value_enum, default_value = "manifest", hide_possible_values = true)]
     output: Written,
     /// Write to a file instead of standard output
     #[arg(long, short = 'w', value_name = "FILE")]
@@ -90,6 +116,8 @@ pub struct NewOptions {
     /// Overwrite the file
     #[arg(long, requires = "out")]
     force: bool,
+    #[command(flatten)]
+    plugin: PluginOptions,
     #[command(flatten)]
     directory: DirectoryOptions,
 }
@@ -107,26 +135,52 @@ enum Written {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Plugin, for hosts that are not joined to the domain")]
 struct PluginOptions {
-    /// The plugin: azure, aws, rancher, or a GUID in braces
+    /// azure, aws, rancher, or a GUID in braces
     #[arg(long, value_name = "PLUGIN")]
     plugin: Option<String>,
-    /// What the plugin is given, as its maker documents it; not a password
+    /// What the plugin reads; not a password
+    ///
+    /// Its maker documents it
     #[arg(long, value_name = "TEXT", requires = "plugin")]
     plugin_input: Option<String>,
-    /// For azure: the object ID of the managed identity that may read the secret
-    #[arg(long, value_name = "GUID", requires = "azure_secret_uri", conflicts_with = "plugin_input")]
+    /// azure: object ID of the managed identity that may read the secret
+    #[arg(
+        long,
+        value_name = "GUID",
+        requires = "azure_secret_uri",
+        conflicts_with = "plugin_input",
+        hide_short_help = true
+    )]
     azure_object_id: Option<String>,
-    /// For azure: the address of the secret in the key vault, with https and /secrets/NAME
-    #[arg(long, value_name = "URI", requires = "azure_object_id", conflicts_with = "plugin_input")]
+    /// azure: address of the secret in the key vault, with https and /secrets/NAME
+    #[arg(
+        long,
+        value_name = "URI",
+        requires = "azure_object_id",
+        conflicts_with = "plugin_input",
+        hide_short_help = true
+    )]
     azure_secret_uri: Option<String>,
-    /// For aws: the ARN of the secret or the parameter
-    #[arg(long, value_name = "ARN", conflicts_with = "plugin_input")]
+    /// aws: ARN of the secret or the parameter
+    #[arg(long, value_name = "ARN", conflicts_with = "plugin_input", hide_short_help = true)]
     aws_credential_arn: Option<String>,
-    /// For rancher: the namespace of the account provider
-    #[arg(long, value_name = "NAME", requires = "rancher_secret", conflicts_with = "plugin_input")]
+    /// rancher: namespace of the account provider
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "rancher_secret",
+        conflicts_with = "plugin_input",
+        hide_short_help = true
+    )]
     rancher_namespace: Option<String>,
-    /// For rancher: the Secret in that namespace
-    #[arg(long, value_name = "NAME", requires = "rancher_namespace", conflicts_with = "plugin_input")]
+    /// rancher: the Secret in that namespace
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "rancher_namespace",
+        conflicts_with = "plugin_input",
+        hide_short_help = true
+    )]
     rancher_secret: Option<String>,
 }
 
@@ -174,24 +228,39 @@ impl PluginOptions {
     }
 }
 
+const LINT_EXAMPLES: &str = "Examples:
+  # Lint files
+  kubectl gmsa credspec lint -f manifests/
+
+  # Compare with the domain
+  kubectl gmsa credspec lint -f webapp1.yaml --from-ad domain.json
+
+  # Lint a credential spec of the cluster
+  kubectl gmsa credspec lint webapp1";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = LINT_EXAMPLES)]
 pub struct LintOptions {
     /// A credential spec of the cluster; repeatable
     #[arg(value_name = "NAME", value_parser = spec_name)]
     names: Vec<SpecName>,
-    /// A file, a folder, or - for standard input; repeatable
+    /// A file, a folder, or - for stdin; repeatable
     #[arg(long = "filename", short, value_name = "FILE", required_unless_present = "names")]
     files: Vec<PathBuf>,
-    /// Compare with the domain: a file that holds the output of: Get-ADDomain | ConvertTo-Json
+    /// Compare with Get-ADDomain | ConvertTo-Json
+    ///
+    /// A file with its output
     #[arg(long, value_name = "FILE", conflicts_with = "directory")]
     from_ad: Option<PathBuf>,
-    #[command(flatten)]
-    directory: DirectoryOptions,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table, json, sarif or github
+    ///
+    /// sarif is for code scanning, github for the log of a GitHub workflow
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Format,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    directory: DirectoryOptions,
 }
 
 pub fn run(command: &Command, connection: &Connection) -> anyhow::Result<Outcome> {

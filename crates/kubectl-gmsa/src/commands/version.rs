@@ -22,10 +22,18 @@ use gmsa_core::{causes, quote::one_line};
 /// How long the cluster may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+const EXAMPLES: &str = "Examples:
+  # Show the versions
+  kubectl gmsa version
+
+  # For a program
+  kubectl gmsa version -o json";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
 }
 

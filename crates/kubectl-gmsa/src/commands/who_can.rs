@@ -19,18 +19,28 @@ use crate::shared::{
 use gmsa_cluster::{authorizer::rbac::Rbac, manifests::Manifests, resolver::live::collection};
 use gmsa_core::credspec::SpecName;
 
+const EXAMPLES: &str = "Examples:
+  # Ask the cluster
+  kubectl gmsa who-can webapp1
+
+  # Read manifests instead
+  kubectl gmsa who-can webapp1 --state manifests/";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
     /// The credential spec
     #[arg(value_parser = spec_name)]
     name: SpecName,
-    /// Read roles and bindings from a file, a folder, or - for standard input, instead of the cluster
+    /// Read roles and bindings from here
+    ///
+    /// A file, a folder, or - for standard input, instead of the cluster
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     state: Option<PathBuf>,
     #[command(flatten)]
     from: From,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
 }
 

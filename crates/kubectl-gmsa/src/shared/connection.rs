@@ -16,9 +16,12 @@ pub use cluster::{Cluster, is_missing};
 /// How long one call to the API server may take where `--request-timeout` does not say it.
 const CALL: Duration = Duration::from_secs(15);
 
+/// What the help calls these options.
+pub const HEADING: &str = "Cluster";
+
 /// Which cluster, and as which user.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Cluster")]
+#[command(next_help_heading = HEADING)]
 pub struct Connection {
     /// The kubeconfig file [default: the files of $KUBECONFIG, or ~/.kube/config; in a pod without them, its service account]
     #[arg(long, global = true, value_name = "FILE")]

@@ -25,32 +25,34 @@ const VARIABLE: &str = "GMSA_DIRECTORY_PASSWORD";
 /// The longest password that Active Directory takes, in characters, is 256.
 const MAX_PASSWORD: usize = 1024;
 
+/// What the help calls these options.
+pub const HEADING: &str = "Directory";
+
 /// Which directory, and as which user.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Directory")]
+#[command(next_help_heading = HEADING)]
 pub struct DirectoryOptions {
-    #[arg(
-        long,
-        value_name = "URL|DOMAIN|FILE",
-        help = "Active Directory: ldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, or a file of LDIF, - for \
-                standard input"
-    )]
+    /// A server, a domain, or a file of LDIF
+    ///
+    /// ldaps://HOST[:PORT], ldap://HOST[:PORT] (with StartTLS), the DNS name of a domain, a file, or - for standard input
+    #[arg(long, value_name = "URL|DOMAIN|FILE")]
     directory: Option<String>,
-    #[arg(
-        long,
-        value_name = "USER",
-        requires = "directory",
-        help = "The user to log on to it as: USER@DOMAIN, DOMAIN\\USER or a distinguished name. The password is asked for, or taken from \
-                $GMSA_DIRECTORY_PASSWORD"
-    )]
+    /// The user to log on to it as
+    ///
+    /// USER@DOMAIN, DOMAIN\USER or a distinguished name. The password is asked for, or taken from $GMSA_DIRECTORY_PASSWORD
+    #[arg(long, value_name = "USER", requires = "directory")]
     directory_user: Option<String>,
-    /// A file with the password, or - for standard input
+    /// A file with the password, or -
     #[arg(long, value_name = "FILE", requires = "directory_user")]
     directory_password_file: Option<PathBuf>,
-    /// A PEM file with the authority that made the certificates of the domain controllers [default: those that the system trusts]
+    /// PEM file of its certificate authority
+    ///
+    /// [default: those that the system trusts]
     #[arg(long, value_name = "FILE", requires = "directory")]
     directory_ca: Option<PathBuf>,
-    /// A DNS server that knows the domain, with its port where that is not 53 [default: those of the system]
+    /// A DNS server that knows the domain
+    ///
+    /// With its port where that is not 53 [default: those of the system]
     #[arg(long, value_name = "IP", requires = "directory", value_parser = NameServers::at)]
     directory_dns: Option<NameServers>,
 }

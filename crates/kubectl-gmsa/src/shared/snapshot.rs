@@ -40,7 +40,9 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;
 /// Where commands that judge a cluster can find one.
 #[derive(Clone, Debug, Args)]
 pub struct From {
-    /// Judge the cluster of a bundle (doctor --bundle) instead of a live one. What the bundle left out is skipped
+    /// Judge the cluster of a bundle (doctor --bundle)
+    ///
+    /// What the bundle left out is skipped
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
 }

@@ -34,13 +34,27 @@ use gmsa_directory::{
     principal::Principals,
 };
 
+const EXAMPLES: &str = "Examples:
+  # Compare an account with its credential spec
+  kubectl gmsa account lint -f account.json --credspec webapp1.yaml
+
+  # Lint an account of an LDIF file
+  kubectl gmsa account lint WebApp1 --directory contoso.ldif
+
+  # Lint all accounts of a domain
+  kubectl gmsa account lint --directory contoso.com --directory-user reader@contoso.com";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// An account of the directory: its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name; repeatable [default: all of the domain]
+    /// An account; repeatable [default: all of the domain]
+    ///
+    /// Its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name
     #[arg(value_name = "NAME", requires = "directory", value_parser = NonEmptyStringValueParser::new())]
     names: Vec<String>,
-    /// A file, or - for standard input, that holds the output of: Get-ADServiceAccount NAME -Properties * | ConvertTo-Json, or LDIF;
-    /// repeatable
+    /// A file of accounts, or - for stdin; repeatable
+    ///
+    /// LDIF, or the output of: Get-ADServiceAccount NAME -Properties * | ConvertTo-Json
     #[arg(
         long = "filename",
         short,
@@ -49,19 +63,25 @@ pub struct Options {
         conflicts_with = "directory"
     )]
     files: Vec<PathBuf>,
-    /// Compare with a credential spec: a file that holds one, or the name of one in the cluster
+    /// Compare with a credential spec
+    ///
+    /// A file that holds one, or the name of one in the cluster
     #[arg(long, value_name = "FILE|NAME")]
     credspec: Option<PathBuf>,
-    /// A service principal name that clients ask for, such as http/web.contoso.com; repeatable
+    /// An SPN that clients ask for; repeatable
+    ///
+    /// A service principal name, such as http/web.contoso.com
     #[arg(long = "service", value_name = "CLASS/HOST", value_parser = service)]
     services: Vec<String>,
-    #[command(flatten)]
-    directory: DirectoryOptions,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table, json, sarif or github
+    ///
+    /// sarif is for code scanning, github for the log of a GitHub workflow
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Format,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    directory: DirectoryOptions,
 }
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {

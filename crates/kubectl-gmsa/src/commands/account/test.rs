@@ -16,18 +16,28 @@ use gmsa_directory::lint;
 
 const ABOUT: &str = "password";
 
+const EXAMPLES: &str = "Examples:
+  # Log on as the user whose password the plugin on the nodes has
+  kubectl gmsa account test WebApp1 --directory contoso.com --directory-user plugin@contoso.com
+
+  # Ask one domain controller, with an authority of your own
+  kubectl gmsa account test WebApp1 --directory ldaps://dc1.contoso.com --directory-ca ca.pem --directory-user plugin@contoso.com";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Options {
-    /// The account: its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name
+    /// The account
+    ///
+    /// Its SAM name, NAME@DOMAIN, DOMAIN\NAME or a distinguished name
     #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: String,
-    #[command(flatten)]
-    directory: DirectoryOptions,
-    /// The form of the output
-    #[arg(long, short, value_enum, default_value = "table")]
+    /// Print table or json
+    #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Shape,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    directory: DirectoryOptions,
 }
 
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
