@@ -66,6 +66,7 @@ fn anchor(heading: &str) -> String {
 #[test]
 fn every_link_between_pages_leads_to_a_section() {
     let mut pages: Vec<_> = fs::read_dir("docs").unwrap().map(|entry| entry.unwrap().path()).collect();
+    pages.extend(fs::read_dir(".").unwrap().map(|entry| entry.unwrap().path()));
     pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     let mut lost = BTreeSet::new();
     for page in &pages {
@@ -75,7 +76,7 @@ fn every_link_between_pages_leads_to_a_section() {
             if link.contains("://") || link.contains(char::is_whitespace) {
                 continue;
             }
-            let target = if file.is_empty() { page.clone() } else { Path::new("docs").join(file) };
+            let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
             let there = fs::read_to_string(&target).is_ok_and(|text| {
                 section.is_empty() || text.lines().any(|line| line.starts_with('#') && anchor(line) == section)
             });

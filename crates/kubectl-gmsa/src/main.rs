@@ -301,7 +301,7 @@ mod tests {
             all().into_iter().map(|(words, mut this)| (words, rows(&this.render_help().to_string()))).collect();
         let tall: Vec<_> = rows.iter().filter(|(_, rows)| *rows > 24).collect();
         // A screen is 24 rows; what has more options fits a window of 40.
-        let expected = ["", "credspec new", "account lint", "doctor"];
+        let expected = ["", "account lint", "credspec new", "credspec lint", "doctor", "probe"];
         assert_eq!(tall.iter().map(|(words, _)| words.as_str()).collect::<Vec<_>>(), expected, "{rows:?}");
         assert!(tall.iter().all(|(_, rows)| *rows <= 40), "{tall:?}");
     }

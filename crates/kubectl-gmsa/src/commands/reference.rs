@@ -62,7 +62,8 @@ pub fn reference(root: &Command, cluster: &str, footer: &str) -> String {
 fn directory(root: &Command) -> String {
     let all = shown(root).flat_map(|below| iter::once(below).chain(shown(below)));
     let takers: Vec<&Command> = all.filter(|this| this.get_arguments().any(is_of_directory)).collect();
-    let names: Vec<_> = takers.iter().filter_map(|this| this.get_bin_name()).collect();
+    let names = takers.iter().filter_map(|this| this.get_bin_name()?.strip_prefix(root.get_bin_name()?));
+    let names: Vec<_> = names.map(str::trim_start).collect();
     let options = takers.iter().take(1).flat_map(|this| this.get_arguments()).filter(|option| is_of_directory(option));
     let mut only = bare(Command::new("directory")).help_template("{all-args}");
     only = options.fold(only, |only, option| only.arg(option.clone().hide(false)));

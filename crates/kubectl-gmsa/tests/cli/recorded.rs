@@ -48,7 +48,7 @@ pub fn bundle(case: &Path) -> Option<NamedTempFile> {
     Some(file)
 }
 
-fn healthy() -> Value {
+pub fn healthy() -> Value {
     let mut lists = json!({
         "/apis/rbac.authorization.k8s.io/v1/roles": {},
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings": {},
