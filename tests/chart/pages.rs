@@ -1,6 +1,6 @@
 //! What the pages print of values, objects and links is what there is.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs};
 
 use serde_json::Value;
 
