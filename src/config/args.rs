@@ -27,6 +27,8 @@ const EXAMPLES: &str = "Examples:
   # Serve with a certificate from files, which are read again when they change
   gmsa-webhook serve --tls-cert tls.crt --tls-key tls.key";
 
+const OF_SERVE: &str = "gmsa-webhook serve --help lists the options; they are taken without the word serve too.";
+
 const TEST_EXAMPLES: &str = "Examples:
   # Whether pods of a namespace are reviewed
   gmsa-webhook test --namespace shop
@@ -61,8 +63,8 @@ const ISSUE_EXAMPLES: &str = "Examples:
 
 /// Admission webhook for Windows Group Managed Service Accounts (GMSA) in Kubernetes.
 #[derive(Debug, Parser)]
-#[command(name = "gmsa-webhook", version, args_conflicts_with_subcommands = true, after_long_help = EXAMPLES,
-    after_help = "The options of serve can also be given without it: see gmsa-webhook serve --help.")]
+#[command(name = "gmsa-webhook", version, args_conflicts_with_subcommands = true)]
+#[command(override_usage = "gmsa-webhook [serve] [OPTIONS]\n       gmsa-webhook <COMMAND>")]
 pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -77,8 +79,10 @@ impl Args {
     /// Where it is not one, or asks for help.
     pub fn read(line: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
         let line: Vec<OsString> = line.into_iter().map(Into::into).collect();
-        // Their help is that of `serve`.
-        let mut command = <Self as CommandFactory>::command().mut_args(|flag| flag.hide(true));
+        let mut command = <Self as CommandFactory>::command();
+        // The flags without a subcommand are in the help of `serve`.
+        command = command.after_help(OF_SERVE).after_long_help(format!("{EXAMPLES}\n\n{OF_SERVE}"));
+        command = command.mut_args(|flag| flag.hide(true));
         if line.get(1).is_some_and(|word| command.find_subcommand(word).is_some()) {
             // The flags before a subcommand are those of `serve` without its name.
             command = command.mut_args(|flag| flag.env(Resettable::Reset));
