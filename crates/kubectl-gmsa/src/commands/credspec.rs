@@ -253,8 +253,6 @@ pub struct LintOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "directory")]
     from_ad: Option<PathBuf>,
     /// Print table, json, sarif or github
-    ///
-    /// sarif is for code scanning, github for the log of a GitHub workflow
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Format,
     #[command(flatten)]

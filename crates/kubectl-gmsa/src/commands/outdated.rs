@@ -63,8 +63,6 @@ pub struct Options {
     #[command(flatten)]
     from: From,
     /// Print table, json, sarif or github
-    ///
-    /// sarif is for code scanning, github for the log of a GitHub workflow
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Format,
     #[command(flatten)]

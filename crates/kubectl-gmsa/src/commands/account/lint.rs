@@ -74,8 +74,6 @@ pub struct Options {
     #[arg(long = "service", value_name = "CLASS/HOST", value_parser = service)]
     services: Vec<String>,
     /// Print table, json, sarif or github
-    ///
-    /// sarif is for code scanning, github for the log of a GitHub workflow
     #[arg(long, short, value_enum, default_value = "table", hide_possible_values = true)]
     output: Format,
     #[command(flatten)]

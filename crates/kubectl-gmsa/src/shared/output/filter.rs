@@ -7,9 +7,7 @@ use crate::shared::args;
 
 #[derive(Clone, Debug, Args)]
 pub struct Filter {
-    /// Leave out this rule; repeatable
-    ///
-    /// Several are separated by commas
+    /// Leave out rules, separated by commas
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = args::rule)]
     ignore: Vec<&'static Rule>,
     /// Fail on error, warning or note
