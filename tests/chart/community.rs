@@ -21,7 +21,9 @@ fn each_text(value: &Value, path: &str, found: &mut impl FnMut(&str, &str)) {
         Value::String(text) => found(path, text),
         Value::Array(items) => items.iter().for_each(|item| each_text(item, path, found)),
         Value::Object(fields) => {
-            fields.iter().for_each(|(key, field)| each_text(field, &format!("{path}/{key}"), found))
+            for (key, field) in fields {
+                each_text(field, &format!("{path}/{key}"), found);
+            }
         }
         _ => {}
     }

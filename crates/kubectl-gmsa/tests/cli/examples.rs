@@ -55,8 +55,8 @@ fn every_example_prints_what_is_written() {
     let mut seen = BTreeSet::new();
     lines.retain(|line| seen.insert(*line));
     assert!(lines.len() >= 40, "{lines:?}");
-    let words = page.split_whitespace().count();
-    assert!(words <= 4000, "{words} words in docs/cli.md: say less of an option, or say it once for all commands");
+    let length = page.split_whitespace().count();
+    assert!(length <= 4000, "{length} words in docs/cli.md: say less of an option, or say it once for all commands");
     let folder = folder();
     let mut transcript = String::new();
     for line in lines {
