@@ -6,7 +6,7 @@ _default:
     @just --list --unsorted
 
 # Everything that must hold before a merge, apart from the tests.
-check: fmt clippy doc deny typos shellcheck workflows forms chart
+check: fmt clippy doc deny typos sentences shellcheck workflows forms chart
 
 # The README's test command.
 test:
@@ -32,6 +32,10 @@ deny:
 # Spelling.
 typos:
     typos
+
+# No sentence of the pages has more than 35 words, no cell of a table more than 40.
+sentences:
+    python3 .ci/sentences.py
 
 # Every shell script, whatever its name.
 shellcheck:
