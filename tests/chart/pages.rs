@@ -1,6 +1,10 @@
 //! What the pages print of values, objects and links is what there is.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
@@ -63,10 +67,29 @@ fn anchor(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
+/// The Markdown files of the folders that people read.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    for folder in [".", "docs", "examples", "certs", "certs/*", "charts/*", "tests", "tests/golden"] {
+        for page in glob(folder) {
+            pages.extend(fs::read_dir(page).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    pages.sort();
+    pages
+}
+
+/// The folder, or those in it.
+fn glob(folder: &str) -> Vec<PathBuf> {
+    let Some(parent) = folder.strip_suffix("/*") else { return vec![folder.into()] };
+    fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
+}
+
 #[test]
 fn every_link_between_pages_leads_to_a_section() {
-    let mut pages: Vec<_> = fs::read_dir("docs").unwrap().map(|entry| entry.unwrap().path()).collect();
-    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let pages = pages();
+    assert!(pages.len() > 20, "{pages:?}");
     let mut lost = BTreeSet::new();
     for page in &pages {
         let text = fs::read_to_string(page).unwrap();
@@ -75,7 +98,7 @@ fn every_link_between_pages_leads_to_a_section() {
             if link.contains("://") || link.contains(char::is_whitespace) {
                 continue;
             }
-            let target = if file.is_empty() { page.clone() } else { Path::new("docs").join(file) };
+            let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
             let there = fs::read_to_string(&target).is_ok_and(|text| {
                 section.is_empty() || text.lines().any(|line| line.starts_with('#') && anchor(line) == section)
             });
@@ -87,12 +110,83 @@ fn every_link_between_pages_leads_to_a_section() {
     assert_eq!(lost.into_iter().collect::<Vec<_>>(), [""; 0]);
 }
 
+/// What people read word by word: no code, and nothing that was generated.
+fn prose(page: &Path) -> String {
+    let text = fs::read_to_string(page).unwrap();
+    if text.lines().take(5).any(|line| line.contains("do not edit")) {
+        return String::new();
+    }
+    let mut prose = String::new();
+    let (mut is_code, mut generated) = (false, None);
+    for line in text.lines() {
+        if let Some((name, _)) = line.strip_prefix("<!-- ").and_then(|mark| mark.split_once(": written by")) {
+            generated = Some(format!("<!-- {name}: end -->"));
+        }
+        is_code ^= line.trim_start().starts_with("```");
+        if !is_code && generated.is_none() {
+            prose += line;
+            prose.push('\n');
+        }
+        generated.take_if(|end| line == end);
+    }
+    prose
+}
+
+/// The paragraphs and items of a list, and the cells of tables.
+fn parts(prose: &str) -> (Vec<String>, Vec<&str>) {
+    let (mut paragraphs, mut cells) = (vec![String::new()], Vec::new());
+    for line in prose.lines() {
+        let trimmed = line.trim_start();
+        let is_row = trimmed.starts_with('|');
+        let is_item = trimmed.starts_with(['-', '*', '#'])
+            || trimmed.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
+        if is_row || is_item || trimmed.is_empty() {
+            paragraphs.push(String::new());
+        }
+        if is_row {
+            cells.extend(trimmed.split('|'));
+        } else if let Some(paragraph) = paragraphs.last_mut() {
+            paragraph.push_str(trimmed);
+            paragraph.push(' ');
+        }
+    }
+    (paragraphs, cells)
+}
+
+#[test]
+fn no_sentence_has_more_than_35_words_and_no_cell_more_than_40() {
+    let hand_written = pages().into_iter().filter(|page| {
+        page.starts_with("docs")
+            || ["./README.md", "./CONTRIBUTING.md", "./CHANGELOG.md", "./SECURITY.md"]
+                .iter()
+                .any(|name| page == Path::new(name))
+    });
+    let mut long = Vec::new();
+    for page in hand_written {
+        let prose = prose(&page);
+        let (paragraphs, cells) = parts(&prose);
+        for paragraph in &paragraphs {
+            let mut words = 0;
+            for word in paragraph.split_whitespace() {
+                words += 1;
+                if words == 36 {
+                    long.push(format!("{}: a sentence: {paragraph}", page.display()));
+                }
+                if word.ends_with(['.', ':', ';', '?', '!']) {
+                    words = 0;
+                }
+            }
+        }
+        let is_long = |cell: &&&str| cell.split_whitespace().count() > 40;
+        long.extend(cells.iter().filter(is_long).map(|cell| format!("{}: a cell: {cell}", page.display())));
+    }
+    assert_eq!(long, [""; 0]);
+}
+
 /// The root key: without a parameter it is used after ten days, and there is one for the forest.
 #[test]
-fn the_pages_say_the_same_of_the_root_key() {
-    for page in ["docs/quickstart.md", "docs/for-domain-admins.md"] {
-        let text = fs::read_to_string(page).unwrap();
-        assert!(text.contains("Add-KdsRootKey -EffectiveImmediately"), "{page}");
-        assert!(text.to_lowercase().contains("once per forest") && !text.contains("Once a domain"), "{page}");
-    }
+fn the_quickstart_says_what_there_is_to_know_of_the_root_key() {
+    let text = fs::read_to_string("docs/quickstart.md").unwrap();
+    assert!(text.contains("Add-KdsRootKey -EffectiveImmediately"));
+    assert!(text.to_lowercase().contains("once per forest") && !text.contains("Once a domain"));
 }
