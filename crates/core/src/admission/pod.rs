@@ -12,7 +12,7 @@
 //! - if pods without GMSA can set it and must be reviewed, `_cel.tpl` of the chart, which says which pods are sent.
 //!
 //! One that Windows does not have is a line of a table instead, in `fields.rs` or, in a security context, `fields/wire.rs`, and a line in
-//! `docs/windows-pods.md`.
+//! `docs/windows-placement.md`.
 //!
 //! A new kind of slot is an entry in each of these:
 //! - [`SlotKind`], with its `Display` in `slot.rs` and its [`SlotKind::field`] in this file;
