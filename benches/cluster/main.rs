@@ -3,7 +3,7 @@
 //! patch is the difference of the two baselines.
 //!
 //! Each of them has a namespace of its own in one cluster, and they take turns, so that what else the machine does
-//! falls on all of them alike. Prints a Markdown table; with `--write` puts it into docs/performance.md too. Run by
+//! falls on all of them alike. Prints a Markdown table; with `--write` puts it into docs/measurements.md too. Run by
 //! `just bench-cluster`.
 #![allow(
     clippy::unwrap_used,
@@ -68,7 +68,7 @@ struct Args {
     /// Measure what the match conditions cost pods without GMSA, and nothing else.
     #[arg(long)]
     conditions: bool,
-    /// Also write the tables into docs/performance.md.
+    /// Also write the tables into docs/measurements.md.
     #[arg(long)]
     write: bool,
     /// `cargo bench` passes it.

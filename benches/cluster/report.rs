@@ -151,9 +151,9 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// Puts it into docs/performance.md.
+    /// Puts it into docs/measurements.md.
     pub fn write(&self) {
-        page::write("docs/performance.md", BEGIN, END, &self.to_string());
+        page::write("docs/measurements.md", BEGIN, END, &self.to_string());
     }
 
     fn rates(&self, variant: Variant, kind: Kind) -> Vec<f64> {

@@ -31,4 +31,5 @@ mod runner;
 mod schema;
 mod scripts;
 mod snapshot;
+mod words;
 mod workflows;
