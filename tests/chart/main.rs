@@ -31,5 +31,4 @@ mod runner;
 mod schema;
 mod scripts;
 mod snapshot;
-mod words;
 mod workflows;

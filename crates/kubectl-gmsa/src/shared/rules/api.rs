@@ -194,7 +194,7 @@ family! { "API server and Helm" {
         "Give the whole message. Before `context deadline exceeded` stands who was asked: a webhook (`failed calling webhook`), an image (`failed to pull image`), the API server, or the container runtime.",
         words: [General("context deadline exceeded"), General("client.timeout exceeded while awaiting headers"), General("i/o timeout"), General("operation timed out")];
     NAME_UNKNOWN: "name-unknown", Error, "A name is not known in DNS.",
-        "Ask for it where it failed: `nslookup NAME` in the Pod or on the node. For names of the domain, the DNS of the cluster must forward the domain: docs/windows-pods.md, DNS.",
+        "Ask for it where it failed: `nslookup NAME` in the Pod or on the node. For names of the domain, the DNS of the cluster must forward the domain: docs/dns.md.",
         words: [
             General("no such host"),
             General("name or service not known"),
