@@ -178,8 +178,7 @@ fn of_the_rest() -> Vec<Row> {
 #[test]
 fn the_page_has_every_limit_and_what_happens_beyond_it() {
     let rows = [of_pods(), of_connections(), of_calls(), of_the_rest()].concat();
-    let rows: Vec<_> =
-        rows.iter().map(|(what, limit, beyond)| format!("| {what} | {limit} | {beyond} |\n")).collect();
+    let rows: Vec<_> = rows.iter().map(|(what, limit, beyond)| format!("| {what} | {limit} | {beyond} |\n")).collect();
     let table = format!("| What | Limit | Beyond it |\n|---|---|---|\n{}", rows.concat());
     let page = fs::read_to_string(PAGE).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();

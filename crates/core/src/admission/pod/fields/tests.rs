@@ -129,7 +129,8 @@ fn containers_that_do_not_matter_take_no_place_from_one_that_does() {
 #[test]
 fn the_documentation_has_every_field() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/windows-pods.md");
-    let (begin, end) = ("<!-- fields: written by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-core` -->", "<!-- fields: end -->");
+    let (begin, end) =
+        ("<!-- fields: written by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-core` -->", "<!-- fields: end -->");
     let mut table = "| Field | Refused | What happens |\n|---|---|---|\n".to_owned();
     for LinuxField { path, is_refused, explanation } in all() {
         table += &format!("| `{path}` | {} | {explanation} |\n", if *is_refused { "yes" } else { "no" });
