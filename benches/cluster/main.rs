@@ -24,6 +24,7 @@ use std::{
     time::{Instant, SystemTime},
 };
 
+use calls::Times;
 use clap::Parser as _;
 use control_plane::{
     Account, Binaries, Client, ControlPlane, LIFETIME, Process, Registration, SPECS, Webhook, free_addresses, grant,
@@ -38,6 +39,7 @@ use report::{Kind, Report, Sample, Variant};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
+mod calls;
 mod conditions;
 mod other;
 mod report;
@@ -108,9 +110,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     if let Some(rates) = rates {
-        println!("{rates}\n");
+        let times = Times::of(rates.variants, &rates.samples);
+        println!("{rates}\n\n{times}\n");
         if args.write {
             rates.write();
+            times.write();
         }
     }
     println!("{conditions}");
@@ -264,7 +268,7 @@ impl Lab {
     /// Creates pods as fast as it goes, and removes them again.
     async fn create_pods(&self, variant: Variant, kind: Kind, args: &Args) -> Sample {
         let (collection, next) = (variant.pods(), AtomicU32::new(0));
-        let reviews = self.reviews().await;
+        let (reviews, calls) = (self.reviews().await, calls::so_far(self.client()).await);
         let (begin, cpu) = (Instant::now(), self.control_plane.api_server_cpu());
         join_all((0..args.at_once).map(async |_| {
             loop {
@@ -281,6 +285,8 @@ impl Lab {
         .await;
         let (seconds, cpu) = (begin.elapsed().as_secs_f64(), self.control_plane.api_server_cpu().saturating_sub(cpu));
         let reviews = self.reviews().await - reviews;
+        let [mutate, validate] = calls::so_far(self.client()).await;
+        let calls = [mutate.since(&calls[0]), validate.since(&calls[1])];
         self.client().delete(&collection).await.unwrap();
         until("the pods are gone", async || {
             let left = self.client().get(&format!("{collection}?limit=1")).await.unwrap();
@@ -288,7 +294,7 @@ impl Lab {
         })
         .await;
         let pods = f64::from(args.pods);
-        Sample { rate: pods / seconds, reviews: reviews / pods, api_server: cpu.as_secs_f64() * 1e3 / pods }
+        Sample { rate: pods / seconds, reviews: reviews / pods, api_server: cpu.as_secs_f64() * 1e3 / pods, calls }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::page;
+use super::{calls::Both, page};
 
 const BEGIN: &str = "<!-- cluster: written by `just bench-cluster --write` -->";
 const END: &str = "<!-- cluster: end -->";
@@ -101,6 +101,8 @@ pub struct Sample {
     pub reviews: f64,
     /// CPU time of the API server per pod, in milliseconds.
     pub api_server: f64,
+    /// How long it waited for the webhook.
+    pub calls: Both,
 }
 
 /// Everything that was measured.
