@@ -2,17 +2,11 @@
 //!
 //! Quantiles are computed as Prometheus computes them: within a bucket, all times are as likely.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
-use super::{
-    control_plane::Client,
-    page,
-    report::{Kind, Sample, Variant},
-};
+use super::control_plane::Client;
 
-const BEGIN: &str = "<!-- calls: written by `just bench-cluster --write` -->";
-const END: &str = "<!-- calls: end -->";
-const HISTOGRAM: &str = "apiserver_admission_webhook_admission_duration_seconds";
+pub const HISTOGRAM: &str = "apiserver_admission_webhook_admission_duration_seconds";
 
 /// The calls of one kind: how many took at most so many microseconds.
 #[derive(Clone, Debug, Default)]
@@ -50,14 +44,14 @@ impl Calls {
         self
     }
 
-    fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         for (bound, count) in &other.0 {
             *self.0.entry(*bound).or_default() += count;
         }
     }
 
     /// Milliseconds.
-    fn quantile(&self, part: f64) -> Option<f64> {
+    pub fn quantile(&self, part: f64) -> Option<f64> {
         let wanted = self.0.last_key_value()?.1 * part;
         let (mut from, mut below) = (0.0, 0.0);
         for (bound, count) in &self.0 {
@@ -72,55 +66,5 @@ impl Calls {
             (from, below) = (to, *count);
         }
         None
-    }
-}
-
-/// The times of all rounds.
-pub struct Times(Vec<(Variant, Both)>);
-
-impl Times {
-    pub fn of(variants: &[Variant], samples: &BTreeMap<(Variant, Kind), Vec<Sample>>) -> Self {
-        let with_calls = variants.iter().filter(|variant| **variant != Variant::None);
-        Self(
-            with_calls
-                .map(|variant| {
-                    let mut both = Both::default();
-                    for sample in &samples[&(*variant, Kind::Gmsa)] {
-                        for (all, one) in both.iter_mut().zip(&sample.calls) {
-                            all.add(one);
-                        }
-                    }
-                    (*variant, both)
-                })
-                .collect(),
-        )
-    }
-
-    /// Puts it into docs/measurements.md.
-    pub fn write(&self) {
-        page::write("docs/measurements.md", BEGIN, END, &self.to_string());
-    }
-}
-
-impl fmt::Display for Times {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "| pods with GMSA | mutate p50, ms | mutate p99, ms | validate p50, ms | validate p99, ms |")?;
-        writeln!(f, "|---|---|---|---|---|")?;
-        for (variant, both) in &self.0 {
-            write!(f, "| {variant} |")?;
-            for calls in both {
-                for part in [0.5, 0.99] {
-                    match calls.quantile(part) {
-                        Some(millis) => write!(f, " {millis:.1} |")?,
-                        None => f.write_str(" – |")?,
-                    }
-                }
-            }
-            writeln!(f)?;
-        }
-        write!(
-            f,
-            "\nFrom `{HISTOGRAM}` of the rounds above: its first buckets end at 5 and 25 ms, and within a bucket all times count as equally likely."
-        )
     }
 }

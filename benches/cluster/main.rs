@@ -24,7 +24,6 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use calls::Times;
 use clap::Parser as _;
 use control_plane::{
     Account, Binaries, Client, ControlPlane, LIFETIME, Process, Registration, SPECS, Webhook, free_addresses, grant,
@@ -35,7 +34,7 @@ use gmsa_core::credspec::Contents;
 use gmsa_test_support::{control_plane, helm, page};
 use gmsa_webhook::tls::issue::{Ca, Issued};
 use other::Other;
-use report::{Kind, Report, Sample, Variant};
+use report::{Kind, Report, Sample, Times, Variant};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
