@@ -1,10 +1,6 @@
 //! What the pages print of values, objects and links is what there is.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use serde_json::Value;
 
