@@ -63,8 +63,9 @@ fn of_pods() -> Vec<Row> {
         (
             "time for a review (`?timeout=`)",
             format!(
-                "{}, {} without one",
-                format_args!("{} to {}", time(deadline::MIN_TIMEOUT), time(deadline::MAX_TIMEOUT)),
+                "{} to {}, {} without one",
+                time(deadline::MIN_TIMEOUT),
+                time(deadline::MAX_TIMEOUT),
                 time(deadline::DEFAULT_TIMEOUT)
             ),
             "denied, 504; what is shorter or longer counts as the nearest",

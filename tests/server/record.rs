@@ -157,13 +157,12 @@ fn every_test_of_the_track_record_is_there() {
 
 #[test]
 fn the_page_has_the_track_record() {
-    let mut table = "| Fault | Found again by |\n|---|---|\n".to_owned();
+    let mut rows = vec!["| Fault | Found again by |\n|---|---|\n".to_owned()];
     for (group, faults) in RECORD {
-        table += &format!("| **{group}** | |\n");
-        for (fault, tests) in *faults {
-            table += &format!("| {fault} | `{}` |\n", tests.join("`, `"));
-        }
+        rows.push(format!("| **{group}** | |\n"));
+        rows.extend(faults.iter().map(|(fault, tests)| format!("| {fault} | `{}` |\n", tests.join("`, `"))));
     }
+    let table = rows.concat();
     let page = fs::read_to_string(PAGE).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();
     let (stated, after) = rest.split_once(END).unwrap();
