@@ -70,7 +70,7 @@ soak *ARGS:
 fuzz *ARGS:
     fuzz/run.sh {{ ARGS }}
 
-# Changes the core in ways that a test must notice, by cargo-mutants: every mutant that lives is killed by a test or explained in docs/reliability.md.
+# Changes the core in ways that a test must notice, by cargo-mutants: every mutant that lives is killed by a test or explained in docs/measurements.md.
 mutants *ARGS:
     @cargo mutants --version >/dev/null 2>&1 || { echo "error: no cargo-mutants: cargo install cargo-mutants" >&2; exit 2; }
     cargo mutants --package gmsa-core --timeout 60 {{ ARGS }} -- --lib
@@ -87,25 +87,25 @@ e2e-directory *WORD:
 bench-decide *ARGS:
     cargo bench --locked --profile dist --package gmsa-bench-decide -- {{ ARGS }}
 
-# What a review costs above the baseline, by wrk on loopback; `just bench --write` updates docs/performance.md.
+# What a review costs above the baseline, by wrk on loopback; `just bench --write` updates docs/measurements.md.
 bench *ARGS:
     python3 benches/baseline.py {{ ARGS }}
 
 alias siege := attacks
 
-# Every attack that the server, built with `--profile dist`, must survive, in a memory cgroup; `just attacks WORD` picks, `just attacks --write` updates docs/security.md.
+# Every attack that the server, built with `--profile dist`, must survive, in a memory cgroup; `just attacks WORD` picks, `just attacks --write` updates docs/measurements.md.
 attacks *ARGS:
     cargo bench --locked --profile dist --bench attacks -- {{ ARGS }}
 
-# Many pods at once on real control planes, and how many of them the webhook refuses; `just storm --write` updates docs/performance.md.
+# Many pods at once on real control planes, and how many of them the webhook refuses; `just storm --write` updates docs/measurements.md.
 storm *ARGS:
     cargo bench --locked --profile dist --bench storm -- {{ ARGS }}
 
-# Pods created per second on a real control plane; `just bench-cluster --write` updates docs/performance.md.
+# Pods created per second on a real control plane; `just bench-cluster --write` updates docs/measurements.md.
 bench-cluster *ARGS:
     cargo bench --locked --profile dist --bench cluster -- {{ ARGS }}
 
-# Seconds and memory of `kubectl gmsa check` on 10,000 documents; `just bench-check --write` updates docs/performance.md.
+# Seconds and memory of `kubectl gmsa check` on 10,000 documents; `just bench-check --write` updates docs/measurements.md.
 bench-check *ARGS:
     python3 benches/check.py {{ ARGS }}
 

@@ -3,7 +3,7 @@
 
 Both servers run on loopback; wrk posts captured reviews to them in turn, round after round, so that what else the machine
 does falls on all of them alike. The servers' CPU time, as the kernel accounts for it, decides: requests per second here
-also measure wrk, which shares the cores. Prints a Markdown table; with --write puts it into docs/performance.md too.
+also measure wrk, which shares the cores. Prints a Markdown table; with --write puts it into docs/measurements.md too.
 
 Needs Linux, cargo, wrk and Python's standard library.
 """

@@ -3,7 +3,7 @@
 
 The manifests are made in a temporary folder: applications of four documents each (credential spec, role, binding, Deployment),
 as a folder with a file for each application, as one file, and on standard input. Each run must find no problems
-in as many documents as were made. Prints a Markdown table; with --write puts it into docs/performance.md too.
+in as many documents as were made. Prints a Markdown table; with --write puts it into docs/measurements.md too.
 
 Needs Linux, cargo and Python's standard library.
 """
@@ -191,7 +191,7 @@ def main() -> int:
     """Exit code 0 where the aim is met, 1 where it is missed, 2 where nothing could be measured."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=5, help="runs of each (default 5)")
-    parser.add_argument("--write", action="store_true", help="update docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="update docs/measurements.md")
     options = parser.parse_args()
     try:
         report, met = measure(build(), options.runs)

@@ -1,4 +1,4 @@
-"""What the benchmarks share: how figures and the machine are written down, and where in docs/performance.md."""
+"""What the benchmarks share: how figures and the machine are written down, and where in docs/measurements.md."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "measurements.md"
 RECORDED = ROOT / "target"
 
 

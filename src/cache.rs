@@ -25,7 +25,7 @@ use tokio::{sync::Semaphore, time::Instant};
 use crate::{coalesce::Coalescer, metrics::Metrics};
 
 mod store;
-mod watch;
+pub(crate) mod watch;
 
 use store::Store;
 

@@ -1,5 +1,7 @@
 //! The bounds of what a replica takes at the same time, and for how long; those of a pod are in `gmsa_core::admission`.
 //!
+//! A new bound is a constant here, or beside what it bounds, and a row of `page_tests.rs`, which makes the table in `docs/security.md`.
+//!
 //! Invariants: each bound is a constant, a setting, or follows from the memory limit of the process ([`Limits`]); none
 //! grows with what a client sends.
 
@@ -143,6 +145,8 @@ pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 /// server is the one that closes, and never sends a review into a connection that is being closed.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(150);
 
+#[cfg(test)]
+mod page_tests;
 #[cfg(test)]
 mod tests {
     use gmsa_cluster::apiserver::{CallKind, HTTP2_WINDOW, answer};

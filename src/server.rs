@@ -18,7 +18,7 @@ use crate::{
 
 mod bodies;
 mod connection;
-mod deadline;
+pub(crate) mod deadline;
 mod hostname;
 pub mod listener;
 mod places;

@@ -7,7 +7,7 @@ use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 pub(crate) mod log;
-mod log_limit;
+pub(crate) mod log_limit;
 mod log_once;
 pub mod otlp;
 

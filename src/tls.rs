@@ -35,7 +35,7 @@ use std::{
 
 use rustls::{ServerConfig, crypto::CryptoProvider, server::NoServerSessionStorage};
 
-mod ca_bundle;
+pub(crate) mod ca_bundle;
 pub mod client_auth;
 pub mod files;
 pub mod inspect;

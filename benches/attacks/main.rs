@@ -2,7 +2,7 @@
 //! time that it cost, and the slowest answer to a bystander meanwhile.
 //!
 //! The server runs as in a cluster, in a memory cgroup of the chart's limit where the system provides one, on a simulated API
-//! server. Prints a Markdown table; with `--write` puts it into docs/security.md too. Exit code 0 where every aim holds, 1
+//! server. Prints a Markdown table; with `--write` puts it into docs/measurements.md too. Exit code 0 where every aim holds, 1
 //! where one does not, another where it could not be measured. Run by `just attacks`.
 #![allow(
     clippy::unwrap_used,
@@ -57,7 +57,7 @@ struct Args {
     /// A released gmsa-webhook to attack, instead of the one that was just built.
     #[arg(long, value_name = "FILE", default_value = env!("CARGO_BIN_EXE_gmsa-webhook"))]
     binary: PathBuf,
-    /// Also write the table into docs/security.md.
+    /// Also write the table into docs/measurements.md.
     #[arg(long, conflicts_with = "words")]
     write: bool,
     /// `cargo bench` passes it.

@@ -89,9 +89,9 @@ impl Report {
         self.rows.iter().all(Row::holds)
     }
 
-    /// Puts it into docs/security.md.
+    /// Puts it into docs/measurements.md.
     pub fn write(&self) {
-        page::write("docs/security.md", BEGIN, END, &self.to_string());
+        page::write("docs/measurements.md", BEGIN, END, &self.to_string());
     }
 }
 

@@ -196,9 +196,9 @@ async fn evaluated(client: &Client) -> (f64, f64) {
 }
 
 impl Report {
-    /// Puts it into docs/performance.md.
+    /// Puts it into docs/measurements.md.
     pub fn write(&self) {
-        page::write("docs/performance.md", BEGIN, END, &self.to_string());
+        page::write("docs/measurements.md", BEGIN, END, &self.to_string());
     }
 }
 

@@ -3,7 +3,7 @@
 //! patch is the difference of the two baselines.
 //!
 //! Each of them has a namespace of its own in one cluster, and they take turns, so that what else the machine does
-//! falls on all of them alike. Prints a Markdown table; with `--write` puts it into docs/performance.md too. Run by
+//! falls on all of them alike. Prints a Markdown table; with `--write` puts it into docs/measurements.md too. Run by
 //! `just bench-cluster`.
 #![allow(
     clippy::unwrap_used,
@@ -34,10 +34,11 @@ use gmsa_core::credspec::Contents;
 use gmsa_test_support::{control_plane, helm, page};
 use gmsa_webhook::tls::issue::{Ca, Issued};
 use other::Other;
-use report::{Kind, Report, Sample, Variant};
+use report::{Kind, Report, Sample, Times, Variant};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
+mod calls;
 mod conditions;
 mod other;
 mod report;
@@ -68,7 +69,7 @@ struct Args {
     /// Measure what the match conditions cost pods without GMSA, and nothing else.
     #[arg(long)]
     conditions: bool,
-    /// Also write the tables into docs/performance.md.
+    /// Also write the tables into docs/measurements.md.
     #[arg(long)]
     write: bool,
     /// `cargo bench` passes it.
@@ -108,9 +109,11 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     if let Some(rates) = rates {
-        println!("{rates}\n");
+        let times = Times::of(rates.variants, &rates.samples);
+        println!("{rates}\n\n{times}\n");
         if args.write {
             rates.write();
+            times.write();
         }
     }
     println!("{conditions}");
@@ -264,7 +267,7 @@ impl Lab {
     /// Creates pods as fast as it goes, and removes them again.
     async fn create_pods(&self, variant: Variant, kind: Kind, args: &Args) -> Sample {
         let (collection, next) = (variant.pods(), AtomicU32::new(0));
-        let reviews = self.reviews().await;
+        let (reviews, calls) = (self.reviews().await, calls::so_far(self.client()).await);
         let (begin, cpu) = (Instant::now(), self.control_plane.api_server_cpu());
         join_all((0..args.at_once).map(async |_| {
             loop {
@@ -281,6 +284,8 @@ impl Lab {
         .await;
         let (seconds, cpu) = (begin.elapsed().as_secs_f64(), self.control_plane.api_server_cpu().saturating_sub(cpu));
         let reviews = self.reviews().await - reviews;
+        let [mutate, validate] = calls::so_far(self.client()).await;
+        let calls = [mutate.since(&calls[0]), validate.since(&calls[1])];
         self.client().delete(&collection).await.unwrap();
         until("the pods are gone", async || {
             let left = self.client().get(&format!("{collection}?limit=1")).await.unwrap();
@@ -288,7 +293,7 @@ impl Lab {
         })
         .await;
         let pods = f64::from(args.pods);
-        Sample { rate: pods / seconds, reviews: reviews / pods, api_server: cpu.as_secs_f64() * 1e3 / pods }
+        Sample { rate: pods / seconds, reviews: reviews / pods, api_server: cpu.as_secs_f64() * 1e3 / pods, calls }
     }
 }
 

@@ -2,10 +2,15 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::page;
+use super::{
+    calls::{Both, HISTOGRAM},
+    page,
+};
 
 const BEGIN: &str = "<!-- cluster: written by `just bench-cluster --write` -->";
 const END: &str = "<!-- cluster: end -->";
+const CALLS_BEGIN: &str = "<!-- calls: written by `just bench-cluster --write` -->";
+const CALLS_END: &str = "<!-- calls: end -->";
 
 /// Which webhook the API server calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,6 +106,8 @@ pub struct Sample {
     pub reviews: f64,
     /// CPU time of the API server per pod, in milliseconds.
     pub api_server: f64,
+    /// How long it waited for the webhook.
+    pub calls: Both,
 }
 
 /// Everything that was measured.
@@ -151,9 +158,9 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// Puts it into docs/performance.md.
+    /// Puts it into docs/measurements.md.
     pub fn write(&self) {
-        page::write("docs/performance.md", BEGIN, END, &self.to_string());
+        page::write("docs/measurements.md", BEGIN, END, &self.to_string());
     }
 
     fn rates(&self, variant: Variant, kind: Kind) -> Vec<f64> {
@@ -168,6 +175,56 @@ impl Report {
     fn ratio(&self, variant: Variant, base: Variant, kind: Kind) -> Spread {
         let pairs = self.rates(variant, kind).into_iter().zip(self.rates(base, kind));
         Spread(pairs.map(|(rate, base)| rate / base).collect(), 2)
+    }
+}
+
+/// How long the API server waited for each webhook, in all rounds.
+pub struct Times(Vec<(Variant, Both)>);
+
+impl Times {
+    pub fn of(variants: &[Variant], samples: &BTreeMap<(Variant, Kind), Vec<Sample>>) -> Self {
+        let with_calls = variants.iter().filter(|variant| **variant != Variant::None);
+        Self(
+            with_calls
+                .map(|variant| {
+                    let mut both = Both::default();
+                    for sample in &samples[&(*variant, Kind::Gmsa)] {
+                        for (all, one) in both.iter_mut().zip(&sample.calls) {
+                            all.add(one);
+                        }
+                    }
+                    (*variant, both)
+                })
+                .collect(),
+        )
+    }
+
+    /// Puts it into docs/measurements.md.
+    pub fn write(&self) {
+        page::write("docs/measurements.md", CALLS_BEGIN, CALLS_END, &self.to_string());
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| pods with GMSA | mutate p50, ms | mutate p99, ms | validate p50, ms | validate p99, ms |")?;
+        writeln!(f, "|---|---|---|---|---|")?;
+        for (variant, both) in &self.0 {
+            write!(f, "| {variant} |")?;
+            for calls in both {
+                for part in [0.5, 0.99] {
+                    match calls.quantile(part) {
+                        Some(millis) => write!(f, " {millis:.1} |")?,
+                        None => f.write_str(" – |")?,
+                    }
+                }
+            }
+            writeln!(f)?;
+        }
+        write!(
+            f,
+            "\nFrom `{HISTOGRAM}` of the rounds above: its first buckets end at 5 and 25 ms, and within a bucket all times count as equally likely."
+        )
     }
 }
 

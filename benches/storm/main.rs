@@ -3,7 +3,7 @@
 //! Dry-run creations of a pod with GMSA, as many under way as a row says, against the released binary in a memory cgroup of the chart's
 //! limit; the same without limits of connections and of memory, and with `--against` another webhook. Up to three API servers call
 //! it from addresses of their own, beside a flood from a fourth. All of it is in a network namespace that this program makes for
-//! itself: it needs `unshare` and `ip`. Prints a Markdown table; with `--write` puts it into docs/performance.md too. Exit code 0 where
+//! itself: it needs `unshare` and `ip`. Prints a Markdown table; with `--write` puts it into docs/measurements.md too. Exit code 0 where
 //! every aim holds, 1 where one does not, 2 where it could not be measured. Run by `just storm`.
 #![allow(
     clippy::unwrap_used,
@@ -76,7 +76,7 @@ struct Args {
     /// A released gmsa-webhook to measure, instead of the one that was just built.
     #[arg(long, value_name = "FILE", default_value = env!("CARGO_BIN_EXE_gmsa-webhook"))]
     binary: PathBuf,
-    /// Also write the table into docs/performance.md.
+    /// Also write the table into docs/measurements.md.
     #[arg(long, conflicts_with = "at_once")]
     write: bool,
     /// `cargo bench` passes it.

@@ -92,9 +92,9 @@ impl Report<'_> {
         self.rows.iter().all(Row::holds)
     }
 
-    /// Puts it into docs/performance.md.
+    /// Puts it into docs/measurements.md.
     pub fn write(&self) {
-        page::write("docs/performance.md", BEGIN, END, &self.to_string());
+        page::write("docs/measurements.md", BEGIN, END, &self.to_string());
     }
 }
 

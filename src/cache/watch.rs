@@ -40,15 +40,15 @@ use crate::{limits::MAX_PAGE, metrics::WatchState};
 /// Objects per page of a list, unless they are large.
 const PAGE: u32 = 250;
 /// How long a list may take.
-const LIST_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(60);
 /// The time between two lists; replicas differ by up to half of the jitter.
-const LIST_EVERY: Duration = Duration::from_secs(600);
+pub(crate) const LIST_EVERY: Duration = Duration::from_secs(600);
 const JITTER: Duration = Duration::from_secs(60);
 /// How long the head of a watch's answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The seconds that a watch is asked to last at most, and how much later it must have ended.
-const TERM: Duration = Duration::from_secs(56);
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const TERM: Duration = Duration::from_secs(56);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// A watch that ends sooner has failed.
 const WORKED: Duration = Duration::from_secs(20);
 /// The first pause after a failure, and the longest.

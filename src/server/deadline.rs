@@ -9,13 +9,13 @@ use tokio::time::{Instant, timeout_at};
 use crate::duration::go_duration;
 
 /// What a webhook call may take where the request has no `timeout`: the API server's default.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The least and the most that the API server lets a webhook call take. A shorter time is no API server's, and would only end
 /// calls to the API server before they can be answered.
-const MIN_TIMEOUT: Duration = Duration::from_secs(1);
+pub(crate) const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// See [`MIN_TIMEOUT`].
-const MAX_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a `timeout` that the API server does not send is answered with.
 pub const INVALID_TIMEOUT: &str =

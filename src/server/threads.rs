@@ -10,7 +10,7 @@ use super::deadline::before;
 
 /// The most threads that serve connections; half as many large reviews are read or decided at once. Each takes memory
 /// of its own, and the memory limit of the process does not grow with the cores of its node.
-const MAX_THREADS: usize = 4;
+pub(crate) const MAX_THREADS: usize = 4;
 
 /// How many threads serve connections: one for each core that the process may use, at most 4.
 #[must_use]

@@ -31,7 +31,7 @@ use tracing_subscriber::{
 use super::{LogFormat, cut_to};
 
 /// The most lines that wait to be written: with [`LONGEST`], at most 4 MiB.
-const LINES: usize = 1024;
+pub(crate) const LINES: usize = 1024;
 
 /// The longest line, in bytes. The strings from outside that make up the line of a review are each cut so that it has fewer.
 pub(crate) const LONGEST: usize = 4096;

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// How many lines of a kind are written in each [`PERIOD`].
-const FIRST: u64 = 5;
+pub(crate) const FIRST: u64 = 5;
 
 /// How long one summary covers.
 pub const PERIOD: Duration = Duration::from_secs(10);

@@ -44,8 +44,8 @@ pub(super) fn read(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Certifica
 }
 
 /// The most certificates that are written into a `caBundle` besides those that are desired, and their bytes.
-const MAX_CERTIFICATES: usize = 64;
-const MAX_BYTES: usize = 128 * 1024;
+pub(crate) const MAX_CERTIFICATES: usize = 64;
+pub(crate) const MAX_BYTES: usize = 128 * 1024;
 
 /// A list of certificates without repetitions.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The table of rights in docs/install.md, with a user who has these and no others; and that Helm names the right that the chart's look into the cluster lacks.
+//! The table of rights in docs/rights.md, with a user who has these and no others; and that Helm names the right that the chart's look into the cluster lacks.
 
 use std::fs;
 
@@ -35,12 +35,12 @@ fn words(cell: &str) -> Vec<&str> {
 
 /// A rule of RBAC for each row of the table that is about this place.
 fn rules(place: &str) -> Vec<Value> {
-    let page = fs::read_to_string("docs/install.md").unwrap();
+    let page = fs::read_to_string("docs/rights.md").unwrap();
     let rows = page.lines().map(str::trim).skip_while(|line| *line != "| You may | on | |").skip(2);
     let rows =
         rows.take_while(|line| line.starts_with('|')).map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
     let rows: Vec<_> = rows.filter(|row| row[3].starts_with(place)).collect();
-    assert!(!rows.is_empty(), "docs/install.md has no rights {place}");
+    assert!(!rows.is_empty(), "docs/rights.md has no rights {place}");
     let of = |resource: &&str| GROUPS.iter().find(|(name, _)| name == resource).map_or("", |(_, group)| group);
     rows.iter()
         .flat_map(|row| words(row[2]).into_iter().map(|resource| (words(row[1]), resource)))

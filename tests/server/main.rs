@@ -16,4 +16,5 @@ mod contract;
 mod http;
 mod https;
 mod layout;
+mod record;
 mod serve;

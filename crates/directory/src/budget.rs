@@ -3,7 +3,7 @@
 //! Invariant: all that is kept of answers was taken from the budget before, so a hostile controller cannot have a command keep more, or
 //! work longer, however many domains, groups and members it makes up.
 //!
-//! The largest command that was measured, a lint of 5,000 accounts, takes 3 s (docs/directory.md). By the costs of an entry, an account of
+//! The largest command that was measured, a lint of 5,000 accounts, takes 3 s (docs/active-directory.md). By the costs of an entry, an account of
 //! 1 KiB with 13 attributes takes 4 KiB, so they take 20 MiB; with a service principal name each, they take 200 searches in every domain. The
 //! limits leave room for larger forests and slower networks.
 
@@ -17,12 +17,12 @@ use tokio::time::{Instant, timeout};
 use crate::Error;
 
 /// All messages, and what their entries take in memory.
-const MAX_BYTES: usize = 128 << 20;
-const MAX_SEARCHES: usize = 10_000;
+pub const MAX_BYTES: usize = 128 << 20;
+pub const MAX_SEARCHES: usize = 10_000;
 /// The time of all operations; that in which a person is asked something does not count.
-const MAX_TIME: Duration = Duration::from_secs(600);
+pub const MAX_TIME: Duration = Duration::from_secs(600);
 /// The time of one operation: a connection, a bind, or a whole search.
-const OPERATION: Duration = Duration::from_secs(30);
+pub const OPERATION: Duration = Duration::from_secs(30);
 
 /// What has been spent.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! LDAP (RFC 4511), as much of it as is needed: simple bind over TLS, and searches by pages.
 
 pub(crate) mod ber;
-mod connection;
+pub(crate) mod connection;
 pub mod message;
 
 pub(crate) use connection::trust;

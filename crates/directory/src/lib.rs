@@ -20,6 +20,14 @@ pub mod ldif;
 pub mod lint;
 pub mod principal;
 
+/// What is read at most. See `docs/security.md`.
+pub mod limits {
+    pub use crate::{
+        budget::{MAX_BYTES, MAX_SEARCHES, MAX_TIME, OPERATION},
+        ldap::connection::{MAX_ENTRIES, MAX_MESSAGE, MAX_SEARCH},
+    };
+}
+
 pub use address::{Address, Controller, Transport};
 pub use budget::Budget;
 pub use descriptor::{AccessRule, Retrieval, Unknown};

@@ -30,7 +30,7 @@ pub use spec::{SAID_OF_SPECS, SpecFindings, against, credential_spec, elsewhere}
 const RETRIEVERS: &str = "PrincipalsAllowedToRetrieveManagedPassword";
 /// How a file becomes whole.
 const LDAPSEARCH: &str =
-    "Print it again, all pages of it: `ldapsearch -E pr=1000/noprompt`, with the filter of docs/directory.md.";
+    "Print it again, all pages of it: `ldapsearch -E pr=1000/noprompt`, with the filter of docs/active-directory.md.";
 /// How many names are printed.
 const SHOWN: usize = 5;
 

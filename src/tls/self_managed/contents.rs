@@ -29,9 +29,9 @@ pub const CA_CERT: &str = "ca.crt";
 pub const AUTHORITIES: &str = "authorities.json";
 
 /// The most CAs that are taken from the Secret: who may update it may have any CA trusted, but not fill the `caBundle`s.
-pub(super) const MAX_CAS: usize = 16;
+pub(crate) const MAX_CAS: usize = 16;
 /// The largest [`AUTHORITIES`], in bytes. One CA with its key takes about 1 KiB.
-const MAX_AUTHORITIES: usize = 64 * 1024;
+pub(crate) const MAX_AUTHORITIES: usize = 64 * 1024;
 
 /// The data of a Secret, by key.
 pub type Data = BTreeMap<String, ByteString>;

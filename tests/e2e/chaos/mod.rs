@@ -64,7 +64,7 @@ struct Args {
     /// The webhook, if not the one that was built with this.
     #[arg(long, default_value = env!("CARGO_BIN_EXE_gmsa-webhook"))]
     binary: PathBuf,
-    /// Also write the table into docs/reliability.md.
+    /// Also write the table into docs/measurements.md.
     #[arg(long)]
     write: bool,
 }

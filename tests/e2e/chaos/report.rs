@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::{Kind, Outcome, faults::Fault, traffic::Attempt};
 use crate::page;
 
-const PAGE: &str = "docs/reliability.md";
+const PAGE: &str = "docs/measurements.md";
 
 /// How many of the refusals are shown.
 const SHOWN: usize = 3;

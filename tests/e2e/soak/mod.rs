@@ -27,7 +27,7 @@ use reviews::{Load, Tally};
 
 mod reviews;
 
-const PAGE: &str = "docs/reliability.md";
+const PAGE: &str = "docs/measurements.md";
 const BEGIN: &str = "<!-- soak: written by `just soak --write` -->";
 const END: &str = "<!-- soak: end -->";
 
@@ -53,7 +53,7 @@ struct Args {
     /// The file with the samples.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/target/soak.json"))]
     samples: PathBuf,
-    /// Also write the table into docs/reliability.md.
+    /// Also write the table into docs/measurements.md.
     #[arg(long)]
     write: bool,
 }

@@ -58,7 +58,7 @@ impl CallKind {
 
     /// The most calls of this kind that wait for a permit; any other one fails at once. A waiting call takes about 8 KiB.
     /// Background calls are made by this process alone.
-    const fn queue(self) -> usize {
+    pub const fn queue(self) -> usize {
         match self {
             Self::Advice => 64,
             Self::UnknownSpec => 256,

@@ -187,7 +187,7 @@ rules! {
         RUN_AS_USER: "run-as-user", Warning, "Only SYSTEM and NETWORK SERVICE act as the gMSA on the network.",
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or remove it.";
         LINUX_ONLY: "linux-only", Warning, "A Pod that uses GMSA sets a field that Windows does not have.",
-            "Remove the field. docs/windows-placement.md lists these fields, and what happens instead.";
+            "Remove the field. docs/windows-pods.md lists these fields, and what happens instead.";
         NANO_SERVER: "nano-server", Warning, "A container on Nano Server runs as `ContainerUser`, with which Kerberos does not work.",
             "Set `runAsUserName: NT AUTHORITY\\NETWORK SERVICE`, or use an image on Server Core.";
         SHARED_HOSTNAME: "shared-hostname", Warning, "Several Pods with one account have the same host name, or the same first 15 characters of it.",

@@ -31,11 +31,11 @@ use crate::{
 };
 
 /// The largest message, in bytes: an object with tens of thousands of values.
-const MAX_MESSAGE: usize = 8 << 20;
+pub const MAX_MESSAGE: usize = 8 << 20;
 /// All messages of one search, in bytes.
-const MAX_SEARCH: usize = 64 << 20;
+pub const MAX_SEARCH: usize = 64 << 20;
 /// The most entries of one search.
-const MAX_ENTRIES: usize = 100_000;
+pub const MAX_ENTRIES: usize = 100_000;
 /// What domain controllers give at most in one page (`MaxPageSize`).
 const PAGE: u32 = 1000;
 

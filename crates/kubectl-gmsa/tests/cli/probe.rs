@@ -484,7 +484,7 @@ async fn a_node_of_a_runtime_class_and_an_image_that_is_named_are_probed() {
     // A node of 2022 runs no image of 2025.
     let output = probe(&api, &fates, &["--image", "registry/probe:ltsc2025", "--node", "win1"]).await;
     let said = "fail  node  win1: is of build 10.0.20348 and does not run an image of build 10.0.26100 [image-mismatch]\n            \
-        -> Use the tag of the image for the build of the node, or a node for the image. See docs/windows-placement.md.\n";
+        -> Use the tag of the image for the build of the node, or a node for the image. See docs/windows-pods.md.\n";
     assert_eq!((text(&output.stdout), output.status.code()), (said, Some(1)));
 }
 

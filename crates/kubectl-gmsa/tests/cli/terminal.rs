@@ -15,6 +15,8 @@ use super::{
     text,
 };
 
+mod picture;
+
 /// A terminal: our end, and the program's.
 fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();

@@ -31,7 +31,7 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         Ok(Some(dns)) => domains.iter().map(|domain| of_domain(&dns, domain)).collect(),
         Ok(None) => {
             let cause = "there is no ConfigMap coredns, rke2-coredns-rke2-coredns or kube-dns in kube-system, and no dns.operator.openshift.io";
-            let remedy = "Find out what answers the DNS questions of pods (on GKE perhaps Cloud DNS), and whether it forwards the domain. See docs/dns.md.";
+            let remedy = "Find out what answers the DNS questions of pods (on GKE perhaps Cloud DNS), and whether it forwards the domain. See docs/windows-pods.md.";
             vec![because(DNS, cause, Remedy::new(remedy))]
         }
         Err(error) if cluster_dns::is_too_large(&error) => vec![not_checked(DNS, &error)],
@@ -48,7 +48,7 @@ fn of_domain(dns: &ClusterDns, domain: &str) -> Check {
         && !is_of_domain
     {
         let cause = format!("the Corefile of {place} has {:?}, which may be about {domain}", one_line(unread));
-        return because(DNS, &cause, Remedy::new("Look there for a zone of the domain. See docs/dns.md."));
+        return because(DNS, &cause, Remedy::new("Look there for a zone of the domain. See docs/windows-pods.md."));
     }
     if let Zones::Corefile(corefile) = &dns.zones
         && let Some(port) = corefile.other_port(domain)
@@ -80,7 +80,7 @@ fn missing(domain: &str, severity: Severity, text: &str) -> Check {
     let missing = Diagnostic::new(&rules::DNS_ZONE, format!("{domain}: {text}")).with_severity(severity);
     let command = format!(
         "`kubectl gmsa dns --domain {domain} --server IP --server IP` prints the zone to add. It is not needed where the domain is \
-         resolved already. See docs/dns.md."
+         resolved already. See docs/windows-pods.md."
     );
     Check::found(DNS, missing.with_fix(command))
 }

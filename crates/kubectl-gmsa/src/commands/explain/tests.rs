@@ -1,5 +1,5 @@
 //! What people find, in `tests/messages`: each text is answered with its rule first, and with the word that helps. `docs/messages.md`
-//! lists those of one line.
+//! lists those of one line, and `docs/troubleshooting.md` the most common parts of them.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
@@ -82,12 +82,73 @@ fn page() -> String {
     page
 }
 
-#[test]
-fn the_page_lists_the_messages() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/messages.md");
-    let page = page();
+/// What people see most, in the order in which it can happen to a pod.
+const COMMON: [&str; 30] = [
+    "is not authorized to `use` GMSA cred spec",
+    "cred spec webapp1 does not exist",
+    "is not a lower-case DNS subdomain",
+    "does not match the contents of GMSA resource",
+    "does not carry its contents, so it would start without its identity",
+    "cannot update an existing pod's GMSA settings",
+    "failed calling webhook \"admission-webhook.windows-gmsa.sigs.k8s.io\"",
+    "no matches for kind \"GMSACredentialSpec\"",
+    "error looking up service account",
+    "windows options cannot be set for a linux pod",
+    "had untolerated taint",
+    "no matching manifest for windows/amd64",
+    "winapi error #3489792023",
+    "Container Credential Guard failed to parse the credential spec",
+    "Container Credential Guard failed to instantiate the plugin",
+    "Container Credential Guard failed to fetch credentials from the plugin",
+    "Netlogon failed to retrieve the password",
+    "1722 0x6ba RPC_S_SERVER_UNAVAILABLE",
+    "ERROR_NO_LOGON_SERVERS",
+    "ERROR_NO_SUCH_DOMAIN",
+    "ERROR_TRUSTED_RELATIONSHIP_FAILURE",
+    "Non-existent domain",
+    "Cannot generate SSPI context",
+    "The login is from an untrusted domain",
+    "Login failed for user 'NT AUTHORITY\\ANONYMOUS LOGON'",
+    "HTTP Error 401",
+    "KDC has no support for encryption type",
+    "Clock skew too great",
+    "New-ADServiceAccount : Key does not exist",
+    "Cannot install service account",
+];
+
+/// The table of the page on which one begins: each common part, by the first message that has it.
+fn common() -> String {
+    let all: Vec<Message> = FILES.into_iter().flat_map(|file| messages(file).1).collect();
+    let row = |part: &&str| {
+        let Message { text, rule, .. } = all.iter().find(|message| message.text.contains(part)).unwrap();
+        let Meaning::Fault(found) = &explain(text)[0].meaning else { panic!("{text} has no rule") };
+        let fence = if part.contains('`') { "``" } else { "`" };
+        format!("| {fence}{part}{fence} | {} | [{rule}](rules.md#{rule}) |\n", found[0].1.title)
+    };
+    format!("| You see | It means | What to do |\n|---|---|---|\n{}", COMMON.iter().map(row).collect::<String>())
+}
+
+/// Compares a page with what it must say, or writes it.
+fn compare(page: &str, said: impl Fn(&str) -> String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let text = fs::read_to_string(&path).unwrap().replace("\r\n", "\n");
+    let said = said(&text);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        fs::write(&path, &page).unwrap();
+        fs::write(&path, &said).unwrap();
     }
-    assert_eq!(fs::read_to_string(&path).unwrap().replace("\r\n", "\n"), page);
+    assert_eq!(fs::read_to_string(&path).unwrap().replace("\r\n", "\n"), said);
+}
+
+#[test]
+fn the_pages_list_the_messages() {
+    compare("messages.md", |_| page());
+    compare("troubleshooting.md", |text| {
+        let (begin, end) = (
+            "<!-- messages: written by `UPDATE_SNAPSHOTS=1 cargo test -p kubectl-gmsa` -->\n",
+            "<!-- messages: end -->",
+        );
+        let (before, rest) = text.split_once(begin).unwrap();
+        let (_, after) = rest.split_once(end).unwrap();
+        format!("{before}{begin}\n{}\n{end}{after}", common())
+    });
 }

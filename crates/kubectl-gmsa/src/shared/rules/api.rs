@@ -69,7 +69,7 @@ family! { "API server and Helm" {
             "no auth provider found" => "Install the exec plugin of the provider, and fetch the kubeconfig again: kubectl no longer has auth providers of its own.",
         };
     RIGHT_MISSING: "right-missing", Error, "The user lacks a right, so the API server refuses the request.",
-        "Have the right granted: `kubectl auth can-i VERB RESOURCE` shows when it is there. What the commands of this program need is in docs/for-platform-teams.md.",
+        "Have the right granted: `kubectl auth can-i VERB RESOURCE` shows when it is there. What the commands of this program need is in docs/rights.md.",
         words: [
             Right("cannot create resource \"pods\""),
             Message("is forbidden: user * cannot "),
@@ -80,8 +80,8 @@ family! { "API server and Helm" {
             "cannot ? resource \"gmsacredentialspecs\"" => "Set `viewerRole=true` in the chart, which lets all who have the role `view` read credential specs. Pods need no right to read them, only `use`, which `kubectl gmsa grant` gives.",
             "cannot * resource \"localsubjectaccessreviews\"" => "Have `create` on `localsubjectaccessreviews` granted in the namespace: `check --live` asks by it whether a service account may use a credential spec.",
             "attempting to grant rbac permissions not currently held" => "Run it as a user who has these rights or the verbs `bind` and `escalate`, such as a cluster administrator: nobody can grant what one does not have.",
-            "cannot * mutatingwebhookconfigurations" => "Install as a cluster administrator: webhook configurations are of the whole cluster. docs/install.md lists the rights.",
-            "cannot * customresourcedefinitions" => "Install as a cluster administrator: the custom resource is of the whole cluster. docs/install.md lists the rights.",
+            "cannot * mutatingwebhookconfigurations" => "Install as a cluster administrator: webhook configurations are of the whole cluster. docs/rights.md lists the rights.",
+            "cannot * customresourcedefinitions" => "Install as a cluster administrator: the custom resource is of the whole cluster. docs/rights.md lists the rights.",
         };
     NAMESPACE_MISSING: "namespace-missing", Error, "A namespace does not exist.",
         "Create it: `kubectl create namespace NAMESPACE`, or `helm install --create-namespace`. Or correct the name.",
@@ -194,7 +194,7 @@ family! { "API server and Helm" {
         "Give the whole message. Before `context deadline exceeded` stands who was asked: a webhook (`failed calling webhook`), an image (`failed to pull image`), the API server, or the container runtime.",
         words: [General("context deadline exceeded"), General("client.timeout exceeded while awaiting headers"), General("i/o timeout"), General("operation timed out")];
     NAME_UNKNOWN: "name-unknown", Error, "A name is not known in DNS.",
-        "Ask for it where it failed: `nslookup NAME` in the Pod or on the node. For names of the domain, the DNS of the cluster must forward the domain: docs/dns.md.",
+        "Ask for it where it failed: `nslookup NAME` in the Pod or on the node. For names of the domain, the DNS of the cluster must forward the domain: docs/windows-pods.md.",
         words: [
             General("no such host"),
             General("name or service not known"),

@@ -6,7 +6,7 @@ use super::{Family, Rule, RuleEntry, Words::Message, family};
 
 family! { "DNS of the cluster" {
     DNS_ZONE: "dns-zone", Note, "No zone of the DNS of the cluster forwards the domain of a credential spec.",
-        "`kubectl gmsa dns` prints the change. It is not needed where the servers that get all other questions know the domain. See docs/dns.md.";
+        "`kubectl gmsa dns` prints the change. It is not needed where the servers that get all other questions know the domain. See docs/windows-pods.md.";
     DNS_SERVERS: "dns-servers", Warning, "Questions about a domain are forwarded to a single server.",
         "Add a second DNS server of the domain to the `forward` of its zone: with one server, no Pod can log on while that server restarts.";
     DNS_RESOLVERS: "dns-resolvers", Error, "Questions about a domain are forwarded to resolvers that do not know it.",

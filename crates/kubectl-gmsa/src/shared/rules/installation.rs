@@ -14,7 +14,7 @@ family! { "Installation" {
         "Upgrade the cluster to Kubernetes 1.30 or later.",
         words: [Message("chart requires kubeversion")];
     INSTALL_PERMISSIONS: "install-permissions", Error, "You lack a right that the installation needs.",
-        "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/install.md lists the rights.";
+        "Install as a user who has it, such as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.";
     NAMESPACE_UNUSABLE: "namespace-unusable", Error, "The namespace of the installation is being deleted.",
         "Wait until it is gone, or install into another one: `--namespace`.",
         words: [Message("because it is being terminated")];

@@ -131,7 +131,7 @@ family! { "Pods" {
             General("predicate nodeaffinity failed"),
         ];
     NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
-        "See docs/windows-placement.md.",
+        "See docs/windows-pods.md.",
         words: [General("nodes are available"), General("no nodes available to schedule pods"), General("failedscheduling")];
     POD_FAILED: "pod-failed", Error, "A Pod has failed: it was evicted, or a container of it ended with an error.",
         "`kubectl describe pod` and `kubectl logs` say why. Its controller creates a new Pod; a Pod without a controller must be created again.",
@@ -238,7 +238,7 @@ family! { "Pods" {
             ]),
         ];
     EXIT_INITIALIZATION: "exit-initialization", Error, "A program in the container could not be initialized.",
-        "Compare the build of the image with that of the node first: docs/windows-placement.md. Then look at the memory of the node and the number of its containers, whose desktop heaps have a limit; a restart of the node frees them.",
+        "Compare the build of the image with that of the node first: docs/windows-pods.md. Then look at the memory of the node and the number of its containers, whose desktop heaps have a limit; a restart of the node frees them.",
         words: [Codes(&[STATUS_DLL_INIT_FAILED, ERROR_DLL_INIT_FAILED])];
     EXIT_CRASHED: "exit-crashed", Error, "A program in the container crashed. That is a fault of the program, not of its identity.",
         "`kubectl logs POD --previous`, and the event log Application in the container, say where. 0xe0434352 is an exception of .NET that nothing caught.",

@@ -120,7 +120,7 @@ family! { "Containers that do not start" {
             Start("container_user*not found"),
         ];
     IMAGE_MISMATCH: "image-mismatch", Error, "The build of Windows on the node does not run the image.",
-        "Use the tag of the image for the build of the node, or a node for the image. See docs/windows-placement.md.",
+        "Use the tag of the image for the build of the node, or a node for the image. See docs/windows-pods.md.",
         words: [
             Start("operating system does not match the host"),
             Start("is incompatible with a * host"),

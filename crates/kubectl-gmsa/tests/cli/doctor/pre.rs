@@ -174,7 +174,7 @@ async fn rights_that_are_missing_are_named() {
                to 1.30 or later, or read \"Older clusters\" in docs/install.md first.";
     let lacking = "fail your rights: you may not create deployments in gmsa-webhook; you may not give the webhook what you lack yourself: get \
                    gmsacredentialspecs, list gmsacredentialspecs, watch gmsacredentialspecs [install-permissions] -> Install as a user who has it, such \
-                   as a cluster administrator (`--as`, `--context`). docs/install.md lists the rights.";
+                   as a cluster administrator (`--as`, `--context`). docs/rights.md lists the rights.";
     assert_eq!(complaints(&api).await, (vec![old.to_owned(), lacking.to_owned()], 1));
 
     // Who may escalate gives what they lack.

@@ -1,5 +1,7 @@
 //! Which fields of a pod do not fit Windows.
 
+use std::{env, fs};
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -123,11 +125,23 @@ fn containers_that_do_not_matter_take_no_place_from_one_that_does() {
     assert_eq!(found(&json!({"containers": containers})), [expected]);
 }
 
+/// `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-core` writes the table.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test that writes its table into the page")]
 fn the_documentation_has_every_field() {
-    let page = include_str!("../../../../../../docs/windows-placement.md");
-    for LinuxField { path, is_refused, explanation } in all() {
-        let row = format!("| `{path}` | {} | {explanation} |", if *is_refused { "yes" } else { "no" });
-        assert!(page.contains(&row), "missing in docs/windows-placement.md: {row}");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/windows-pods.md");
+    let (begin, end) =
+        ("<!-- fields: written by `UPDATE_SNAPSHOTS=1 cargo test -p gmsa-core` -->", "<!-- fields: end -->");
+    let row = |LinuxField { path, is_refused, explanation }: &LinuxField| {
+        format!("| `{path}` | {} | {explanation} |\n", if *is_refused { "yes" } else { "no" })
+    };
+    let table = format!("| Field | Refused | What happens |\n|---|---|---|\n{}", all().map(row).collect::<String>());
+    let page = fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (stated, after) = rest.split_once(end).unwrap();
+    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(path, format!("{before}{begin}\n\n{table}\n{end}{after}")).unwrap();
+        return;
     }
+    assert_eq!(stated.trim(), table.trim());
 }

@@ -1,0 +1,70 @@
+//! How long the API server waited for each webhook, by its own histogram: what every operator can compare with the own cluster.
+//!
+//! Quantiles are computed as Prometheus computes them: within a bucket, all times are as likely.
+
+use std::collections::BTreeMap;
+
+use super::control_plane::Client;
+
+pub const HISTOGRAM: &str = "apiserver_admission_webhook_admission_duration_seconds";
+
+/// The calls of one kind: how many took at most so many microseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Calls(BTreeMap<u64, f64>);
+
+/// The calls for `/mutate` and for `/validate`.
+pub type Both = [Calls; 2];
+
+/// All calls so far.
+pub async fn so_far(client: &Client) -> Both {
+    let metrics = client.text("/metrics").await.unwrap();
+    ["admit", "validating"].map(|kind| Calls::read(&metrics, kind))
+}
+
+impl Calls {
+    fn read(metrics: &str, kind: &str) -> Self {
+        let (name, kind) = (format!("{HISTOGRAM}_bucket{{"), format!("type=\"{kind}\""));
+        let mut calls = Self::default();
+        for line in metrics.lines().filter(|line| line.starts_with(&name) && line.contains(&kind)) {
+            let (_, rest) = line.split_once("le=\"").unwrap();
+            let (bound, _) = rest.split_once('"').unwrap();
+            let bound = bound.parse::<f64>().unwrap();
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounds are seconds")]
+            let bound = if bound.is_finite() { (bound * 1e6).round() as u64 } else { u64::MAX };
+            *calls.0.entry(bound).or_default() += line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+        }
+        calls
+    }
+
+    /// Those since `before`.
+    pub fn since(mut self, before: &Self) -> Self {
+        for (bound, count) in &mut self.0 {
+            *count -= before.0.get(bound).copied().unwrap_or_default();
+        }
+        self
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        for (bound, count) in &other.0 {
+            *self.0.entry(*bound).or_default() += count;
+        }
+    }
+
+    /// Milliseconds.
+    pub fn quantile(&self, part: f64) -> Option<f64> {
+        let wanted = self.0.last_key_value()?.1 * part;
+        let (mut from, mut below) = (0.0, 0.0);
+        for (bound, count) in &self.0 {
+            if *bound == u64::MAX {
+                return (wanted > 0.0).then_some(from);
+            }
+            #[expect(clippy::cast_precision_loss, reason = "microseconds of seconds")]
+            let to = *bound as f64 / 1e3;
+            if *count >= wanted && wanted > 0.0 {
+                return Some(from + (to - from) * (wanted - below) / (count - below));
+            }
+            (from, below) = (to, *count);
+        }
+        None
+    }
+}

@@ -1,0 +1,89 @@
+//! The picture of the README: what `kubectl gmsa why` prints at a terminal of a case of [`recorded`], with its colours.
+
+use std::{
+    fmt::Write as _,
+    fs::{self, File},
+    io::Read as _,
+    path::Path,
+    process::Stdio,
+};
+
+use super::{
+    super::{program, recorded, repository},
+    terminal,
+};
+
+const PICTURE: &str = "docs/assets/why.svg";
+/// A Deployment of which no pod may use the account.
+const CASE: &str = "tests/cli/recorded/no-use-2";
+
+/// All that comes out of a terminal until its program has ended.
+fn read(mut terminal: File) -> String {
+    let (mut said, mut buffer) = (Vec::new(), [0; 4096]);
+    // Its end is an error on Linux.
+    while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+        said.extend_from_slice(&buffer[..count]);
+    }
+    String::from_utf8(said).unwrap()
+}
+
+/// A line with the colours that the terminal was told.
+fn line(text: &str) -> String {
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let mut parts = escaped.split("\u{1b}[");
+    let mut line = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (code, rest) = part.split_once('m').unwrap();
+        let style = match code {
+            "0" => "fill=\"#e6edf3\"",
+            "1" => "font-weight=\"bold\"",
+            "31" => "fill=\"#ff7b72\"",
+            "32" => "fill=\"#56d364\"",
+            "33" => "fill=\"#e3b341\"",
+            "36" => "fill=\"#76e3ea\"",
+            code => panic!("no colour for {code}"),
+        };
+        write!(line, "<tspan {style}>{rest}</tspan>").unwrap();
+    }
+    line
+}
+
+fn picture(session: &str) -> String {
+    let lines: Vec<&str> = session.lines().collect();
+    let columns = lines.iter().map(|line| line.chars().count()).max().unwrap();
+    let (width, height) = (columns * 8 + 32, lines.len() * 20 + 24);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\">\n\
+         <rect width=\"{width}\" height=\"{height}\" rx=\"8\" fill=\"#0d1117\"/>\n\
+         <g font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"#e6edf3\" xml:space=\"preserve\">\n"
+    );
+    for (at, text) in lines.iter().enumerate() {
+        writeln!(svg, "<text x=\"16\" y=\"{}\">{}</text>", at * 20 + 28, line(text)).unwrap();
+    }
+    svg + "</g>\n</svg>\n"
+}
+
+#[test]
+fn the_picture_of_the_readme_shows_what_is_printed() {
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE);
+    let command = fs::read_to_string(case.join("command")).unwrap();
+    let bundle = recorded::bundle(&case).unwrap();
+    let (ours, theirs) = terminal();
+    let mut child = program(&case)
+        .args(command.split_whitespace())
+        .arg("--from")
+        .arg(bundle.path())
+        .env("TERM", "xterm")
+        .stdout(Stdio::from(theirs))
+        .spawn()
+        .unwrap();
+    child.wait().unwrap();
+    // The bundle stands for the cluster, so the picture shows the command without it.
+    let session = format!("$ kubectl gmsa {command}{}", read(ours));
+    let found = picture(&session);
+    let path = repository().join(PICTURE);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&path, &found).unwrap();
+    }
+    assert_eq!(fs::read_to_string(path).unwrap(), found);
+}

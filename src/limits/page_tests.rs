@@ -1,0 +1,192 @@
+//! The table of limits in `docs/security.md`, made from the constants: `UPDATE_SNAPSHOTS=1 cargo test --lib limits`.
+
+use std::{env, fs, time::Duration};
+
+use gmsa_cluster::apiserver::{CallKind, PER_ACCOUNT};
+use gmsa_core::{
+    admission::{MAX_PATCH_BYTES, MAX_SPECS_PER_POD, pod::MAX_SLOTS},
+    credspec::MAX_CONTENTS_BYTES,
+};
+use gmsa_directory::limits as directory;
+
+use super::*;
+use crate::{
+    admin,
+    authorization_cache::MAX_REMEMBERED,
+    cache::watch,
+    server::{deadline, threads::MAX_THREADS},
+    telemetry::{log, log_limit},
+    tls::{ca_bundle, self_managed::contents},
+};
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/security.md");
+const BEGIN: &str = "<!-- limits: written by `UPDATE_SNAPSHOTS=1 cargo test --lib limits` -->";
+const END: &str = "<!-- limits: end -->";
+
+/// What is bounded, by how much, and what happens beyond it.
+type Row = (&'static str, String, &'static str);
+
+fn number(count: usize) -> String {
+    let digits = count.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
+fn bytes(count: usize) -> String {
+    match count {
+        MIB.. if count.is_multiple_of(MIB) => format!("{} MiB", count / MIB),
+        MIB.. => format!("{}.{} MiB", count / MIB, count % MIB * 10 / MIB),
+        _ => format!("{} KiB", count / 1024),
+    }
+}
+
+fn time(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 300.. => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
+    }
+}
+
+/// A bound that follows from the memory limit.
+fn part(part: &str, with_the_chart: &str) -> String {
+    format!("{part} of memory: {with_the_chart} of {}", bytes(DEFAULT_MEMORY))
+}
+
+fn of_pods() -> Vec<Row> {
+    vec![
+        ("credential specs that a pod names", number(MAX_SPECS_PER_POD), "denied, 422"),
+        ("a pod and its containers of all kinds", number(MAX_SLOTS), "denied while it is parsed, 422"),
+        ("contents of a credential spec", bytes(MAX_CONTENTS_BYTES), "its pods are denied; it is not read again"),
+        ("contents that are added to one pod", bytes(MAX_PATCH_BYTES), "denied, 422"),
+        ("request body", bytes(MAX_BODY), "413"),
+        ("request head", bytes(MAX_HEAD), "431"),
+        (
+            "time for a review (`?timeout=`)",
+            format!(
+                "{} to {}, {} without one",
+                time(deadline::MIN_TIMEOUT),
+                time(deadline::MAX_TIMEOUT),
+                time(deadline::DEFAULT_TIMEOUT)
+            ),
+            "denied, 504; what is shorter or longer counts as the nearest",
+        ),
+        ("time for a body", format!("{}, or the review's time", time(BODY_TIMEOUT)), "408"),
+        ("time for look-ups of warnings", time(ADVICE_TIMEOUT), "the warning says: not checked"),
+    ]
+}
+
+fn of_connections() -> Vec<Row> {
+    let limits = Limits::default();
+    let admin = admin::serving();
+    vec![
+        (
+            "connections that are served (`--max-connections`)",
+            part("a fifth", &format!("{}, at {} each,", number(limits.connections), bytes(PER_CONNECTION))),
+            "the next one waits",
+        ),
+        (
+            "connections that wait",
+            part("a seventh", &format!("{}, at {} each,", number(limits.waiting), bytes(PER_WAITING))),
+            "one of the address with the most is dropped",
+        ),
+        ("reviews in flight (`--max-reviews`)", number(limits.reviews), "wait, then 503"),
+        ("wait of a connection or a review", time(WAIT_TIMEOUT), "closed, or 503"),
+        ("a place without a request, while others wait", time(PATIENCE), "closed"),
+        ("TLS handshake", time(HANDSHAKE_TIMEOUT), "closed"),
+        ("connection without a whole head", time(IDLE_TIMEOUT), "closed"),
+        ("time to take what is sent", time(UNREAD_TIMEOUT), "closed"),
+        (
+            "bodies and answers over the size of a small review",
+            part("a sixth", &bytes(limits.large_reviews)),
+            "503; a look-up fails, and its pod is denied with 500",
+        ),
+        ("small review: no permission, no thread of its own", bytes(SMALL), "counted, and parsed apart"),
+        ("threads for large reviews", format!("half of the cores, at most {}", MAX_THREADS.div_ceil(2)), "wait"),
+        ("admin port: connections that are served", number(admin.places), "the next one waits"),
+        ("admin port: connections that wait", number(admin.waiting), "one is dropped"),
+        ("admin port: connection without a whole head", time(admin.idle), "closed"),
+    ]
+}
+
+fn of_calls() -> Vec<Row> {
+    let calls = |kind: CallKind| format!("{} in flight, {} wait", kind.limit(), number(kind.queue()));
+    vec![
+        ("access reviews", calls(CallKind::AccessReview), "denied, 500"),
+        (
+            "access reviews for one service account",
+            format!("{} in flight, {} with those that wait", CallKind::AccessReview.share(), PER_ACCOUNT),
+            "denied, 500; other accounts do not wait for them",
+        ),
+        ("reads of credential specs that are known", calls(CallKind::KnownSpec), "denied, 500"),
+        ("reads of names that may not exist", calls(CallKind::UnknownSpec), "denied, 500"),
+        ("look-ups for warnings", calls(CallKind::Advice), "the warning says: not checked"),
+        ("remembered approvals", number(MAX_REMEMBERED), "asked again"),
+        (
+            "credential specs in memory",
+            part("a thirteenth", &bytes(Limits::default().credential_specs)),
+            "read for each review",
+        ),
+        ("page of a list, line of a watch", bytes(MAX_PAGE), "smaller pages; the watch begins again"),
+        ("time for a list", time(watch::LIST_LIMIT), "tried again; until then live reads"),
+        ("age of a watch", time(watch::TERM + watch::GRACE), "given up, and listed again"),
+        ("time between two lists", time(watch::LIST_EVERY), "–"),
+    ]
+}
+
+fn of_the_rest() -> Vec<Row> {
+    vec![
+        (
+            "CAs of a `self-managed` Secret",
+            format!("{}, {}", contents::MAX_CAS, bytes(contents::MAX_AUTHORITIES)),
+            "the others are not taken",
+        ),
+        (
+            "CAs of a `caBundle`",
+            format!("{}, {}", ca_bundle::MAX_CERTIFICATES, bytes(ca_bundle::MAX_BYTES)),
+            "those of others go first",
+        ),
+        ("log line", bytes(log::LONGEST), "cut"),
+        ("log lines that wait to be written", number(log::LINES), "dropped and counted; no review waits"),
+        (
+            "`request refused`, `TLS handshake failed`: lines each",
+            format!("{} in {}", log_limit::FIRST, time(log_limit::PERIOD)),
+            "one line with their number",
+        ),
+        ("`--directory`: one message", bytes(directory::MAX_MESSAGE), "the command ends with an error"),
+        (
+            "`--directory`: one search",
+            format!(
+                "{}, {} entries, {}",
+                bytes(directory::MAX_SEARCH),
+                number(directory::MAX_ENTRIES),
+                time(directory::OPERATION)
+            ),
+            "the same",
+        ),
+        (
+            "`--directory`: one command",
+            format!(
+                "{}, {} searches, {}",
+                bytes(directory::MAX_BYTES),
+                number(directory::MAX_SEARCHES),
+                time(directory::MAX_TIME)
+            ),
+            "the same: name single accounts, or another domain controller",
+        ),
+    ]
+}
+
+#[test]
+fn the_page_has_every_limit_and_what_happens_beyond_it() {
+    let rows = [of_pods(), of_connections(), of_calls(), of_the_rest()].concat();
+    let rows: Vec<_> = rows.iter().map(|(what, limit, beyond)| format!("| {what} | {limit} | {beyond} |\n")).collect();
+    let table = format!("| What | Limit | Beyond it |\n|---|---|---|\n{}", rows.concat());
+    let page = fs::read_to_string(PAGE).unwrap();
+    let (before, rest) = page.split_once(BEGIN).unwrap();
+    let (stated, after) = rest.split_once(END).unwrap();
+    if env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(PAGE, format!("{before}{BEGIN}\n\n{table}\n{END}{after}")).unwrap();
+        return;
+    }
+    assert_eq!(stated.trim(), table.trim(), "run UPDATE_SNAPSHOTS=1 cargo test --lib limits");
+}
