@@ -23,7 +23,9 @@ impl Resolver for Unasked {
 #[tokio::test]
 async fn hostile_names_are_denied_before_anything_is_asked() {
     let server = Setup { resolver: Arc::new(Unasked), ..examples() }.start();
-    for name in ["../../version", "x?watch=true", "", "gmsa-WebApp1", "a b", "a%2fb", "-a", "a-", "a..b", "ä"] {
+    for name in
+        ["../../version", "x?watch=true", "", "gmsa-WebApp1", "a b", "a%2fb", "-a", "a-", "a..b", "ä", "x#", "web\n"]
+    {
         for path in ["/mutate", "/validate"] {
             let review = create(&json!({"securityContext": windows(&naming(name))}));
             let answer = server.post(path, serde_json::to_vec(&review).unwrap()).await;
