@@ -51,3 +51,23 @@ fn an_update_fills_in_the_new_ephemeral_containers_alone() {
     update["request"]["subResource"] = json!("ephemeralcontainers");
     assert_eq!(asked(MUTATE, &update), [question("new", true, false)]);
 }
+
+#[test]
+fn an_update_validates_what_it_adds_as_a_new_pod() {
+    let pod = |ephemeral: &[Value]| json!({"spec": {"securityContext": options("p", "{}"), "ephemeralContainers": ephemeral}});
+    let container = |context: Value| json!({"name": "debug", "securityContext": context});
+    let update = |added: Value| review("UPDATE", &pod(&[container(added)]), &pod(&[]));
+    let none = json!({"windowsOptions": {"gmsaCredentialSpec": "{}"}});
+    let denied = facts("e", UseFact::Denied { reason: None }, Source::Api);
+    let allowed = facts("e", UseFact::Allowed, Source::Api);
+    assert_eq!(asked(Webhook::Validate, &update(options("e", "{}"))), [question("e", true, true)]);
+    for (added, facts, is_allowed, reason) in [
+        (options("e", "{\"a\":1}"), &allowed, true, "authorized"),
+        (options("e", "{\"a\":1}"), &denied, false, "not-authorized"),
+        (options("e", "{}"), &allowed, false, "contents-differ"),
+        (none, &allowed, false, "contents-without-name"),
+    ] {
+        let decision = decided(Webhook::Validate, &update(added), facts);
+        assert_eq!((decision.is_allowed(), decision.reason), (is_allowed, reason));
+    }
+}
