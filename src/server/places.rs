@@ -227,15 +227,9 @@ impl Waiting {
             // No place is handed out to it yet: it was dropped.
             _ = &mut self.told => return Err(Unserved::Silent),
         };
-        if peeked.is_ok_and(|bytes| bytes > 0) {
-            self.is_ready();
-            timeout_at(deadline, &mut self.told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
-        } else {
-            Err(Unserved::Gone)
+        if !peeked.is_ok_and(|bytes| bytes > 0) {
+            return Err(Unserved::Gone);
         }
-    }
-
-    fn is_ready(&self) {
         self.places.hand_out(|state| {
             let Some(of) = state.sources.get_mut(&self.source) else { return };
             if let Some(tell) = of.silent.remove(&self.number) {
@@ -244,6 +238,7 @@ impl Waiting {
                 state.ready += 1;
             }
         });
+        timeout_at(deadline, &mut self.told).await.ok().and_then(Result::ok).map(Arc::new).ok_or(Unserved::NoPlace)
     }
 }
 
