@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use gmsa_core::credspec::Contents;
 use gmsa_webhook::limits::Limits;
 use http::StatusCode;
-use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     task::JoinSet,
 };
 
 use super::{
-    Gated, Holds, allowed, create, examples, naming, one_pod, plain_review, post_head, read_answer, read_head,
-    read_to_close, refused, reviewed, windows,
+    Gated, Holds, allowed, containers, examples, one_pod, plain_review, post_head, read_answer, read_head,
+    read_to_close, refused, reviewed, same_containers,
 };
 use crate::{https::Setup, support::eventually};
 
@@ -118,13 +116,9 @@ async fn connections_without_a_request_keep_no_client_out() {
 
 #[tokio::test]
 async fn a_connection_whose_answer_is_not_read_makes_room() {
-    let contents = json!({"k": "x".repeat(60 * 1024)});
-    let contents = Arc::new(Contents::of(contents.as_object().unwrap()));
     let limits = Limits { connections: 2, ..Limits::default() };
-    let server = Setup { resolver: Arc::new(Holds(contents)), limits, ..examples() }.start();
-    let containers: Vec<Value> =
-        (0..30).map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))})).collect();
-    let body = serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap();
+    let server = Setup { resolver: Holds::text_of(60 << 10), limits, ..examples() }.start();
+    let body = same_containers(30);
     let mut unread = server.connect(&["http/1.1"]).await;
     for _ in 0..3 {
         unread.write_all(post_head(body.len()).as_bytes()).await.unwrap();
@@ -187,19 +181,11 @@ async fn bodies_that_do_not_arrive_keep_no_small_review_out() {
 
 #[tokio::test]
 async fn a_large_answer_for_which_there_is_no_memory_is_503() {
-    let contents = json!({"k": "x".repeat(60 * 1024)});
-    let contents = Arc::new(Contents::of(contents.as_object().unwrap()));
     let limits = Limits { large_reviews: 1 << 20, ..Limits::default() };
-    let server = Setup { resolver: Arc::new(Holds(contents)), limits, ..examples() }.start();
-    let pod = |containers: usize| {
-        let containers: Vec<Value> = (0..containers)
-            .map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming("s"))}))
-            .collect();
-        serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap()
-    };
+    let server = Setup { resolver: Holds::text_of(60 << 10), limits, ..examples() }.start();
     let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate", pod(20)).await, refused(503, line));
-    assert_eq!(server.post("/mutate", pod(10)).await.status, StatusCode::OK);
+    assert_eq!(server.post("/mutate", same_containers(20)).await, refused(503, line));
+    assert_eq!(server.post("/mutate", same_containers(10)).await.status, StatusCode::OK);
 }
 
 #[tokio::test]
@@ -230,10 +216,7 @@ async fn large_reviews_that_wait_for_the_api_server_take_no_turn_from_others() {
 async fn reviews_that_wait_for_the_api_server_leave_memory_to_others() {
     let gated = Gated::new();
     let server = Arc::new(Setup { resolver: gated.clone(), ..examples() }.start());
-    let containers: Vec<Value> = (0..24)
-        .map(|n| json!({"name": format!("c{n}"), "securityContext": windows(&naming(&format!("unknown-{n}")))}))
-        .collect();
-    let mut body = serde_json::to_vec(&create(&json!({"containers": containers}))).unwrap();
+    let mut body = containers(24, |n| format!("unknown-{n}"));
     body.resize(64 << 10, b' ');
     let mut waiting = JoinSet::new();
     for _ in 0..124 {
