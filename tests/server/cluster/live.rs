@@ -13,11 +13,8 @@ use gmsa_core::{
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use super::{Duration, NO_MEMORY, SOON, SPECS, connect, failed, refused, spec_name, timed_out, within};
+use super::{Duration, NO_DEFINITION, NO_MEMORY, SOON, SPECS, connect, failed, refused, spec_name, timed_out, within};
 use crate::support::{Fault, PATIENCE, SimulatedApi, Verb, credential_spec};
-
-const NO_DEFINITION: &str = "the API server does not know GMSACredentialSpec: its CustomResourceDefinition \
-                             gmsacredentialspecs.windows.k8s.io, version v1, is not installed";
 
 async fn read(api: &SimulatedApi, name: &str, time: Duration) -> SpecFact {
     let Resolved { fact, source } = connect(api).resolve(&spec_name(name), Freshness::Any, within(time)).await;

@@ -16,6 +16,8 @@ use super::{
 };
 use crate::{https::Setup, support::eventually};
 
+const BUSY: &str = "this replica is reviewing as many requests as it may at once: try again";
+
 #[tokio::test]
 async fn a_burst_of_reviews_is_answered_one_after_the_other() {
     let gated = Gated::new();
@@ -45,8 +47,7 @@ async fn over_its_limit_of_reviews_a_replica_says_503() {
         tokio::spawn(async move { server.post("/mutate", one_pod()).await })
     });
     gated.entered.acquire_many(2).await.unwrap().forget();
-    let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate?timeout=1s", one_pod()).await, refused(503, line));
+    assert_eq!(server.post("/mutate?timeout=1s", one_pod()).await, refused(503, BUSY));
     gated.gate.add_permits(3);
     for answer in join_all(first_two).await {
         let status = answer.unwrap().json()["response"]["status"]["message"].clone();
@@ -175,16 +176,14 @@ async fn bodies_that_do_not_arrive_keep_no_small_review_out() {
     }
     assert_eq!(server.post("/mutate", padded(2 << 20)).await.status, StatusCode::OK);
     // More than the replica may hold at all.
-    let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate", padded(4 << 20)).await, refused(503, line));
+    assert_eq!(server.post("/mutate", padded(4 << 20)).await, refused(503, BUSY));
 }
 
 #[tokio::test]
 async fn a_large_answer_for_which_there_is_no_memory_is_503() {
     let limits = Limits { large_reviews: 1 << 20, ..Limits::default() };
     let server = Setup { resolver: Holds::text_of(60 << 10), limits, ..examples() }.start();
-    let line = "this replica is reviewing as many requests as it may at once: try again";
-    assert_eq!(server.post("/mutate", same_containers(20)).await, refused(503, line));
+    assert_eq!(server.post("/mutate", same_containers(20)).await, refused(503, BUSY));
     assert_eq!(server.post("/mutate", same_containers(10)).await.status, StatusCode::OK);
 }
 
