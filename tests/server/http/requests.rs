@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::Full;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
 use super::{create, examples, post_head, read_to_close, refused};
@@ -61,24 +61,6 @@ async fn bodies_that_are_not_reviews_are_400() {
 }
 
 #[tokio::test]
-async fn deep_nesting_ends_as_an_answer() {
-    let server = examples().start();
-    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let place = |spec: Value| serde_json::to_string(&create(&spec)).unwrap().replace("\"deep\"", &deep);
-    // In a field that is not read it is skipped, without recursion.
-    let answer = server.post("/mutate", place(json!({"elsewhere": "deep"}))).await;
-    assert_eq!(answer.json()["response"], json!({"uid": "u-1", "allowed": true}));
-    let answer = server.post("/mutate", place(json!({"containers": "deep"}))).await;
-    assert_eq!(
-        answer,
-        refused(
-            400,
-            "the body is not an AdmissionReview (admission.k8s.io/v1 or v1beta1): expected an object at line 1 column 199"
-        )
-    );
-}
-
-#[tokio::test]
 async fn a_wrong_timeout_is_400() {
     let server = examples().start();
     let answer = server.post("/mutate?timeout=soon", "{}").await;
@@ -112,8 +94,8 @@ async fn bodies_over_the_limit_are_413() {
 
     // A client that writes all of it before it reads sees the answer too.
     for (head, body) in [
-        ("content-length: 20971520", vec![b' '; 20 << 20]),
-        ("transfer-encoding: chunked", chunk.repeat(20).into_bytes()),
+        ("content-length: 10485760", vec![b' '; 10 << 20]),
+        ("transfer-encoding: chunked", chunk.repeat(10).into_bytes()),
     ] {
         let mut stream = server.connect(&["http/1.1"]).await;
         let head = format!("POST /mutate HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\n{head}\r\n\r\n");
