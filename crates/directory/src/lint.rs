@@ -24,7 +24,7 @@ pub use account::account;
 use account::{class, enabled, expired};
 use forest::{forest, root_key};
 pub use password::password;
-pub use spec::{SAID_OF_SPECS, SpecFindings, against, credential_spec, elsewhere};
+pub use spec::{SAID_OF_SPECS, SpecFindings, against, credential_spec};
 
 /// The property that holds who may retrieve the password.
 const RETRIEVERS: &str = "PrincipalsAllowedToRetrieveManagedPassword";

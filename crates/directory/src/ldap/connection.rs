@@ -56,11 +56,13 @@ pub fn trust(authority: Option<&Path>) -> Result<Arc<ClientConfig>, Error> {
     if let Some(file) = authority {
         let name = file.display().to_string();
         let unreadable = |error| Error::Authority(name.clone(), io::Error::other(error));
-        for certificate in CertificateDer::pem_file_iter(file).map_err(unreadable)? {
+        let bytes = std::fs::read(file).map_err(|error| Error::Authority(name.clone(), error))?;
+        for certificate in CertificateDer::pem_slice_iter(&bytes) {
             let added = certificate.map(|certificate| roots.add(certificate)).map_err(unreadable)?;
             added.map_err(|error| Error::Authority(name.clone(), io::Error::other(error)))?;
         }
-        if roots.is_empty() {
+        // Windows exports a certificate as DER.
+        if roots.is_empty() && roots.add(CertificateDer::from(bytes)).is_err() {
             return Err(Error::NoAuthority(name));
         }
     } else {
@@ -117,10 +119,21 @@ impl LdapConnection {
                 let name = ServerName::try_from(controller.host.clone());
                 let name = name.map_err(|error| Error::Tls(address.clone(), io::Error::other(error)))?;
                 let stream = TlsConnector::from(Arc::clone(tls)).connect(name, socket).await.map_err(|error| {
-                    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-                        Some(rustls::Error::InvalidCertificate(_)) => Error::Certificate(address.clone(), error),
-                        _ => Error::Tls(address.clone(), error),
-                    }
+                    use rustls::CertificateError::{
+                        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, NotValidYet,
+                        NotValidYetContext,
+                    };
+                    let failed = match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                        Some(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
+                            Error::CertificateName
+                        }
+                        Some(rustls::Error::InvalidCertificate(
+                            Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. },
+                        )) => Error::CertificateTime,
+                        Some(rustls::Error::InvalidCertificate(_)) => Error::Certificate,
+                        _ => Error::Tls,
+                    };
+                    failed(address.clone(), error)
                 })?;
                 Ok(LdapConnection::new(stream, &address, Arc::clone(budget)))
             })
@@ -334,9 +347,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LdapConnection<S> {
                 Ok(None) => {}
                 Ok(Some(_)) | Err(()) => return Err(Error::Malformed(self.address.clone())),
             }
-            let unreadable = |error| Error::Unreachable(self.address.clone(), error);
-            if self.stream.read_buf(&mut *self.received).await.map_err(unreadable)? == 0 {
-                return Err(Error::Ended(self.address.clone()));
+            match self.stream.read_buf(&mut *self.received).await {
+                Ok(0) => return Err(Error::Ended(self.address.clone())),
+                Ok(_) => {}
+                // Of an end without one of TLS, the library says where its manual is.
+                Err(error) if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset) => {
+                    return Err(Error::Ended(self.address.clone()));
+                }
+                Err(error) => return Err(Error::Unreachable(self.address.clone(), error)),
             }
         }
     }
