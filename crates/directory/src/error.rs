@@ -73,7 +73,7 @@ const TRY_ANOTHER: &str = "; try again, or another domain controller, with --dir
 
 /// What to try next at an address, where its port tells; otherwise this. A global catalog has two ports too, and lacks properties of accounts.
 fn next(address: &str, otherwise: &str) -> String {
-    let port = address.rsplit_once(':').map(|(before, port)| (before, port));
+    let port = address.rsplit_once(':');
     match port {
         Some((host, "389" | "3268")) if host.starts_with("ldaps://") => {
             format!("; on this port TLS begins with StartTLS: use --directory {}", host.replacen("ldaps", "ldap", 1))

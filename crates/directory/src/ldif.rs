@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gmsa_core::quote::{Quoted, cut};
 
 use crate::{
-    Entry,
+    Entry, Sid,
     entry::{MAX_TEXT, base_of},
 };
 
@@ -65,6 +65,9 @@ pub fn read(text: &str) -> Result<Vec<Entry>, LdifError> {
             Some(_) => return Err(LdifError::File(number)),
         };
         let name = name.trim().to_ascii_lowercase();
+        // Samba's tools print it as a text.
+        let sid = (name == "objectsid").then(|| Sid::parse(str::from_utf8(&value).ok()?)).flatten();
+        let value = sid.map_or(value, |sid| sid.to_bytes());
         match (&mut entry, name.as_str()) {
             (None, "dn") => {
                 let name = String::from_utf8(value).map_err(|_| LdifError::NoName(number))?;
