@@ -368,7 +368,12 @@ fn has_name(certificate: &CertificateDer<'_>, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{DuplexStream, duplex};
+    use std::{
+        pin::Pin,
+        task::{Context, Poll},
+    };
+
+    use tokio::io::{DuplexStream, ReadBuf, duplex};
 
     use super::*;
     use crate::{LdapFilter, ldap::ber::*};
@@ -478,6 +483,45 @@ mod tests {
         assert_eq!(searched(pages, false).await, Err("ldaps://dc1 answers with more than 64 MiB".to_owned()));
     }
 
+    /// A stream that TLS ends without saying so, of which its library says more than a user needs.
+    struct Cut;
+
+    impl AsyncRead for Cut {
+        fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, _: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, "see https://docs.rs/")))
+        }
+    }
+
+    impl AsyncWrite for Cut {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_is_cut_has_a_next_step_and_no_manual() {
+        let cut = async |address: &str| {
+            let mut connection = LdapConnection::new(Cut, address, Arc::default());
+            gmsa_core::causes::chain(&connection.search(&search()).await.unwrap_err())
+        };
+        assert_eq!(
+            cut("ldaps://dc1").await,
+            "ldaps://dc1 ended the connection; try again, or another domain controller, with --directory ldaps://HOST"
+        );
+        assert_eq!(
+            cut("ldap://dc1:636").await,
+            "ldap://dc1:636 ended the connection; on this port TLS begins at once: use --directory ldaps://dc1"
+        );
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_is_not_ldap_is_an_error() {
         let malformed = Err("ldaps://dc1 answers with what is not LDAP".to_owned());
@@ -507,7 +551,7 @@ mod tests {
             assert_eq!(searched(sends.clone(), false).await, malformed, "{sends:?}");
         }
         // The notice of disconnection has no number of a request.
-        assert_eq!(searched(message(0, &extended), false).await, Err("ldaps://dc1 ended the connection".to_owned()));
+        assert_eq!(searched(message(0, &extended), false).await, Err("ldaps://dc1 ended the connection; try again, or another domain controller, with --directory ldaps://HOST".to_owned()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -584,7 +628,8 @@ mod tests {
         let malformed = Err("ldaps://dc1 answers with what is not LDAP".to_owned());
         assert_eq!(started(injected).await, (malformed, asked.clone()));
         let refused = message(1, &ending(EXTENDED, 52, "no certificate"));
-        let no_tls = Err("ldaps://dc1 does not take StartTLS: no certificate".to_owned());
+        let no_tls = Err("ldaps://dc1 does not take StartTLS: no certificate; a domain controller without a certificate takes no TLS: try another one, \
+                 with --directory ldaps://HOST".to_owned());
         assert_eq!(started(refused).await, (no_tls, asked));
     }
 

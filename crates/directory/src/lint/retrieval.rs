@@ -9,7 +9,7 @@ use gmsa_core::{
     quote::{Quoted, shell::powershell},
 };
 
-use super::{RETRIEVERS, SHOWN, fixed, found, set};
+use super::{LDAPSEARCH, RETRIEVERS, SHOWN, fixed, found, set};
 use crate::{
     AccessRule, Retrieval, Sid, Unknown,
     account::Account,
@@ -68,7 +68,7 @@ pub(super) fn retrieval(account: &Account, principals: &Principals) -> Vec<Diagn
     list.extend(retrieval.unknown().iter().map(|Unknown { kind, to }| {
         let who = to.as_ref().map_or("somebody".to_owned(), |sid| Quoted::new(&principals.name(sid)).to_string());
         let problem = match kind {
-            0 | 1 => format!("holds an entry for {who} with generic rights alone, of which domain controllers need not make the right"),
+            0 | 1 => format!("holds an entry for {who} with generic rights alone, which an access check need not map"),
             _ => format!("holds an entry for {who} that is not understood (kind {kind})"),
         };
         let why = "it may give the right to retrieve the password, or take it";
@@ -88,8 +88,7 @@ fn named(account: &Account, name: &str) -> Option<Diagnostic> {
 /// What could not be seen, because a file does not hold it.
 fn not_printed(account: &Account, retrieval: &Retrieval, principals: &Principals) -> Vec<Diagnostic> {
     let note = |problem: String| {
-        let fix = "Print them too: `ldapsearch` with the filter `(|(objectClass=group)(objectClass=user)(objectClass=foreignSecurityPrincipal))`.";
-        let note = found(&rules::NOT_CHECKED, account, RETRIEVERS, problem).with_fix(fix);
+        let note = found(&rules::NOT_CHECKED, account, RETRIEVERS, problem).with_fix(LDAPSEARCH);
         note.with_severity(Severity::Note)
     };
     let shown = |names: &BTreeSet<String>| {
