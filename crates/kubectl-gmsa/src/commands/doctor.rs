@@ -112,7 +112,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
     }
     options.bundle.as_deref().map_or(Ok(()), bundle::check_path)?;
     // The password is asked for once, before anything else.
-    let mut source = options.directory.source()?;
+    let mut sources = options.directory.sources()?;
     block_on(async {
         let patience = options.wait.map(Duration::from_secs).or(options.watch.then_some(options.timeout));
         let rounds = Rounds {
@@ -129,7 +129,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
                 }
                 Some(walk) => Box::pin(walk.lines(snapshot)).await?,
                 None => {
-                    let parts = Box::pin(Parts::read(snapshot, source.take())).await;
+                    let parts = Box::pin(Parts::read(snapshot, std::mem::take(&mut sources))).await;
                     // Who cannot ask for the version cannot ask for anything.
                     parts.version.as_ref().map_err(Clone::clone)?;
                     CHECKS.iter().flat_map(|check| check.lines(&parts)).collect()

@@ -14,7 +14,7 @@ use crate::shared::{
     args::{service, spec_name},
     connection::{Connection, block_on},
     credspecs::is_credential_spec,
-    directory::DirectoryOptions,
+    directory::{DirectoryOptions, opened},
     input,
     output::{Filter, Format, Report},
     rules,
@@ -84,9 +84,16 @@ pub struct Options {
 
 pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome> {
     let mut linted = Linted::default();
-    if let Some(source) = options.directory.source()? {
-        block_on(async { linted.directory(source.open().await?, options).await })?;
+    if !options.names.is_empty() {
+        options.directory.expect_one()?;
     }
+    let sources = options.directory.sources()?;
+    block_on(async {
+        for directory in opened(sources).await? {
+            linted.directory(directory, options).await?;
+        }
+        anyhow::Ok(())
+    })?;
     for path in &options.files {
         let name = if path == Path::new(input::STDIN) { "<stdin>".into() } else { path.to_string_lossy() };
         if let Err(error) = linted.file(path, &name, options) {
@@ -132,17 +139,17 @@ impl Linted {
             accounts.push(directory.typed(name).await?);
         }
         if options.names.is_empty() {
-            accounts = directory.accounts().await?;
+            accounts = directory.accounts(None).await?;
         }
         let principals = Principals::of(&mut directory, &accounts).await?;
-        self.head = match accounts.as_slice() {
+        self.head += &match accounts.as_slice() {
             [one] if !options.names.is_empty() => head::properties(one, &principals) + "\n",
             [] => String::new(),
             all => head::list(all, &principals) + "\n",
         };
         let now = UtcDateTime::now();
         self.findings.extend(lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?);
-        self.accounts = accounts;
+        self.accounts.extend(accounts);
         Ok(())
     }
 
@@ -152,7 +159,7 @@ impl Linted {
         let (accounts, findings) = if ldif::is_ldif(&text) {
             let mut directory = Directory::printed(&text)?;
             block_on(async {
-                let accounts = directory.accounts().await?;
+                let accounts = directory.accounts(None).await?;
                 let principals = Principals::of(&mut directory, &accounts).await?;
                 let findings = lint::accounts(&mut directory, &accounts, &principals, &options.services, now).await?;
                 anyhow::Ok((accounts, findings))

@@ -42,14 +42,14 @@ pub struct Options {
 
 pub fn run(options: &Options) -> anyhow::Result<Outcome> {
     let source = options.directory.source()?;
-    let user = options.directory.user();
+    let user = source.as_ref().and_then(Source::user).map(str::to_owned);
     let checks = block_on(async {
-        let Some(source) = source.filter(Source::is_live) else {
+        let Some((source, user)) = source.zip(user) else {
             anyhow::bail!("missing: --directory ldaps://HOST or DOMAIN, with --directory-user, the user to test");
         };
         let mut opened = source.open().await?;
         let account = opened.typed(&options.name).await?;
-        let found = lint::password(&mut opened, &account, user, UtcDateTime::now()).await?;
+        let found = lint::password(&mut opened, &account, &user, UtcDateTime::now()).await?;
         if found.is_empty() {
             let text = format!("{user} may retrieve the password of {}", account.sam);
             return Ok(vec![Check::pass(ABOUT, text)]);

@@ -134,11 +134,11 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) async fn read(snapshot: &Snapshot, source: Option<Source>) -> Self {
+    pub(super) async fn read(snapshot: &Snapshot, sources: Vec<Source>) -> Self {
         let (version, installation, specs, pods, workloads, windows) = tokio::join!(
             snapshot.get("/version"),
             Box::pin(Installation::read(snapshot)),
-            Box::pin(with_directory(snapshot, source)),
+            Box::pin(with_directory(snapshot, sources)),
             snapshot.list::<Box<RawValue>>("/api/v1/pods"),
             Workloads::read(snapshot),
             snapshot.list(Nodes::WINDOWS),
@@ -333,16 +333,16 @@ impl Service {
 /// The credential specs, and what the directory says of them where one is named.
 async fn with_directory(
     snapshot: &Snapshot,
-    source: Option<Source>,
+    sources: Vec<Source>,
 ) -> (Read<Vec<Value>>, Option<Read<Vec<Diagnostic>>>) {
     let specs = match snapshot.list(&collection()).await {
         // Without the custom resource, which another check reports, there are none.
         Err(unread) if unread.is_missing() => Ok(Vec::new()),
         read => read,
     };
-    let directory = match source {
-        Some(source) => Some(directory::ask(source, specs.as_deref().unwrap_or_default()).await),
-        None => None,
+    let directory = match sources.as_slice() {
+        [] => None,
+        _ => Some(directory::ask(sources, specs.as_deref().unwrap_or_default()).await),
     };
     (specs, directory)
 }
