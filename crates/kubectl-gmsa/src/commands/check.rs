@@ -148,6 +148,7 @@ pub fn run(options: &Options, connection: &Connection) -> anyhow::Result<Outcome
         // The objects that would be stored differently, by position.
         let mut patched = HashMap::new();
         for (place, document) in documents.iter().enumerate() {
+            report.findings.extend(misspelt::kind(document));
             if credspecs::is_credential_spec(document) {
                 report.findings.extend(credspecs::findings(document));
                 continue;

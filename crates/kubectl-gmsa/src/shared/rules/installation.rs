@@ -3,10 +3,11 @@
 use gmsa_core::diagnostic::Severity;
 
 use super::{
-    Family, Rule, RuleEntry,
+    Family, Fix, Names, Rule, RuleEntry,
     Words::{General, Message, Refusal},
     family,
     shared::what_is_asked,
+    text::first_of,
 };
 
 family! { "Installation" {
@@ -33,6 +34,7 @@ family! { "Installation" {
             Message("the customresourcedefinition is not installed"),
             Message("customresourcedefinitions.apiextensions.k8s.io \"gmsacredentialspecs.windows.k8s.io\" not found"),
             Message("unable to recognize*gmsacredentialspec"),
+            Message("could not find the requested resource*gmsacredentialspecs"),
         ],
         remedies: {
             "windows.k8s.io/v1alpha1" => "Install the chart, which brings the CRD: `helm install gmsa-webhook charts/gmsa-webhook -n gmsa-webhook --create-namespace`. Then write `apiVersion: windows.k8s.io/v1`: newer clusters do not have v1alpha1.",
@@ -88,7 +90,8 @@ family! { "Installation" {
             "connection reset" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
             "http response to https client" => "What answers at the port speaks no TLS: a service mesh or a wrong `targetPort`. Exclude the namespace of the webhook from the mesh.",
             "could not find the requested resource" => "What answers has no such path: the `path` in the configuration, or the Service behind it, is another webhook's.",
-        };
+        },
+        fix: other_webhook;
     WEBHOOK_FAILING: "webhook-failing", Error, "The webhook answers, but it cannot check Pods, because the API server refuses what it asks.",
         "Look at the log of its Pods, which names the call that fails.",
         words: [Message("gmsawebhookreviewsfail"), Message("gmsawebhookspecsunreadable"), General("the api server answered 403"), General("the watch of credential specs failed")],
@@ -130,3 +133,16 @@ family! { "Installation" {
     WINDOWS_NODES: "windows-nodes", Warning, "The cluster has no Windows node.",
         "Add one: until then, Pods that use GMSA stay Pending.";
 } }
+
+/// What to do where the webhook that is not reached is another one: the same, at its place.
+fn other_webhook(names: &Names<'_>) -> Option<Fix> {
+    let name = names.said.split_once("calling webhook \"")?.1.split('"').next()?;
+    if name.contains("gmsa") || name.contains("cert-manager") {
+        return None;
+    }
+    let of_words = FAMILY.entries.iter().find(|entry| *entry.rule == WEBHOOK_UNREACHABLE).map(|entry| entry.remedies);
+    let remedy = first_of(names.said, of_words.unwrap_or_default()).unwrap_or(WEBHOOK_UNREACHABLE.remedy);
+    let whose =
+        "The message names another webhook than that for GMSA: look at the namespace of that one, and ask its owner.";
+    Some(Fix::run(format!("{remedy} {whose}")))
+}

@@ -106,6 +106,7 @@ family! { "Pods" {
             Message("persistentvolumeclaim \"*\" not found"),
             Message("createcontainerconfigerror"),
             Message("references non-existent config key"),
+            Start("createcomputesystem*volume label syntax is incorrect"),
             Message("couldn't find key ? in"),
             General("configmap \"*\" not found"),
             General("configmaps \"*\" not found"),
@@ -114,6 +115,7 @@ family! { "Pods" {
             General("failedmount"),
         ],
         remedies: {
+            "volume label syntax" => "Correct the paths of the volumes: `hostPath` and `mountPath` are paths of Windows on such a node.",
             "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap`), or correct its name in the Pod.",
             "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret`), or correct its name in the Pod.",
             "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc`. It waits for a StorageClass that works on Windows, or does not exist.",
@@ -170,11 +172,24 @@ family! { "Pods" {
             Message("hcncreateendpoint failed"),
             Message("hns failed with error"),
             Message("failed to retrieve network namespace"),
+            Message("hnscall failed*object already exists"),
+            Message("hns failed with error*object already exists"),
             Message("hnscall failed"),
+            Message("hcnopennetwork failed"),
+            Message("hcnopennamespace failed"),
+            Message("hcnopenendpoint failed"),
+            Message("hcncreatenamespace failed"),
             Message("hcncreatenetwork failed"),
             Message("cni plugin not initialized"),
             Message("failed to create endpoint"),
-        ];
+            Codes(&[
+                HCN_E_NETWORK_NOT_FOUND, HCN_E_ENDPOINT_NOT_FOUND, HCN_E_NETWORK_ALREADY_EXISTS, HCN_E_ENDPOINT_ALREADY_ATTACHED,
+                HCN_E_NAMESPACE_ATTACH_FAILED,
+            ]),
+        ],
+        remedies: {
+            "label vpc.amazonaws.com/privateipv4address" => "Enable Windows on EKS: `enable-windows-ipam: \"true\"` in the ConfigMap `amazon-vpc-cni` of `kube-system`, and `kubernetes.io/os: windows` in the node selector of the Pod.",
+        };
     PROBE_UNAUTHORIZED: "probe-unauthorized", Error, "The application answers the probe of the kubelet, which has no identity, with 401.",
         "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify`.",
         words: [Message("probe failed: http probe failed with statuscode: 401")];
@@ -242,7 +257,9 @@ family! { "Pods" {
         words: [Codes(&[STATUS_DLL_INIT_FAILED, ERROR_DLL_INIT_FAILED])];
     EXIT_CRASHED: "exit-crashed", Error, "A program in the container crashed. That is a fault of the program, not of its identity.",
         "`kubectl logs POD --previous`, and the event log Application in the container, say where. 0xe0434352 is an exception of .NET that nothing caught.",
-        words: [Codes(&[STATUS_ACCESS_VIOLATION, STATUS_STACK_OVERFLOW, STATUS_HEAP_CORRUPTION, STATUS_STACK_BUFFER_OVERRUN, ERROR_PROCESS_ABORTED, CLR_EXCEPTION])];
+        words: [Codes(&[STATUS_ACCESS_VIOLATION, STATUS_STACK_OVERFLOW, STATUS_HEAP_CORRUPTION, STATUS_STACK_BUFFER_OVERRUN, ERROR_PROCESS_ABORTED, CLR_EXCEPTION,
+            EXCEPTION_COMPLUS, EXCEPTION_MSC, COR_E_FAILFAST, STATUS_BREAKPOINT, STATUS_ILLEGAL_INSTRUCTION, STATUS_INTEGER_DIVIDE_BY_ZERO,
+            STATUS_INVALID_CRUNTIME_PARAMETER, STATUS_ASSERTION_FAILURE, STATUS_FAIL_FAST_EXCEPTION])];
     EXIT_STOPPED: "exit-stopped", Note, "The container was ended from outside: somebody or the kubelet stopped it.",
         "Look for the reason before it in `kubectl describe pod`: a liveness probe, a rollout, an eviction.",
         words: [Codes(&[STATUS_CONTROL_C_EXIT, DBG_TERMINATE_PROCESS])];

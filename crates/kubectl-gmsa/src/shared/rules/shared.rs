@@ -126,10 +126,16 @@ pub(super) static FAMILY: Family = Family {
                 Message("group key distribution service cannot"),
                 Codes(&[NTE_NO_KEY]),
             ],
-            &[(
-                "request is not supported",
-                "Run `Add-KdsRootKey` on a domain controller, as a member of Domain Admins or Enterprise Admins; elsewhere it answers that the request is not supported.",
-            )],
+            &[
+                (
+                    "request is not supported",
+                    "Run `Add-KdsRootKey` on a domain controller, as a member of Domain Admins or Enterprise Admins; elsewhere it answers that the request is not supported.",
+                ),
+                (
+                    "add-kdsrootkey : access is denied",
+                    "Run `Add-KdsRootKey` on a domain controller as a member of Domain Admins or Enterprise Admins, in a PowerShell that runs as administrator.",
+                ),
+            ],
         ),
         with_remedies(
             &rules::ACCOUNT_PASSWORD,
@@ -138,6 +144,7 @@ pub(super) static FAMILY: Family = Family {
                 Message("test failed for managed service account"),
                 Message("permission to use the group msa"),
                 Message("fetch the password of a group managed service account failed"),
+                Message("could not retrieve passwords for the group managed service account"),
                 Message("test-adserviceaccount*false"),
                 Event("directoryservice", 2947),
             ],
@@ -159,6 +166,8 @@ pub(super) static FAMILY: Family = Family {
                 Message("duplicate spn found"),
                 Message("spn value provided for addition/modification is not unique"),
                 Message("groups of duplicate spns"),
+                Message("is registered on multiple accounts which"),
+                Message("encountered duplicate names while processing a kerberos"),
             ],
         ),
         entry(&rules::API_VERSION, &[Message("windows.k8s.io/v1alpha1 gmsacredentialspec is deprecated")]),
@@ -236,8 +245,9 @@ fn other_name(names: &Names<'_>) -> Option<Fix> {
     let is_wrong = |name: &str| suggest_name(name) != name;
     let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
     let slot = slots.find(|slot| slot.name.is_some_and(is_wrong))?;
-    if !slot.name?.contains(|c: char| c.is_ascii_alphanumeric()) {
-        return Some(Fix::write("gmsaCredentialSpecName: NAME".to_owned()));
+    let fix = instead_of(slot.name?);
+    if is_placeholder(slot.name?) || !slot.name?.contains(|c: char| c.is_ascii_alphanumeric()) {
+        return Some(fix);
     }
     let name = suggest_name(slot.name?);
     let context = json!({"windowsOptions": {"gmsaCredentialSpecName": name}});
@@ -245,8 +255,23 @@ fn other_name(names: &Names<'_>) -> Option<Fix> {
         None => json!({"securityContext": context}),
         Some(list) => json!({(list): [{"name": slot.owner, "securityContext": context}]}),
     };
-    let fix = Fix::write(format!("gmsaCredentialSpecName: {name}"));
     Some(fix.or_run(names.subject.map(|subject| subject.change(&spec))))
+}
+
+/// What a tool fills in before a manifest is applied.
+fn is_placeholder(name: &str) -> bool {
+    ["{{", "${", "$(", "<%"].iter().any(|start| name.contains(start))
+}
+
+/// What to write in the place of a name that no credential spec can have.
+pub fn instead_of(name: &str) -> Fix {
+    if is_placeholder(name) {
+        return Fix::run(
+            "Render the template, and check what comes out: `helm template CHART | kubectl gmsa check -f -`.",
+        );
+    }
+    let name = Some(suggest_name(name)).filter(|_| name.contains(|c: char| c.is_ascii_alphanumeric()));
+    Fix::write(format!("gmsaCredentialSpecName: {}", name.as_deref().unwrap_or("NAME")))
 }
 
 fn name_instead(names: &Names<'_>) -> Option<Fix> {

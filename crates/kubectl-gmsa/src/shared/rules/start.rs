@@ -6,7 +6,7 @@ use gmsa_core::diagnostic::Severity;
 use super::code::*;
 use super::{
     Family, Rule, RuleEntry,
-    Words::{Event, General, Start, StartCodes},
+    Words::{Codes, Event, General, Start, StartCodes},
     family,
 };
 
@@ -31,7 +31,7 @@ family! { "Containers that do not start" {
         ];
     START_PARAMETER: "start-parameter", Error, "Windows refuses a parameter of the container. In a Pod with GMSA it is mostly a field of the credential spec.",
         "Run `kubectl gmsa credspec lint` on the credential spec: `PluginGUID` with braces, `Guid` without, `Sid` of the domain. Without GMSA, look at its mounts and devices.",
-        words: [StartCodes(&[ERROR_INVALID_PARAMETER, STATUS_INVALID_PARAMETER])];
+        words: [StartCodes(&[ERROR_INVALID_PARAMETER, STATUS_INVALID_PARAMETER]), Start("createcomputesystem*the parameter is incorrect")];
     NODE_OUTDATED: "node-outdated", Error, "Windows on the node lacks updates that the container runtime needs, or a folder of the container is missing on it.",
         "Install the updates of Windows on the node: containerd needs 17763.1817 or later on Windows Server 2019. If it has them, look at the mounts of the Pod.",
         words: [Start("createcomputesystem*the directory name is invalid")];
@@ -51,8 +51,13 @@ family! { "Containers that do not start" {
             Start("managedidentitycredential authentication"),
             Start("no managed identity endpoint found"),
             Start("was not found in this key vault"),
+            Start("microsoft.keyvault/vaults/secrets/getsecret"),
+            Start("not authorized to perform: kms:decrypt"),
+            Start("secrets manager can't find the specified secret"),
         ],
         remedies: {
+            "vaults/secrets/getsecret" => "Give the identity of the nodes the role `Key Vault Secrets User` on the Key Vault that `PluginInput` names.",
+            "kms:decrypt" => "Give the role of the nodes `kms:Decrypt` for the key of the secret, besides `secretsmanager:GetSecretValue`.",
             "does not have secrets get permission" => "Give the identity of the nodes the right `get` on secrets of the Key Vault that `PluginInput` names.",
             "managed" => "Assign the managed identity that `PluginInput` names to the virtual machine scale set of the nodes, and give it `get` on secrets of the Key Vault.",
             "failed to fetch credentials from the plugin*access is denied" => "Let the node read the secret that `PluginInput` names: its managed identity or role needs that right, such as `get` on secrets of the Key Vault.",
@@ -69,6 +74,8 @@ family! { "Containers that do not start" {
             Start("failed to fetch gmsa credentials*password must be changed"),
             Start("failed to fetch gmsa credentials*account has expired"),
             Start("failed to fetch gmsa credentials*account restrictions"),
+            Start("failed to fetch gmsa credentials*network password is not correct"),
+            Start("failed to fetch gmsa credentials*credentials supplied to the package were not recognized"),
             Start("failed to fetch gmsa credentials*0x8007052e"),
             Start("failed to fetch gmsa credentials*0x8009030c"),
         ];
@@ -78,7 +85,9 @@ family! { "Containers that do not start" {
         "Add the user of the plugin, or the node where there is no plugin, to `PrincipalsAllowedToRetrieveManagedPassword`, and let the node reach a domain controller.",
         words: [
             General("failed to fetch gmsa credentials"),
+            General("cannot get gmsa krb ticket"),
             Start("failed to fetch gmsa credentials*access is denied"),
+            Start("failed to fetch gmsa credentials*insufficient access rights to perform the operation"),
             Start("netlogon failed to retrieve the password for account"),
             Start("cannot be used as managed service account on the local"),
             Event("containers-ccg", 8),
@@ -88,6 +97,7 @@ family! { "Containers that do not start" {
         "The log Microsoft-Windows-Containers-CCG/Admin of the node says which step failed; `kubectl gmsa explain` reads its messages. Without a message there, the credential spec, its plugin or the path to a domain controller is at fault.",
         words: [
             General("failed to setup the external credentials"),
+            Event("hyper-v-compute", 11507),
             General("container credential guard instance"),
             StartCodes(&[
                 RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED, RPC_NT_SERVER_UNAVAILABLE, RPC_NT_CALL_FAILED,
@@ -106,6 +116,8 @@ family! { "Containers that do not start" {
             ]),
             Start("failed to fetch gmsa credentials*the rpc server is unavailable"),
             Start("failed to fetch gmsa credentials*ldap server is unavailable"),
+            Start("failed to fetch gmsa credentials*no such host"),
+            Start("failed to fetch gmsa credentials*local security authority cannot be contacted"),
             Start("failed to fetch gmsa credentials*timeout"),
         ];
     START_LOGON: "start-logon", Error, "Windows could not log on the user of a container.",
@@ -133,7 +145,12 @@ family! { "Containers that do not start" {
         words: [
             Start("virtual machine or container exited unexpectedly"),
             StartCodes(&[HCS_E_TERMINATED_DURING_START, HCS_E_UNEXPECTED_EXIT]),
-        ];
+            Codes(&[HCS_E_INVALID_STATE, HCS_E_SYSTEM_NOT_FOUND, HCS_E_SYSTEM_ALREADY_STOPPED]),
+        ],
+        remedies: {
+            "hcs_e_invalid_state" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod` and `kubectl logs POD --previous` say why it ended.",
+            "hcs_e_system_" => "The container has ended, or has not started yet, so nothing can run in it: `kubectl describe pod` and `kubectl logs POD --previous` say why it ended.",
+        };
     START_COMMAND: "start-command", Error, "The command of a container is not in its image.",
         "Correct `command`, or its path in the image.",
         words: [
@@ -150,6 +167,8 @@ family! { "Containers that do not start" {
             Start("hcsshim::importlayer"),
             Start("hcsshim::createlayer"),
             Start("hcsshim::createsandboxlayer"),
+            Start("hcsshim::processbaselayer"),
+            Start("failed to register layer"),
             Start("failed to extract layer"),
             Start("no space left on device"),
             Start("there is not enough space on the disk"),
