@@ -15,6 +15,8 @@ use gmsa_core::{
     diagnostic::{Check, Diagnostic, Severity},
 };
 
+const LOG_IN: &str = "Log in again: the API server does not accept your credentials (`kubectl auth whoami`).";
+
 /// What was read of a cluster, or why it could not be.
 pub type Read<T> = Result<T, Unread>;
 
@@ -121,6 +123,13 @@ fn right(verb: &str, path: &str) -> String {
     }
 }
 
+/// What to do where the API server does not accept the credentials.
+pub fn log_in(error: &anyhow::Error) -> Option<&'static str> {
+    let of_call = |error: &anyhow::Error| error.downcast_ref::<CallError>().and_then(CallError::code);
+    let code = error.downcast_ref::<Unread>().map_or_else(|| of_call(error), |unread| unread.code);
+    (code == Some(401)).then_some(LOG_IN)
+}
+
 pub fn not_checked(about: &'static str, error: &anyhow::Error) -> Check {
     Unread::of("read", "", error).check(about)
 }
@@ -200,7 +209,7 @@ impl Remedy {
 
     fn of_code(code: u16, is_about_namespace: bool) -> Self {
         match code {
-            401 => Self::new("Log in again: the API server does not accept your credentials (`kubectl auth whoami`)."),
+            401 => Self::new(LOG_IN),
             403 => Self::new(rules::NOT_CHECKED.remedy),
             404 if is_about_namespace => Self::new("Choose a namespace that exists: `--namespace`."),
             404 => Self::new(

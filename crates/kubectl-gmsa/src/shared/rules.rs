@@ -38,6 +38,7 @@ mod tests;
 mod text;
 
 pub use self::{
+    api::TIMED_OUT,
     code::Status,
     dns::*,
     identity::*,

@@ -195,10 +195,13 @@ impl Snapshot {
 
     /// Reads a collection that one caller alone needs, and of which it keeps a part.
     pub async fn list_once<T: DeserializeOwned>(&self, path: &str) -> Read<Vec<T>> {
-        match &self.source {
-            Origin::Live(cluster) => cluster.list(path).await.map_err(|error| Unread::of(LIST, path, &error)),
-            Origin::Recorded(_) => self.list(path).await,
-        }
+        let Origin::Live(cluster) = &self.source else { return self.list(path).await };
+        let read = match self.heard.get() {
+            Heard::Nothing(time) => Err(CallError::TimedOut(time).into()),
+            Heard::NotAsked | Heard::Something => cluster.list(path).await,
+        };
+        self.hear(&read);
+        read.map_err(|error| Unread::of(LIST, path, &error))
     }
 
     /// Asks the API server something by creating an object that is not stored.
@@ -287,16 +290,17 @@ impl Snapshot {
                 Heard::Nothing(time) => Err(CallError::TimedOut(time).into()),
                 Heard::NotAsked | Heard::Something => ask(&self.source).await,
             };
-            self.hear(&answer);
+            // The API server, or a proxy before it, may have answered this late.
+            if !matches!(answer, Ok(Answered::Trial(Trial::Failed(_)))) {
+                self.hear(&answer);
+            }
             answer.map_err(|error| Unread::of(verb, request, &error))
         })
         .await;
     }
 
-    fn hear(&self, answer: &anyhow::Result<Answered>) {
+    fn hear<T>(&self, answer: &anyhow::Result<T>) {
         match answer {
-            // The API server, or a proxy before it, may have answered this late.
-            Ok(Answered::Trial(Trial::Failed(_))) => {}
             Err(error) => match error.downcast_ref() {
                 Some(CallError::TimedOut(time)) if self.heard.get() == Heard::NotAsked => {
                     self.heard.set(Heard::Nothing(*time));

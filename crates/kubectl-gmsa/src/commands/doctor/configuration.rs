@@ -15,7 +15,8 @@ pub(super) const CONFIGURATION: &str = "configuration";
 
 /// Adds the checks of one webhook.
 pub(super) fn add_checks(of: &Configured, now: Timestamp, checks: &mut Vec<Check>) {
-    let Configured { mutating, name, webhook, changed_by, installer, .. } = of;
+    let Configured { mutating, webhook, changed_by, installer, .. } = of;
+    let name = &format!("{} ({})", of.name, if *mutating { "mutating" } else { "validating" });
     let unconditional = webhook.match_conditions.iter().flatten().next().is_none();
     if *installer == Installer::Aks {
         let mut text = format!(

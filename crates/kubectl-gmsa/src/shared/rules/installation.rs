@@ -1,9 +1,10 @@
 //! Installation.
 
+use crate::shared::installer::Installer;
 use gmsa_core::diagnostic::Severity;
 
 use super::{
-    Family, Rule, RuleEntry,
+    Family, Fix, Names, Rule, RuleEntry,
     Words::{General, Message, Refusal},
     family,
     shared::what_is_asked,
@@ -89,6 +90,9 @@ family! { "Installation" {
             "http response to https client" => "What answers at the port speaks no TLS: a service mesh or a wrong `targetPort`. Exclude the namespace of the webhook from the mesh.",
             "could not find the requested resource" => "What answers has no such path: the `path` in the configuration, or the Service behind it, is another webhook's.",
         };
+    WEBHOOK_GONE: "webhook-gone", Error, "The namespace of the webhook was deleted, and its configurations remain, so every Pod that uses GMSA is refused.",
+        "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace --force-conflicts`. Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration NAME`.",
+        fix: installed_again;
     WEBHOOK_FAILING: "webhook-failing", Error, "The webhook answers, but it cannot check Pods, because the API server refuses what it asks.",
         "Look at the log of its Pods, which names the call that fails.",
         words: [Message("gmsawebhookreviewsfail"), Message("gmsawebhookspecsunreadable"), General("the api server answered 403"), General("the watch of credential specs failed")],
@@ -130,3 +134,12 @@ family! { "Installation" {
     WINDOWS_NODES: "windows-nodes", Warning, "The cluster has no Windows node.",
         "Add one: until then, Pods that use GMSA stay Pending.";
 } }
+
+/// The record of a release was in the namespace: the release is installed again, and takes what remains of it.
+fn installed_again(names: &Names<'_>) -> Option<Fix> {
+    let Installer::Helm { release, namespace } = names.installer? else { return None };
+    Some(Fix::run(format!(
+        "The record of the release was deleted with it. Install it again, with the values of before: \
+         `helm install {release} CHART -n {namespace} --create-namespace --force-conflicts`."
+    )))
+}

@@ -23,6 +23,8 @@ pub struct Names<'n> {
     /// The service account of the pod.
     pub service_account: Option<&'n str>,
     pub node: Option<&'n str>,
+    /// The name of the Pod.
+    pub pod_name: Option<&'n str>,
     /// The group Managed Service Account.
     pub account: Option<&'n str>,
     /// The DNS name of its domain.
@@ -85,6 +87,7 @@ impl<'n> Names<'n> {
             "NAMESPACE" => plain(self.namespace, is_dns_label),
             "SERVICEACCOUNT" => plain(self.service_account, is_dns_subdomain),
             "NODE" => plain(self.node, is_dns_subdomain),
+            "POD" => plain(self.pod_name, is_dns_subdomain),
             "NAME" => powershell(self.account?),
             "DOMAIN" => cmd(self.domain?),
             "SPN" => cmd(self.principal?),

@@ -131,7 +131,7 @@ family! { "Pods" {
             General("predicate nodeaffinity failed"),
         ];
     NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
-        "See docs/windows-placement.md.",
+        "`kubectl describe pod POD --namespace NAMESPACE` shows what the scheduler says, `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build` which nodes there are.",
         words: [General("nodes are available"), General("no nodes available to schedule pods"), General("failedscheduling")];
     POD_FAILED: "pod-failed", Error, "A Pod has failed: it was evicted, or a container of it ended with an error.",
         "`kubectl describe pod` and `kubectl logs` say why. Its controller creates a new Pod; a Pod without a controller must be created again.",
@@ -175,14 +175,16 @@ family! { "Pods" {
             Message("cni plugin not initialized"),
             Message("failed to create endpoint"),
         ];
+    POD_NOT_READY: "pod-not-ready", Error, "A Pod runs and is not ready, so its Services send it nothing.",
+        "`kubectl describe pod POD --namespace NAMESPACE` shows its conditions, and the events of its probes.";
     PROBE_UNAUTHORIZED: "probe-unauthorized", Error, "The application answers the probe of the kubelet, which has no identity, with 401.",
-        "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify`.",
+        "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify NAMESPACE/POD`.",
         words: [Message("probe failed: http probe failed with statuscode: 401")];
     PROBE_FAILED: "probe-failed", Error, "The probe of the kubelet fails, so the Pod is not ready, or is restarted.",
-        "`kubectl logs` and `kubectl exec` show whether the application answers at that port and path. Windows applications start slowly: use a `startupProbe`.",
+        "`kubectl logs POD --namespace NAMESPACE` shows whether the application answers at that port and path. Windows applications start slowly: use a `startupProbe`.",
         words: [General("readiness probe failed"), General("liveness probe failed"), General("startup probe failed"), General("failed liveness probe"), General("readiness probe errored")];
     NOT_STARTED: "not-started", Error, "A container of a Pod does not start.",
-        "See docs/troubleshooting.md.",
+        "`kubectl describe pod POD --namespace NAMESPACE` shows its events; `kubectl gmsa explain` explains the text of one.",
         words: [
             General("failed to pull image"),
             General("errimagepull"),

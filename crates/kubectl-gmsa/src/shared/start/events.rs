@@ -14,15 +14,20 @@ use crate::shared::{not_checked::Read, snapshot::Snapshot};
 
 /// The reasons that say why a pod is not there or does not run: of controllers (`pkg/controller/controller_utils.go` of Kubernetes), the
 /// scheduler, and kubelets (`pkg/kubelet/events/event.go`).
-const REASONS: [&str; 8] = [
+const REASONS: [&str; 13] = [
     "FailedCreate",
+    "FailedDaemonPod",
     "FailedScheduling",
     "FailedCreatePodSandBox",
+    "NetworkNotReady",
     "FailedMount",
+    "FailedMapVolume",
     "FailedAttachVolume",
     "FailedCreatePodContainer",
+    "FailedPostStartHook",
     "Failed",
     "BackOff",
+    "Unhealthy",
 ];
 
 #[derive(Deserialize)]
@@ -79,6 +84,11 @@ impl Event {
     /// Whether it is about a container of this name.
     pub fn is_of_container(&self, name: &str) -> bool {
         self.involved_object.field_path.ends_with(&format!("{{{name}}}"))
+    }
+
+    /// The same, or about no container by name.
+    pub fn may_be_of_container(&self, name: &str) -> bool {
+        self.involved_object.field_path.is_empty() || self.is_of_container(name)
     }
 }
 
