@@ -43,7 +43,7 @@ impl Unread {
         let call = error.downcast_ref::<CallError>();
         let remedy = match call {
             Some(call) if call.code() == Some(403) => {
-                Remedy::new(format!("Run the command as a user who may {} (`--as`, `--context`).", right(verb, path)))
+                Remedy::right(&right(verb, path))
             }
             Some(call) => Remedy::of(call),
             None => Remedy::of_answer(),
@@ -158,22 +158,25 @@ impl Remedy {
         Self { text: text.to_owned(), may_pass: true }
     }
 
+    /// Of a right that is lacking. Some the chart can give to everybody with the role `view`.
+    fn right(right: &str) -> Self {
+        let run = format!("Run the command as a user who may {right} (`--as`, `--context`).");
+        let is_of_viewers = right.contains("gmsacredentialspecs") || right.contains("networkpolicies");
+        Self::new(if is_of_viewers { format!("{run} With `viewerRole=true` in the chart, all with the role `view` may.") } else { run })
+    }
+
     /// Of a fact that this user was not told, so that a decision lacks it: the cause, and what to do. `None` for other denials.
     pub fn of_denial<'d>(denial: &'d Denial, namespace: &str) -> Option<(&'d str, Self)> {
         let (failure, right) = match denial {
-            Denial::SpecUnreadable { spec, failure } => {
-                (failure, format!("get gmsacredentialspecs.windows.k8s.io/{spec}"))
-            }
+            Denial::SpecUnreadable { failure, .. } => (failure, "get gmsacredentialspecs".to_owned()),
             Denial::AuthorizationFailed { failure, .. } => {
                 let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
-                (failure, format!("create localsubjectaccessreviews.authorization.k8s.io --namespace {namespace}"))
+                (failure, format!("create localsubjectaccessreviews in namespace {namespace}"))
             }
             _ => return None,
         };
         let remedy = match failure.refused {
-            Some(403) => Self::new(format!(
-                "Run the command as a user of whom `kubectl auth can-i {right}` says yes (`--as`, `--context`)."
-            )),
+            Some(403) => Self::right(&right),
             Some(code) => Self::of_code(code, false),
             None => Self::later("Try again."),
         };

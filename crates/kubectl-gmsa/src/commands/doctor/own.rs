@@ -4,7 +4,7 @@ use k8s_openapi::api::admissionregistration::v1::ServiceReference;
 
 use super::{
     found,
-    parts::{Judged, Own, Parts},
+    parts::{Judged, Parts},
 };
 use crate::shared::{
     installer::Installer,

@@ -153,7 +153,7 @@ impl Parts {
             Box::pin(Installation::read(snapshot)),
             Box::pin(with_directory(snapshot, source)),
             snapshot.list::<Box<RawValue>>("/api/v1/pods"),
-            Workloads::read(snapshot),
+            Workloads::read(snapshot, None),
             snapshot.list(Nodes::WINDOWS),
         );
         let Installation { crd, webhooks, deployments, namespaces, dry_runs, protection, services, own } = installation;

@@ -95,7 +95,7 @@ family! { "Pods" {
             General("outofpods"),
         ];
     POD_VOLUME: "pod-volume", Error, "A volume, ConfigMap or Secret that a Pod needs is not there, or cannot be mounted.",
-        "Create what the message names in the namespace of the Pod, or correct its name. `kubectl describe pod` shows each volume.",
+        "Create what the message names in the namespace of the Pod, or correct its name. `kubectl describe pod POD --namespace NAMESPACE` shows each volume.",
         words: [
             Message("mountvolume.setup failed"),
             Message("mountvolume.mountdevice failed"),
@@ -114,9 +114,9 @@ family! { "Pods" {
             General("failedmount"),
         ],
         remedies: {
-            "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap`), or correct its name in the Pod.",
-            "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret`), or correct its name in the Pod.",
-            "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc`. It waits for a StorageClass that works on Windows, or does not exist.",
+            "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
+            "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret generic OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
+            "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc OBJECT --namespace NAMESPACE`. It waits for a StorageClass that works on Windows, or does not exist.",
         };
     NODE_SELECTOR: "node-selector", Error, "No node that takes the Pod has the labels that it selects, or matches its affinity.",
         "Compare its node selector with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",

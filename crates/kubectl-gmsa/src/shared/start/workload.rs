@@ -110,7 +110,7 @@ impl Workload {
             let read: Vec<Object> = snapshot.list(&below.collection(Some(namespace))).await?;
             objects.extend(read.into_iter().map(|object| (below, object)));
         }
-        let pods: Vec<Box<RawValue>> = snapshot.list(&format!("/api/v1/namespaces/{namespace}/pods")).await?;
+        let pods: Vec<Box<RawValue>> = snapshot.list(&pods_of(Some(namespace))).await?;
         let workloads = assemble(objects, &pods, |_, _| true);
         Ok(workloads.into_iter().find(|workload| workload.kind == kind && workload.name == name))
     }
@@ -151,6 +151,11 @@ impl Workload {
     }
 }
 
+/// The path of the pods of a namespace, or of all.
+pub fn pods_of(namespace: Option<&str>) -> String {
+    namespace.map_or_else(|| "/api/v1/pods".to_owned(), |namespace| format!("/api/v1/namespaces/{namespace}/pods"))
+}
+
 /// The workloads of a cluster that use GMSA, and of which kinds they could not be read.
 pub struct Workloads {
     pub known: Vec<Workload>,
@@ -158,10 +163,11 @@ pub struct Workloads {
 }
 
 impl Workloads {
-    /// Reads those of all namespaces. Without the pods, nothing is known of their number.
-    pub async fn read(snapshot: &Snapshot) -> Self {
-        let kinds = Kind::ALL.map(async |kind| (kind, snapshot.list::<Object>(&kind.collection(None)).await));
-        let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list("/api/v1/pods"));
+    /// Reads those of a namespace, or of all. Without the pods, nothing is known of their number.
+    pub async fn read(snapshot: &Snapshot, namespace: Option<&str>) -> Self {
+        let kinds = Kind::ALL.map(async |kind| (kind, snapshot.list::<Object>(&kind.collection(namespace)).await));
+        let pods = pods_of(namespace);
+        let (kinds, pods) = tokio::join!(join_all(kinds), snapshot.list(&pods));
         let (mut objects, mut unread) = (Vec::new(), Vec::new());
         for (kind, read) in kinds {
             match read {
