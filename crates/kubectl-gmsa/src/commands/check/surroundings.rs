@@ -99,7 +99,7 @@ impl Surroundings {
                 ("node.k8s.io", "RuntimeClass") => {
                     files.classes.insert(name.to_owned(), document.value.clone());
                 }
-                (GROUP, KIND) => drop(files.specs.insert(name.to_owned())),
+                (GROUP, KIND) if is_dns_subdomain(name) => drop(files.specs.insert(name.to_owned())),
                 _ => {}
             }
         }

@@ -64,7 +64,7 @@ impl Replica {
     pub(super) fn add_checks(&self, namespace: &str, name: &str, now: Timestamp, checks: &mut Vec<Check>) {
         // Whether the certificate is trusted, the dry run shows.
         checks.extend(self.metrics.as_deref().and_then(|metrics| certificate::served(name, metrics, now)));
-        checks.extend(self.metrics.as_deref().and_then(|metrics| certificate::refused(name, metrics)));
+        checks.extend(self.metrics.as_deref().and_then(|metrics| certificate::refused(namespace, name, metrics)));
         checks.push(Check::pass(SERVICE, format!("runs {}", image(&self.pod).unwrap_or("no image"))));
         let trial = Arguments::of(&self.pod).trial();
         if !trial.is_empty() {

@@ -96,7 +96,10 @@ impl<'p> Seen<'p> {
     fn of_sandbox(&self) -> Option<&'p Event> {
         const REASONS: [&str; 6] =
             ["FailedCreatePodSandBox", "NetworkNotReady", "FailedMount", "FailedMapVolume", "FailedAttachVolume", "Failed"];
-        self.newest(|event| REASONS.contains(&event.reason.as_str()))
+        // The sum of what failed, which does not say what.
+        let is_sum = |event: &Event| event.message.starts_with("Unable to attach or mount volumes");
+        let is_meant = |event: &Event| REASONS.contains(&event.reason.as_str());
+        self.newest(|event| is_meant(event) && !is_sum(event)).or_else(|| self.newest(is_meant))
     }
 
     /// Whether nothing is wrong but that the kubelet has not done it yet: it creates the sandbox, or pulls an image.

@@ -112,11 +112,11 @@ impl Events {
             return;
         }
         let of_object = self.0.entry(event.involved_object.uid.clone()).or_default();
-        // A pull that fails has two events of one reason: what it says, and that it failed.
+        // A pull that fails has two events of one reason: what it says, and that it failed. So have volumes: of each, and of all.
         let is_same = |known: &&mut Event| {
             known.reason == event.reason
                 && known.involved_object.field_path == event.involved_object.field_path
-                && known.message.starts_with("Error: ") == event.message.starts_with("Error: ")
+                && ["Error: ", "Unable to attach"].iter().all(|start| known.message.starts_with(start) == event.message.starts_with(start))
         };
         match of_object.iter_mut().find(is_same) {
             Some(known) if known.at() > event.at() => {}
