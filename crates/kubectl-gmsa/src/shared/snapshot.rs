@@ -105,6 +105,15 @@ pub enum Trial {
     Failed(Unread),
 }
 
+/// What is kept of a Secret.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretFacts {
+    /// Whether its field `immutable` is set, so that nobody can change it.
+    #[serde(default)]
+    pub is_immutable: bool,
+}
+
 const LIST: &str = "list";
 const GET: &str = "get";
 const CREATE: &str = "create";
@@ -240,14 +249,21 @@ impl Snapshot {
         answered.transpose()
     }
 
-    /// Whether there is a Secret. Nothing of it is read but its metadata, and that is not kept.
-    pub async fn has_secret(&self, namespace: &str, name: &str) -> Read<bool> {
+    /// What is known of a Secret; `None` where it does not exist. Nothing of it is read but its metadata, of which one fact is kept: its fields,
+    /// though not their values, are among the managed ones.
+    pub async fn secret(&self, namespace: &str, name: &str) -> Read<Option<SecretFacts>> {
         let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
         self.once(GET, &path, async |source| match source {
             Origin::Live(cluster) => {
                 let request = Request::get(&path).header(ACCEPT, METADATA).body(Vec::new())?;
                 match cluster.api.call(request, cluster.deadline()).await {
-                    Ok(_) => Ok(Answered::Object(raw(Some(Value::Object(serde_json::Map::new())))?)),
+                    Ok(metadata) => {
+                        let metadata: Value = serde_json::from_slice(&metadata)?;
+                        let managed = metadata.pointer("/metadata/managedFields").and_then(Value::as_array);
+                        let sets = |entry: &Value| entry.pointer("/fieldsV1/f:immutable").is_some();
+                        let facts = SecretFacts { is_immutable: managed.into_iter().flatten().any(sets) };
+                        Ok(Answered::Object(Some(serde_json::value::to_raw_value(&facts)?)))
+                    }
                     Err(error) if error.code() == Some(404) => Ok(Answered::Object(None)),
                     Err(error) => Err(error.into()),
                 }
@@ -255,7 +271,10 @@ impl Snapshot {
             Origin::Recorded(bundle) => Ok(Answered::Object(raw(bundle.object(&path)?)?)),
         })
         .await;
-        self.read(GET, &path, |kept| Ok(matches!(kept, Answered::Object(Some(_)))))
+        self.read(GET, &path, |kept| match kept {
+            Answered::Object(Some(json)) => Ok(Some(serde_json::from_str(json.get())?)),
+            _ => Ok(None),
+        })
     }
 
     /// What is no JSON, such as a log, or what a pod serves on one of its ports.

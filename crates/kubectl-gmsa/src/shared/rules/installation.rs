@@ -1,7 +1,7 @@
 //! Installation.
 
 use crate::shared::installer::Installer;
-use gmsa_core::diagnostic::Severity;
+use gmsa_core::{credspec::is_dns_label, diagnostic::Severity};
 
 use super::{
     Family, Fix, Names, Rule, RuleEntry,
@@ -89,7 +89,8 @@ family! { "Installation" {
             "connection reset" => "The connection ended without an answer: a proxy or service mesh on the way ends it, or the Pod was stopped. Exclude the namespace of the webhook from the mesh, and look at the log of its Pods.",
             "http response to https client" => "What answers at the port speaks no TLS: a service mesh or a wrong `targetPort`. Exclude the namespace of the webhook from the mesh.",
             "could not find the requested resource" => "What answers has no such path: the `path` in the configuration, or the Service behind it, is another webhook's.",
-        };
+        },
+        fix: unreachable_service;
     WEBHOOK_GONE: "webhook-gone", Error, "The namespace of the webhook was deleted, and its configurations remain, so every Pod that uses GMSA is refused.",
         "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace --force-conflicts`. Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration NAME`.",
         fix: installed_again;
@@ -142,4 +143,17 @@ fn installed_again(names: &Names<'_>) -> Option<Fix> {
         "The record of the release was deleted with it. Install it again, with the values of before: \
          `helm install {release} CHART -n {namespace} --create-namespace --force-conflicts`."
     )))
+}
+
+/// What to do where the Service of the webhook is gone, or has no Pod.
+fn unreachable_service(names: &Names<'_>) -> Option<Fix> {
+    let (namespace, _) = names.webhook?;
+    Some(Fix::run(if names.said.contains("no endpoints available") {
+        let pods = is_dns_label(namespace).then(|| format!(": `kubectl get pods -n {namespace}`")).unwrap_or_default();
+        format!("No Pod of the webhook is ready{pods}. The lines `webhook` and `service` say why.")
+    } else if names.said.contains("service \"") && names.said.contains("not found") {
+        format!("{} creates the Service again.", names.installer?.restore())
+    } else {
+        return None;
+    }))
 }
