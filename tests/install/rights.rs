@@ -8,6 +8,7 @@ use crate::{
     cluster::Cluster,
     helm::{CHART, Helm},
     pods::complaint,
+    tool::Tool,
 };
 
 const NAMESPACE: &str = "windows";
@@ -84,6 +85,14 @@ fn who_has_the_rights_of_the_table_and_no_others_installs_upgrades_rolls_back_an
     let run = |args: &[&str]| helm.run(args.iter().chain(&["--namespace", NAMESPACE]).copied());
     cluster.until("the rights are in force", || run(&["list"]).status.success());
 
+    let tool = Tool::new(&cluster);
+    let pre = |rights: &str| {
+        let (report, _) =
+            tool.gmsa(&format!("doctor --pre --namespace {NAMESPACE} --kubeconfig {}", kubeconfig.display()));
+        report.contains(&format!("  your rights      {rights}"))
+    };
+    let in_all = format!("you may create what the installation consists of, in {NAMESPACE} and in the cluster\n");
+    cluster.until("doctor says that the rights suffice", || pre(&in_all));
     assert_eq!(complaint(run(&["install", "gmsa", CHART])), None);
     assert_eq!(complaint(run(&["upgrade", "gmsa", CHART, "--set", "replicaCount=3"])), None);
     assert_eq!(complaint(run(&["rollback", "gmsa", "1"])), None);
@@ -102,6 +111,7 @@ fn who_has_the_rights_of_the_table_and_no_others_installs_upgrades_rolls_back_an
     }
     allow(&cluster, &in_cluster, &without);
     cluster.until("the right that is lacking is named", || lacks("replicaCount=2", "deployments"));
+    assert!(pre(&format!("you may not get deployments in {NAMESPACE} [install-permissions]\n")));
     allow(&cluster, &in_cluster, &in_namespace);
     cluster.until("it is uninstalled", || run(&["uninstall", "gmsa", "--ignore-not-found"]).status.success());
     for kind in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations", "deployments"] {

@@ -23,6 +23,7 @@ use gmsa_core::{causes, quote::one_line};
 use shared::{
     Outcome,
     connection::{Connection, HEADING},
+    not_checked,
     output::json,
     print, rules,
 };
@@ -155,7 +156,10 @@ fn main() -> ExitCode {
         // The reader of the output has closed it (`| head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let error = causes::chain(error.as_ref());
+            let error = match not_checked::log_in(&error) {
+                Some(remedy) => format!("{}. {remedy}", causes::chain(error.as_ref())),
+                None => causes::chain(error.as_ref()),
+            };
             let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
             if as_json {
                 // Where that cannot be written either, the exit code says it.

@@ -34,6 +34,7 @@ mod install;
 mod namespaces;
 mod network;
 mod nodes;
+mod own;
 mod parts;
 mod pre;
 mod protection;

@@ -10,6 +10,7 @@ use gmsa_cluster::apiserver::ApiServer;
 
 mod cluster;
 mod credentials;
+mod reason;
 
 pub use cluster::{Cluster, is_missing};
 
@@ -77,12 +78,16 @@ impl Connection {
     pub async fn cluster(&self) -> anyhow::Result<Cluster> {
         let config = self.config().await?;
         let namespace = self.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        Ok(Cluster { api: Arc::new(ApiServer::new(config)?), namespace, timeout: self.timeout() })
+        let user = config.auth_info.clone();
+        let api = ApiServer::new(config).map_err(|error| reason::of_client(error, &user))?;
+        Ok(Cluster { api: Arc::new(api), namespace, timeout: self.timeout() })
     }
 
     /// Makes a client that speaks HTTP/1.1 alone, whose connections can become web sockets.
     pub async fn http1_client(&self) -> anyhow::Result<kube::Client> {
-        Ok(ApiServer::http1_client(self.config().await?)?)
+        let config = self.config().await?;
+        let user = config.auth_info.clone();
+        ApiServer::http1_client(config).map_err(|error| reason::of_client(error, &user))
     }
 }
 

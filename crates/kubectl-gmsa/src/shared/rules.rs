@@ -38,7 +38,7 @@ mod tests;
 mod text;
 
 pub use self::{
-    api::MANIFEST_INVALID,
+    api::{MANIFEST_INVALID, TIMED_OUT},
     code::Status,
     dns::*,
     identity::*,

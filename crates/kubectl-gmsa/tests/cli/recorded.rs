@@ -79,7 +79,11 @@ pub fn healthy() -> Value {
         "taken": "2026-11-24T00:00:00Z",
         "namespace": "default",
         "lists": lists,
-        "objects": {"/version": {"gitVersion": "v1.36.0"}},
+        // The webhook is not run by a Deployment of its Service's name.
+        "objects": {
+            "/version": {"gitVersion": "v1.36.0"},
+            "/apis/apps/v1/namespaces/gmsa/deployments/webhook": null,
+        },
         "answers": {
             "/mutate": "refused",
             "/validate": "refused",

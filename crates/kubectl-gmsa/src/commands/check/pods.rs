@@ -64,7 +64,11 @@ async fn try_check(
         let own = denials.iter().find(|found| found.slot == Some((slot.kind, slot.index))).map(|found| &found.denial);
         explain(checked, &slot, own.or(of_the_pod), &reviewed, report);
         if let Some(denial) = own {
-            report.findings.push(denied(checked, pod, &slot, denial));
+            let nearest = match denial {
+                Denial::SpecMissing(spec) => surroundings.nearest_spec(spec.as_str()).await,
+                _ => None,
+            };
+            report.findings.push(denied(checked, pod, (&slot, nearest.as_deref()), denial));
         }
     }
     if let Some(denial) = of_the_pod {
@@ -140,14 +144,20 @@ fn rule(denial: &Denial) -> &'static Rule {
     if is_unchecked(denial) { &rules::NOT_CHECKED } else { denial.rule() }
 }
 
-/// The finding about a slot with a denial of its own.
-fn denied(checked: &CheckedPod<'_>, pod: &Pod, slot: &Slot<'_>, denial: &Denial) -> Diagnostic {
+/// The finding about a slot with a denial of its own. `nearest` is the credential spec that may be meant.
+fn denied(
+    checked: &CheckedPod<'_>,
+    pod: &Pod,
+    (slot, nearest): (&Slot<'_>, Option<&str>),
+    denial: &Denial,
+) -> Diagnostic {
     let (namespace, rule) = (&checked.namespace, denial.rule());
     let names = Names {
         namespace: Some(namespace),
         service_account: Some(pod.service_account()),
         pod: Some(pod),
         slot: Some(slot),
+        nearest,
         ..Names::of_denial(denial)
     };
     let fix = match Remedy::of_denial(denial, namespace) {
@@ -168,7 +178,7 @@ fn refused_later(
     later.denials.iter().filter(is_new).map(|found| {
         let slot = pod.slots().find(|slot| found.slot == Some((slot.kind, slot.index)));
         let finding = match &slot {
-            Some(slot) => denied(checked, pod, slot, &found.denial),
+            Some(slot) => denied(checked, pod, (slot, None), &found.denial),
             None => checked.finding(rule(&found.denial), "/spec", found.denial.to_string()),
         };
         let message = format!("once the webhook reviews this pod: {}", finding.message);

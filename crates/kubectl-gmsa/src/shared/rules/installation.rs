@@ -1,6 +1,7 @@
 //! Installation.
 
-use gmsa_core::diagnostic::Severity;
+use crate::shared::installer::Installer;
+use gmsa_core::{credspec::is_dns_label, diagnostic::Severity};
 
 use super::{
     Family, Fix, Names, Rule, RuleEntry,
@@ -91,7 +92,10 @@ family! { "Installation" {
             "http response to https client" => "What answers at the port speaks no TLS: a service mesh or a wrong `targetPort`. Exclude the namespace of the webhook from the mesh.",
             "could not find the requested resource" => "What answers has no such path: the `path` in the configuration, or the Service behind it, is another webhook's.",
         },
-        fix: other_webhook;
+        fix: unreachable;
+    WEBHOOK_GONE: "webhook-gone", Error, "The namespace of the webhook was deleted, and its configurations remain, so every Pod that uses GMSA is refused.",
+        "Install it again, with the values of before: `helm install gmsa-webhook CHART -n NAMESPACE --create-namespace --force-conflicts`. Or end the checks: `kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration NAME`.",
+        fix: installed_again;
     WEBHOOK_FAILING: "webhook-failing", Error, "The webhook answers, but it cannot check Pods, because the API server refuses what it asks.",
         "Look at the log of its Pods, which names the call that fails.",
         words: [Message("gmsawebhookreviewsfail"), Message("gmsawebhookspecsunreadable"), General("the api server answered 403"), General("the watch of credential specs failed")],
@@ -134,6 +138,11 @@ family! { "Installation" {
         "Add one: until then, Pods that use GMSA stay Pending.";
 } }
 
+/// What to do where a webhook is not reached: another one, or its Service is gone or has no Pod.
+fn unreachable(names: &Names<'_>) -> Option<Fix> {
+    other_webhook(names).or_else(|| unreachable_service(names))
+}
+
 /// What to do where the webhook that is not reached is another one: the same, at its place.
 fn other_webhook(names: &Names<'_>) -> Option<Fix> {
     let name = names.said.split_once("calling webhook \"")?.1.split('"').next()?;
@@ -145,4 +154,26 @@ fn other_webhook(names: &Names<'_>) -> Option<Fix> {
     let whose =
         "The message names another webhook than that for GMSA: look at the namespace of that one, and ask its owner.";
     Some(Fix::run(format!("{remedy} {whose}")))
+}
+
+/// The record of a release was in the namespace: the release is installed again, and takes what remains of it.
+fn installed_again(names: &Names<'_>) -> Option<Fix> {
+    let Installer::Helm { release, namespace } = names.installer? else { return None };
+    Some(Fix::run(format!(
+        "The record of the release was deleted with it. Install it again, with the values of before: \
+         `helm install {release} CHART -n {namespace} --create-namespace --force-conflicts`."
+    )))
+}
+
+/// What to do where the Service of the webhook is gone, or has no Pod.
+fn unreachable_service(names: &Names<'_>) -> Option<Fix> {
+    let (namespace, _) = names.webhook?;
+    Some(Fix::run(if names.said.contains("no endpoints available") {
+        let pods = is_dns_label(namespace).then(|| format!(": `kubectl get pods -n {namespace}`")).unwrap_or_default();
+        format!("No Pod of the webhook is ready{pods}. The lines `webhook` and `service` say why.")
+    } else if names.said.contains("service \"") && names.said.contains("not found") {
+        format!("{} creates the Service again.", names.installer?.restore())
+    } else {
+        return None;
+    }))
 }

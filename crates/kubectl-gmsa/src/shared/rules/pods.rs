@@ -95,7 +95,7 @@ family! { "Pods" {
             General("outofpods"),
         ];
     POD_VOLUME: "pod-volume", Error, "A volume, ConfigMap or Secret that a Pod needs is not there, or cannot be mounted.",
-        "Create what the message names in the namespace of the Pod, or correct its name. `kubectl describe pod` shows each volume.",
+        "Create what the message names in the namespace of the Pod, or correct its name. `kubectl describe pod POD --namespace NAMESPACE` shows each volume.",
         words: [
             Message("mountvolume.setup failed"),
             Message("mountvolume.mountdevice failed"),
@@ -116,9 +116,9 @@ family! { "Pods" {
         ],
         remedies: {
             "volume label syntax" => "Correct the paths of the volumes: `hostPath` and `mountPath` are paths of Windows on such a node.",
-            "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap`), or correct its name in the Pod.",
-            "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret`), or correct its name in the Pod.",
-            "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc`. It waits for a StorageClass that works on Windows, or does not exist.",
+            "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
+            "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret generic OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
+            "persistentvolumeclaim" => "Look at the claim: `kubectl describe pvc OBJECT --namespace NAMESPACE`. It waits for a StorageClass that works on Windows, or does not exist.",
         };
     NODE_SELECTOR: "node-selector", Error, "No node that takes the Pod has the labels that it selects, or matches its affinity.",
         "Compare its node selector with `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build`. Windows nodes have `kubernetes.io/os: windows`, in lower case.",
@@ -133,7 +133,7 @@ family! { "Pods" {
             General("predicate nodeaffinity failed"),
         ];
     NOT_SCHEDULED: "not-scheduled", Error, "A Pod is not on a node.",
-        "See docs/windows-pods.md.",
+        "`kubectl describe pod POD --namespace NAMESPACE` shows what the scheduler says, `kubectl get nodes -L kubernetes.io/os,node.kubernetes.io/windows-build` which nodes there are.",
         words: [General("nodes are available"), General("no nodes available to schedule pods"), General("failedscheduling")];
     POD_FAILED: "pod-failed", Error, "A Pod has failed: it was evicted, or a container of it ended with an error.",
         "`kubectl describe pod` and `kubectl logs` say why. Its controller creates a new Pod; a Pod without a controller must be created again.",
@@ -190,14 +190,16 @@ family! { "Pods" {
         remedies: {
             "label vpc.amazonaws.com/privateipv4address" => "Enable Windows on EKS: `enable-windows-ipam: \"true\"` in the ConfigMap `amazon-vpc-cni` of `kube-system`, and `kubernetes.io/os: windows` in the node selector of the Pod.",
         };
+    POD_NOT_READY: "pod-not-ready", Error, "A Pod runs and is not ready, so its Services send it nothing.",
+        "`kubectl describe pod POD --namespace NAMESPACE` shows its conditions, and the events of its probes.";
     PROBE_UNAUTHORIZED: "probe-unauthorized", Error, "The application answers the probe of the kubelet, which has no identity, with 401.",
-        "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify`.",
+        "Let one path answer without authentication (IIS: anonymous authentication for it), or probe with `tcpSocket`. If it worked before, the application has lost its identity: `kubectl gmsa verify NAMESPACE/POD`.",
         words: [Message("probe failed: http probe failed with statuscode: 401")];
     PROBE_FAILED: "probe-failed", Error, "The probe of the kubelet fails, so the Pod is not ready, or is restarted.",
-        "`kubectl logs` and `kubectl exec` show whether the application answers at that port and path. Windows applications start slowly: use a `startupProbe`.",
+        "`kubectl logs POD --namespace NAMESPACE` shows whether the application answers at that port and path. Windows applications start slowly: use a `startupProbe`.",
         words: [General("readiness probe failed"), General("liveness probe failed"), General("startup probe failed"), General("failed liveness probe"), General("readiness probe errored")];
     NOT_STARTED: "not-started", Error, "A container of a Pod does not start.",
-        "See docs/troubleshooting.md.",
+        "`kubectl describe pod POD --namespace NAMESPACE` shows its events; `kubectl gmsa explain` explains the text of one.",
         words: [
             General("failed to pull image"),
             General("errimagepull"),

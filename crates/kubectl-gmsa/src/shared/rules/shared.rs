@@ -11,7 +11,7 @@ use super::{
 };
 use crate::shared::{grant::GrantObjects, installer::Installer};
 use gmsa_core::{
-    admission::pod::Pod,
+    admission::pod::{Pod, Slot},
     credspec::{SpecName, is_dns_label, is_dns_subdomain, lint::suggest_name},
     diagnostic::rules::{self, Rule},
 };
@@ -48,9 +48,10 @@ pub(super) static FAMILY: Family = Family {
             &[Refusal("distinct gmsa cred specs"), Refusal("different gmsa cred specs in one pod")],
         ),
         entry(&rules::PATCH_TOO_LARGE, &[Refusal("the gmsa cred spec contents of this pod would take")]),
-        entry(
+        with_fix(
             &rules::SPEC_MISSING,
             &[Refusal("cred spec ? does not exist"), Message("gmsacredentialspecs.windows.k8s.io \"*\" not found")],
+            nearest_name,
         ),
         entry(&rules::SPEC_UNUSABLE, &[Refusal("does not have a credspec key")]),
         with_fix(&rules::SPEC_UNREADABLE, &[Refusal("unable to retrieve the contents of cred spec")], what_is_asked),
@@ -249,13 +250,25 @@ fn other_name(names: &Names<'_>) -> Option<Fix> {
     if is_placeholder(slot.name?) || !slot.name?.contains(|c: char| c.is_ascii_alphanumeric()) {
         return Some(fix);
     }
-    let name = suggest_name(slot.name?);
+    Some(renamed(&slot, &suggest_name(slot.name?), names))
+}
+
+/// The name of the credential spec that is meant, where one of nearly that name exists.
+fn nearest_name(names: &Names<'_>) -> Option<Fix> {
+    let mut slots = names.slot.copied().into_iter().chain(names.pod.into_iter().flat_map(Pod::slots));
+    let slot = slots.find(|slot| slot.name == names.spec)?;
+    Some(renamed(&slot, names.nearest?, names))
+}
+
+/// How to have a slot name this credential spec.
+fn renamed(slot: &Slot<'_>, name: &str, names: &Names<'_>) -> Fix {
     let context = json!({"windowsOptions": {"gmsaCredentialSpecName": name}});
     let spec = match slot.kind.field() {
         None => json!({"securityContext": context}),
         Some(list) => json!({(list): [{"name": slot.owner, "securityContext": context}]}),
     };
-    Some(fix.or_run(names.subject.map(|subject| subject.change(&spec))))
+    let fix = Fix::write(format!("gmsaCredentialSpecName: {name}"));
+    fix.or_run(names.subject.map(|subject| subject.change(&spec)))
 }
 
 /// What a tool fills in before a manifest is applied.
