@@ -14,6 +14,7 @@
 use gmsa_test_support::helm;
 
 mod accounts;
+mod crd_schema;
 mod dependency;
 mod generated;
 mod limits;
