@@ -133,14 +133,19 @@ fn the_json_schema_refuses_what_the_api_server_refuses_or_drops() {
         ),
         ("- ActiveDirectory\n", "- activeDirectory\n", r"- at '/credspec/CmsPlugins': no items match contains schema"),
         (
-            "- Name: WebApp1",
-            "- Name: 1",
-            "- at '/credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts/0/Name': got number, want string\n- at '/credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts/1/Name': got number, want string",
+            "- Name: WebApp1\n        Scope: CONTOSO",
+            "- Name: 1\n        Scope: CONTOSO",
+            "- at '/credspec/ActiveDirectoryConfig/GroupManagedServiceAccounts/1/Name': got number, want string",
         ),
         (
             "  ActiveDirectoryConfig:\n",
-            "  ActiveDirectoryConfig:\n    HostAccountConfig: {PortableCcgVersion: 1, PluginGUID: CCC2A336}\n",
-            "- at '/credspec/ActiveDirectoryConfig/HostAccountConfig/PluginGUID': 'CCC2A336' does not match pattern '^[{].*[}]$'\n- at '/credspec/ActiveDirectoryConfig/HostAccountConfig/PortableCcgVersion': got number, want string",
+            "  ActiveDirectoryConfig:\n    HostAccountConfig: {PortableCcgVersion: 1}\n",
+            "- at '/credspec/ActiveDirectoryConfig/HostAccountConfig/PortableCcgVersion': got number, want string",
+        ),
+        (
+            "  ActiveDirectoryConfig:\n",
+            "  ActiveDirectoryConfig:\n    HostAccountConfig: {PluginGUID: CCC2A336}\n",
+            "- at '/credspec/ActiveDirectoryConfig/HostAccountConfig/PluginGUID': 'CCC2A336' does not match pattern '^[{].*[}]$'",
         ),
         ("credspec:", "spec:", r"- at '': additional properties 'spec' not allowed"),
     ] {
