@@ -146,7 +146,7 @@ fn texts_of_the_wrong_form_are_refused_in_words() {
         (&["--set", "clientCa.configMapName=a/b"], r#"clientCa.configMapName "a/b" is not a ConfigMap's name"#),
         (
             &["--set", "serviceMonitor.interval=soon"],
-            r#"serviceMonitor.interval "soon" is not a duration with units, such as 30s"#,
+            r#"serviceMonitor.interval "soon" is not a duration with units, such as 30s or 1m30s"#,
         ),
         (
             &["--set", "prometheusRule.thresholds.slowSeconds=1s"],
@@ -154,7 +154,7 @@ fn texts_of_the_wrong_form_are_refused_in_words() {
         ),
         (
             &["--set", "podMonitor.scrapeTimeout=soon"],
-            r#"podMonitor.scrapeTimeout "soon" is not a duration with units, such as 30s"#,
+            r#"podMonitor.scrapeTimeout "soon" is not a duration with units, such as 30s or 1m30s"#,
         ),
         (
             &["--set", "certificates.certManager.duration=90d"],
@@ -207,7 +207,7 @@ fn values_that_do_not_go_together_are_refused_with_the_way_out() {
         ),
         (
             &["--set", "prometheusRule.alerts.GmsaWebhookSlow.for=soon"],
-            "prometheusRule.alerts.GmsaWebhookSlow.for \"soon\" is not a duration with units, such as 10m",
+            "prometheusRule.alerts.GmsaWebhookSlow.for \"soon\" is not a duration with units, such as 10m or 1h30m",
         ),
         (
             &["--set", "certificates.mode=cert-manager,certificates.certManager.issuerRef.kind=ClusterIssuer"],
@@ -335,6 +335,14 @@ fn what_would_be_refused_elsewhere_is_refused_here() {
         (
             "podMonitor.interval=500ms,podMonitor.scrapeTimeout=1s",
             "podMonitor.scrapeTimeout (1s) is longer than podMonitor.interval (500ms), which Prometheus does not take: set it lower, or leave it blank".to_owned(),
+        ),
+        (
+            "serviceMonitor.interval=30s1m",
+            r#"serviceMonitor.interval "30s1m" is not a duration with units, such as 30s or 1m30s"#.to_owned(),
+        ),
+        (
+            "podMonitor.jobLabel=my label",
+            r#"podMonitor.jobLabel "my label" is not a label's key, such as app.kubernetes.io/name"#.to_owned(),
         ),
         (
             "image.repository=https://registry.example.com/gmsa",

@@ -80,7 +80,14 @@ have pods refused, is said with its entry before anything is changed. Each line 
 {{- range $entry := .entries -}}
 {{- range $grant := $entry.grants -}}
 {{- $namespace := index (splitList ":" $grant) 0 -}}
-{{- if lookup "v1" "Namespace" "" $namespace }}{{ $isCluster = true }}{{ else }}{{ $missing = append $missing (list $entry.path $grant $namespace) }}{{ end -}}
+{{- with lookup "v1" "Namespace" "" $namespace -}}
+{{- $isCluster = true -}}
+{{- if .metadata.deletionTimestamp -}}
+{{- fail (printf "%s: grant %q: the namespace %s is being deleted: remove the grant, or wait until the namespace is gone and create it again" $entry.path $grant $namespace) -}}
+{{- end -}}
+{{- else -}}
+{{- $missing = append $missing (list $entry.path $grant $namespace) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- range $isCluster | ternary $missing list -}}

@@ -8,6 +8,7 @@ the values and the way out.
 {{- include "gmsa-webhook.checkPorts" . -}}
 {{- include "gmsa-webhook.checkCertificates" . -}}
 {{- include "gmsa-webhook.checkIdentity" . -}}
+{{- include "gmsa-webhook.checkNamespaces" . -}}
 {{- include "gmsa-webhook.checkReplicas" . -}}
 {{- include "gmsa-webhook.checkPod" . -}}
 {{- include "gmsa-webhook.checkWebhooks" . -}}
@@ -339,8 +340,9 @@ the values and the way out.
 {{- $forms = append $forms (list "dnsConfig.nameservers" $address "^([0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*)$" "an IP address") -}}
 {{- end -}}
 {{- range $name, $monitor := $monitors -}}
+{{- $forms = append $forms (list (printf "%s.jobLabel" $name) $monitor.jobLabel $key "a label's key, such as app.kubernetes.io/name") -}}
 {{- range $key := list "interval" "scrapeTimeout" -}}
-{{- $forms = append $forms (list (printf "%s.%s" $name $key) (get $monitor $key) "^([0-9]+(h|m|s|ms))+$" "a duration with units, such as 30s") -}}
+{{- $forms = append $forms (list (printf "%s.%s" $name $key) (get $monitor $key) "^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$" "a duration with units, such as 30s or 1m30s") -}}
 {{- end -}}
 {{- end -}}
 {{- range $name, $threshold := $v.prometheusRule.thresholds -}}
@@ -368,7 +370,7 @@ the values and the way out.
 {{- range $given, $value := ($change | default dict).labels -}}
 {{- $forms = append $forms (list (printf "the key in prometheusRule.alerts.%s.labels" $name) $given "^[A-Za-z_][A-Za-z0-9_]*$" "a label of Prometheus: letters, digits and _") -}}
 {{- end -}}
-{{- $forms = append $forms (list (printf "prometheusRule.alerts.%s.for" $name) (get ($change | default dict) "for") "^([0-9]+(d|h|m|s))+$" "a duration with units, such as 10m") -}}
+{{- $forms = append $forms (list (printf "prometheusRule.alerts.%s.for" $name) (get ($change | default dict) "for") "^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$" "a duration with units, such as 10m or 1h30m") -}}
 {{- end -}}
 {{- range $cidr := $v.networkPolicy.apiServerCidrs -}}
 {{- $forms = append $forms (list "networkPolicy.apiServerCidrs" $cidr "^([0-9.]+/([0-9]|[12][0-9]|3[0-2])|[0-9A-Fa-f.]*:[0-9A-Fa-f.:]*/([0-9]{1,2}|1[01][0-9]|12[0-8]))$" "a CIDR, such as 10.0.0.1/32") -}}
@@ -485,14 +487,34 @@ the API server would not trust. Each line is a condition and what is said then; 
 
 {{/* What pods of before are found by, and have their rights by: it would change before they are replaced. */}}
 {{- define "gmsa-webhook.checkIdentity" -}}
+{{- if .Release.IsUpgrade -}}
 {{- $instead := "so pods that use GMSA would be refused until the new ones are ready: install a second release under another name with the new value, then uninstall this one" -}}
 {{- $account := include "gmsa-webhook.serviceAccount" . -}}
 {{- $namespace := include "gmsa-webhook.namespace" . -}}
+{{- $name := include "gmsa-webhook.fullname" . -}}
 {{- $of := include "gmsa-webhook.installedIdentity" . | fromYaml -}}
-{{- range ternary (list
+{{- range list
+  (list $of.name $name (printf "the name of all objects changes from %s to %s (nameOverride, fullnameOverride), and no pod runs yet under the new one, %s" $of.name $name $instead))
   (list $of.namespace $namespace (printf "the namespace changes from %s to %s (namespaceOverride), where no pod runs yet, %s" $of.namespace $namespace $instead))
   (list $of.account $account (printf "the service account changes from %s to %s (serviceAccount.name, serviceAccount.create), and the pods of before would lose their rights, %s" $of.account $account $instead))
-) list .Release.IsUpgrade -}}
+-}}
 {{- if and (index . 0) (ne (index . 0) (index . 1)) }}{{ fail (index . 2) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Namespaces besides the release's: in one that is not there, or is being deleted, an install would end in the middle. */}}
+{{- define "gmsa-webhook.checkNamespaces" -}}
+{{- $named := dict "namespaceOverride" .Values.namespaceOverride -}}
+{{- range $name := list "serviceMonitor" "podMonitor" "prometheusRule" "dashboard" -}}
+{{- $object := get $.Values $name -}}
+{{- if $object.enabled }}{{ $_ := set $named (printf "%s.namespace" $name) $object.namespace }}{{ end -}}
+{{- end -}}
+{{- range $value, $namespace := $named -}}
+{{- if and $namespace (ne $namespace $.Release.Namespace) (include "gmsa-webhook.hasCluster" $) -}}
+{{- $found := lookup "v1" "Namespace" "" $namespace -}}
+{{- if not $found }}{{ fail (printf "%s: there is no namespace %s: create it first" $value $namespace) }}{{ end -}}
+{{- if $found.metadata.deletionTimestamp }}{{ fail (printf "%s: the namespace %s is being deleted: wait until it is gone, and create it again" $value $namespace) }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
