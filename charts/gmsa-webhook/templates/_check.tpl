@@ -512,9 +512,9 @@ the API server would not trust. Each line is a condition and what is said then; 
 {{- end -}}
 {{- range $value, $namespace := $named -}}
 {{- if and $namespace (ne $namespace $.Release.Namespace) (include "gmsa-webhook.hasCluster" $) -}}
-{{- $found := lookup "v1" "Namespace" "" $namespace -}}
+{{- $found := include "gmsa-webhook.installedNamespace" $namespace -}}
 {{- if not $found }}{{ fail (printf "%s: there is no namespace %s: create it first" $value $namespace) }}{{ end -}}
-{{- if $found.metadata.deletionTimestamp }}{{ fail (printf "%s: the namespace %s is being deleted: wait until it is gone, and create it again" $value $namespace) }}{{ end -}}
+{{- if eq $found "Terminating" }}{{ fail (printf "%s: the namespace %s is being deleted: wait until it is gone, and create it again" $value $namespace) }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -8,6 +8,11 @@ Helm renders without a cluster (`helm template`, Argo CD).
 {{- if lookup "v1" "Namespace" "" "kube-system" }}true{{ end -}}
 {{- end -}}
 
+{{/* Of a namespace's name: its phase, Active or Terminating; empty where there is none. */}}
+{{- define "gmsa-webhook.installedNamespace" -}}
+{{- with lookup "v1" "Namespace" "" . }}{{ .status.phase }}{{ end -}}
+{{- end -}}
+
 {{/* The Deployment, as YAML. */}}
 {{- define "gmsa-webhook.installed" -}}
 {{- with lookup "apps/v1" "Deployment" (include "gmsa-webhook.namespace" .) (include "gmsa-webhook.fullname" .) }}{{ toYaml . }}{{ end -}}
