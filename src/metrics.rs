@@ -382,7 +382,7 @@ mod tests {
         };
         let before = zeros();
         let failures = [&rules::SPEC_UNREADABLE, &rules::AUTHORIZATION_FAILED];
-        for webhook in [Webhook::Mutate, Webhook::Validate] {
+        for webhook in [Webhook::Mutate, Webhook::Validate, Webhook::ValidateCredspec] {
             for rule in Denial::RULES {
                 let outcome = if failures.contains(&rule) { ReviewOutcome::Error } else { ReviewOutcome::Denied };
                 metrics.review(webhook, Operation::Create, outcome, rule.id, Duration::ZERO);
@@ -402,7 +402,8 @@ mod tests {
         metrics.certificate_refused();
         let counted =
             before.iter().filter(|series| !zeros().contains(series)).filter(|series| series.contains("_total{"));
-        let expected = 4 * Denial::RULES.len() + 7 + Unserved::ALL.len() + CertificateStep::ALL.len() + 2;
+        // Of credential specs that one rule refuses; of pods the others.
+        let expected = 2 + 4 * (Denial::RULES.len() - 1) + 7 + Unserved::ALL.len() + CertificateStep::ALL.len() + 2;
         assert_eq!(counted.count(), expected);
         // Bounded: what a scrape shows before anything has happened.
         assert!(scrape(&registry).unwrap().lines().count() < 400);

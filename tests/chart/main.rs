@@ -15,6 +15,7 @@ use gmsa_test_support::helm;
 
 mod accounts;
 mod community;
+mod crd_schema;
 mod dependency;
 mod generated;
 mod limits;

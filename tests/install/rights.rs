@@ -8,6 +8,7 @@ use crate::{
     cluster::Cluster,
     helm::{CHART, Helm},
     pods::complaint,
+    release::{RELEASE_NAMESPACE, Release},
     tool::Tool,
 };
 
@@ -117,4 +118,29 @@ fn who_has_the_rights_of_the_table_and_no_others_installs_upgrades_rolls_back_an
     for kind in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations", "deployments"] {
         assert_eq!(cluster.kubectl_prints(["get", kind, "--all-namespaces", "-o", "name"]), "", "{kind}");
     }
+}
+
+/// Who may do everything in the namespace and nothing in the cluster: Helm would delete the pods, and leave the configurations that refuse pods without them.
+#[test]
+fn an_administrator_of_the_namespace_uninstalls_nothing() {
+    let cluster = Cluster::start();
+    let release = Release::install(&cluster);
+    let role = ["create", "rolebinding", "team", "--clusterrole=cluster-admin", "--user=team"];
+    cluster.kubectl_prints(role.into_iter().chain(["--namespace", RELEASE_NAMESPACE]));
+    let kinds = "deployments,services,secrets,validatingwebhookconfigurations,mutatingwebhookconfigurations";
+    let list = ["get", kinds, "--namespace", RELEASE_NAMESPACE, "-l", "app.kubernetes.io/instance=gmsa"];
+    let objects = || cluster.kubectl_prints(list.into_iter().chain(["-o", "jsonpath={.items[*].metadata.uid}"]));
+    let before = objects();
+    assert_eq!(before.split(' ').count(), 6);
+    let uninstall = ["uninstall", "gmsa", "--namespace", RELEASE_NAMESPACE];
+    let said = complaint(release.helm().run(uninstall.into_iter().chain(["--kube-as-user", "team"]))).unwrap();
+    assert!(
+        said.contains(
+            "\"validatingwebhookconfigurations\" in API group \"admissionregistration.k8s.io\" at the cluster scope"
+        ),
+        "{said}"
+    );
+    assert_eq!(objects(), before);
+    release.helm().prints(uninstall);
+    assert_eq!(objects(), "");
 }
