@@ -62,7 +62,7 @@ mod tests {
             let annotations: BTreeMap<_, _> = annotations.map(|(key, value)| (key.into(), value.into())).into();
             Installer::of(&ObjectMeta { annotations: Some(annotations), ..ObjectMeta::default() }).restore()
         };
-        assert_eq!(of("webhook"), "`helm upgrade webhook CHART -n gmsa`");
+        assert_eq!(of("webhook"), "`helm upgrade webhook CHART -n gmsa --force-conflicts`");
         assert_eq!(of("x; reboot"), "`kubectl apply --server-side -f` with the manifest that installed it");
     }
 }

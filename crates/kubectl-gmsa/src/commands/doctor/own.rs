@@ -30,16 +30,12 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
             unread = Some(error);
             &none
         });
-        match cause::of(workload, &parts.nodes, events) {
-            Some(found) => {
-                checks.extend(unread.map(|error| error.check("events")));
-                checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.object(), ..found }));
-            }
-            None => {
-                let text =
-                    format!("{} has {} of {} pods, and they run", workload.object(), workload.has(), workload.wanted);
-                checks.push(Check::pass(WEBHOOK, text));
-            }
+        if let Some(found) = cause::of(workload, &parts.nodes, events) {
+            checks.extend(unread.map(|error| error.check("events")));
+            checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.object(), ..found }));
+        } else {
+            let text = format!("{} has {} of {} pods, and they run", workload.object(), workload.has(), workload.wanted);
+            checks.push(Check::pass(WEBHOOK, text));
         }
     }
     Ok(checks)

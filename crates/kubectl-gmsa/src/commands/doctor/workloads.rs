@@ -9,7 +9,7 @@ use super::{
 use crate::shared::{
     output::first_five,
     rules::{self, Names},
-    start::{cause, events::Events},
+    start::{cause, events::Events, workload::Workload},
 };
 use gmsa_core::diagnostic::{Check, Diagnostic};
 
@@ -39,7 +39,9 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
         }
     };
     let mut broken: Vec<Diagnostic> = Vec::new();
-    for workload in workloads {
+    // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
+    let is_known = |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
+    for workload in workloads.iter().filter(is_known) {
         let found = cause::of(workload, &parts.nodes, events);
         broken.extend(found.map(|found| Diagnostic { object: workload.object(), ..found }));
     }

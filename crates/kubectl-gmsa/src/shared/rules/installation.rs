@@ -169,8 +169,9 @@ fn installed_again(names: &Names<'_>) -> Option<Fix> {
 fn unreachable_service(names: &Names<'_>) -> Option<Fix> {
     let (namespace, _) = names.webhook?;
     Some(Fix::run(if names.said.contains("no endpoints available") {
-        let pods = is_dns_label(namespace).then(|| format!(": `kubectl get pods -n {namespace}`")).unwrap_or_default();
-        format!("No Pod of the webhook is ready{pods}. The lines `webhook` and `service` say why.")
+        // The API server does not check what a configuration names.
+        let namespace = if is_dns_label(namespace) { namespace } else { "NAMESPACE" };
+        format!("No Pod of the webhook is ready: `kubectl get pods -n {namespace}`. The lines `webhook` and `service` say why.")
     } else if names.said.contains("service \"") && names.said.contains("not found") {
         format!("{} creates the Service again.", names.installer?.restore())
     } else {

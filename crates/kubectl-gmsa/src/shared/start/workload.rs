@@ -101,12 +101,7 @@ impl Workload {
         let top: Option<Object> = snapshot.find(&format!("{}/{name}", kind.collection(Some(namespace)))).await?;
         let Some(top) = top else { return Ok(None) };
         let mut objects = vec![(kind, top)];
-        let below = match kind {
-            Kind::Deployment => Some(Kind::ReplicaSet),
-            Kind::CronJob => Some(Kind::Job),
-            _ => None,
-        };
-        if let Some(below) = below {
+        if let Some(below) = kind.below() {
             let read: Vec<Object> = snapshot.list(&below.collection(Some(namespace))).await?;
             objects.extend(read.into_iter().map(|object| (below, object)));
         }
