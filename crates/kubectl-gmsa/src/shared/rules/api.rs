@@ -160,6 +160,8 @@ family! { "API server and Helm" {
         ],
         remedies: {
             "a lowercase rfc 1123" => "Use a lower-case DNS name: letters, digits, `-` and, for credential specs, `.`.",
+            "gmsacredentialspec in version" => "Correct the field of the credential spec that the message names: `kubectl gmsa credspec lint -f FILE` says which is meant.",
+            "validationerror(gmsacredentialspec" => "Correct the field of the credential spec that the message names: `kubectl gmsa credspec lint -f FILE` says which is meant.",
             "gmsacredentialspec" => "Write `gmsaCredentialSpecName` into `securityContext.windowsOptions` of the Pod or of a container. `kubectl gmsa check -f FILE` names the line.",
         };
     IMMUTABLE_FIELD: "immutable-field", Error, "A field that cannot be changed is to be changed.",
@@ -209,6 +211,7 @@ family! { "API server and Helm" {
             General("wsahost_not_found"),
             General("0x80072af9"),
             General("could not find host"),
+            General("host could not be resolved to an ip address"),
             General("unknownhostexception"),
             Codes(&[WSAHOST_NOT_FOUND, ERROR_WINHTTP_NAME_NOT_RESOLVED]),
         ];

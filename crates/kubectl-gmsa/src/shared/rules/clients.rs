@@ -129,7 +129,10 @@ family! { "Clients of services" {
         "In a container run the process as NETWORK SERVICE (`runAsUserName`) and check `kubectl gmsa verify`. Then look at the service principal name (`setspn -L`), and at the trust between the domains.",
         words: [
             Message("login is from an untrusted domain"),
+            Message("sspi handshake failed*the logon attempt failed"),
             Message("sspi handshake failed"),
+            Message("protected by an authentication firewall"),
+            Codes(&[ERROR_AUTHENTICATION_FIREWALL_FAILED, STATUS_AUTHENTICATION_FIREWALL_FAILED]),
             Message("server has rejected the client credentials"),
             Message("caller was not authenticated by the service"),
             General("authentication failed on the remote side"),
@@ -137,7 +140,11 @@ family! { "Clients of services" {
             General("error 18452"),
             General("msg 18452"),
             General("error: 17806"),
-        ];
+        ],
+        remedies: {
+            "authentication firewall" => "The trust between the domains uses selective authentication: give the account `Allowed to Authenticate` on the computer account of the server.",
+            "authentication_firewall" => "The trust between the domains uses selective authentication: give the account `Allowed to Authenticate` on the computer account of the server.",
+        };
     SQL_LOGIN: "sql-login", Error, "SQL Server knows who the client is, and has no login or no right for it.",
         "Create it: `CREATE LOGIN [CONTOSO\\NAME$] FROM WINDOWS`, then a user in the database. If the message names the computer account of the node, the process does not run with the gMSA: `kubectl gmsa verify`.",
         words: [

@@ -168,6 +168,10 @@ codes! {
     0xc000_0193 STATUS_ACCOUNT_EXPIRED: "";
     1331 ERROR_ACCOUNT_DISABLED: "account is currently disabled";
     0xc000_0072 STATUS_ACCOUNT_DISABLED: "";
+    1935 ERROR_AUTHENTICATION_FIREWALL_FAILED: "";
+    0xc000_0413 STATUS_AUTHENTICATION_FIREWALL_FAILED: "";
+    0x8009_0350 SEC_E_DOWNGRADE_DETECTED: "detected a possible attempt to compromise security";
+    0xc000_0388 STATUS_DOWNGRADE_DETECTED: "";
     64 ERROR_NETNAME_DELETED: "specified network name is no longer available";
     1225 ERROR_CONNECTION_REFUSED: "";
     1231 ERROR_NETWORK_UNREACHABLE: "network location cannot be reached";
@@ -299,7 +303,7 @@ codes! {
     0x8009_0328 SEC_E_CERT_EXPIRED: "received certificate has expired";
     0x800b_0109 CERT_E_UNTRUSTEDROOT: "";
     0x8009_0348 SEC_E_NO_KERB_KEY: "";
-    0xc000_0418 STATUS_NTLM_BLOCKED: "";
+    0xc000_0418 STATUS_NTLM_BLOCKED: "since ntlm was blocked";
     0x8004_01f3 CO_E_CLASSSTRING: "";
     0x8004_0111 CLASS_E_CLASSNOTAVAILABLE: "";
     0x8037_0100 HCS_E_TERMINATED_DURING_START: "exited unexpectedly while it was being started";

@@ -13,8 +13,9 @@ use super::{
 family! { "Identity in a container" {
     EXEC_REFUSED: "exec-refused", Error, "The API server does not run a command in the container.",
         "Use a user who may create `pods/exec` in the namespace (`--as`, `--context`), and a node that the API server reaches.",
-        words: [Message("error dialing backend"), Message("unable to upgrade connection")],
+        words: [Message("error dialing backend"), Message("unable to upgrade connection"), Message(":10250/containerlogs/*dial tcp")],
         remedies: {
+            ":10250/containerlogs" => "The API server does not reach the kubelet of the node (TCP 10250): let the firewall between them through, or restart the node's kubelet or its tunnel (konnectivity).",
             "dialing backend" => "The API server does not reach the kubelet of the node (TCP 10250): let the firewall between them through, or restart the node's kubelet or its tunnel (konnectivity).",
             "container not found" => "The container does not run: `kubectl get pod` shows its state.",
             "pod does not exist" => "The Pod is gone: its controller has made another one.",
@@ -67,8 +68,9 @@ family! { "Identity in a container" {
                 ERROR_BAD_NETPATH, ERROR_NO_LOGON_SERVERS, ERROR_NO_SUCH_DOMAIN, EPT_S_NOT_REGISTERED,
                 ERROR_DOMAIN_CONTROLLER_NOT_FOUND, NERR_DCNotFound, SEC_E_NO_AUTHENTICATING_AUTHORITY,
                 STATUS_NO_LOGON_SERVERS, STATUS_NO_SUCH_DOMAIN, STATUS_DOMAIN_CONTROLLER_NOT_FOUND, STATUS_BAD_NETWORK_PATH,
-                ERROR_DS_SERVER_DOWN, ERROR_DS_UNAVAILABLE,
+                ERROR_DS_SERVER_DOWN, ERROR_DS_UNAVAILABLE, SEC_E_DOWNGRADE_DETECTED, STATUS_DOWNGRADE_DETECTED,
             ]),
+            Message("naming information cannot be located"),
             Message("because your domain isn't available"),
             Message("could not locate a domain controller for domain"),
             Message("cannot contact a domain controller to service"),

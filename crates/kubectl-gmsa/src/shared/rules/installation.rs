@@ -74,6 +74,8 @@ family! { "Installation" {
             "x509*certificate has expired" => "The certificate of the webhook has expired: `kubectl gmsa doctor` shows it, and docs/certificates.md how each mode renews it. A wrong clock of the API server looks the same.",
             "x509*unknown authority" => "The `caBundle` of the webhook configuration is not of the CA that signed the certificate: `kubectl gmsa doctor` compares them. The webhook itself, cert-manager or `helm upgrade` writes it, by `certificates.mode`.",
             "x509*use sans instead" => "The certificate of the webhook has no subject alternative name: issue it with `NAME.NAMESPACE.svc` among them. See docs/certificates.md.",
+            "x509*legacy common name" => "The certificate of the webhook has no subject alternative name: issue it with `NAME.NAMESPACE.svc` among them. See docs/certificates.md.",
+            "expected webhook response" => "What answers is not this webhook, or a proxy before it: look at the Service that the configuration names, and at its Pods.",
             "x509*is valid for" => "The certificate of the webhook is for another name: issue it for `NAME.NAMESPACE.svc`, the name of its Service.",
             "x509" => "The API server does not take the certificate of the webhook: `kubectl gmsa doctor` compares it with the `caBundle`.",
             "certificate verify failed" => "The `caBundle` of the webhook configuration is not of the CA that signed the certificate: `kubectl gmsa doctor` compares them.",

@@ -106,6 +106,9 @@ family! { "Pods" {
             Message("persistentvolumeclaim \"*\" not found"),
             Message("createcontainerconfigerror"),
             Message("references non-existent config key"),
+            Message("error: cannot find volume"),
+            Message("newsmbglobalmapping*user name or password is incorrect"),
+            Message("newsmbglobalmapping*access is denied"),
             Start("createcomputesystem*volume label syntax is incorrect"),
             Message("couldn't find key ? in"),
             General("configmap \"*\" not found"),
@@ -115,6 +118,7 @@ family! { "Pods" {
             General("failedmount"),
         ],
         remedies: {
+            "newsmbglobalmapping" => "Correct the user and the password in the Secret of the volume (`nodeStageSecretRef`): the node mounts the share with them, not with the gMSA.",
             "volume label syntax" => "Correct the paths of the volumes: `hostPath` and `mountPath` are paths of Windows on such a node.",
             "configmap \"*\" not found" => "Create the ConfigMap in the namespace of the Pod (`kubectl create configmap OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
             "secret \"*\" not found" => "Create the Secret in the namespace of the Pod (`kubectl create secret generic OBJECT --namespace NAMESPACE --from-file=FILE`), or correct its name in the Pod.",
@@ -197,7 +201,7 @@ family! { "Pods" {
         words: [Message("probe failed: http probe failed with statuscode: 401")];
     PROBE_FAILED: "probe-failed", Error, "The probe of the kubelet fails, so the Pod is not ready, or is restarted.",
         "`kubectl logs POD --namespace NAMESPACE` shows whether the application answers at that port and path. Windows applications start slowly: use a `startupProbe`.",
-        words: [General("readiness probe failed"), General("liveness probe failed"), General("startup probe failed"), General("failed liveness probe"), General("readiness probe errored")];
+        words: [General("readiness probe failed"), General("liveness probe failed"), General("startup probe failed"), General("failed liveness probe"), General("readiness probe errored"), General("liveness probe errored"), General("startup probe errored")];
     NOT_STARTED: "not-started", Error, "A container of a Pod does not start.",
         "`kubectl describe pod POD --namespace NAMESPACE` shows its events; `kubectl gmsa explain` explains the text of one.",
         words: [
@@ -220,6 +224,15 @@ family! { "Pods" {
             General("createcontainererror"),
             General("oomkilled"),
             General("is waiting to start"),
+            General("failed to apply default image tag"),
+            General("imageinspecterror"),
+            General("createcomputesystem*access is denied"),
+            General("createcomputesystem*element not found"),
+            General("createcomputesystem*requested resource is in use"),
+            General("createcomputesystem*the handle is invalid"),
+            General("createcomputesystem*catastrophic failure"),
+            General("createcomputesystem*internal error occurred"),
+            Start("createcomputesystem*the object already exists"),
             General("failed to get sandbox image"),
             General("failed to reserve sandbox name"),
             General("unable to retrieve some image pull secrets"),
@@ -227,6 +240,7 @@ family! { "Pods" {
             General("breaks non-root policy"),
         ],
         remedies: {
+            "createcomputesystem" => "Windows on the node failed: the log Microsoft-Windows-Hyper-V-Compute-Admin there says more. A restart of the service `vmcompute`, or of the node after a drain, clears what an earlier container left.",
             "image pull secrets" => "Create the imagePullSecret that the Pod or its service account names: `kubectl create secret docker-registry`.",
             "root" => "Set `runAsUserName: ContainerUser` or `NT AUTHORITY\\NETWORK SERVICE`: with `runAsNonRoot`, the kubelet refuses ContainerAdministrator.",
             "is waiting to start" => "`kubectl describe pod POD` shows what it waits for: its events name the image, the volume or the sandbox that fails.",
@@ -241,6 +255,8 @@ family! { "Pods" {
             "not found" => "The registry has no such image or tag: correct the name and the tag.",
             "errimageneverpull" => "Load the image onto the node, or change `imagePullPolicy`.",
             "pull" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod` shows what the registry said.",
+            "imageinspecterror" => "Correct the name of the image: the container runtime cannot read it as one. `kubectl describe pod` shows it.",
+            "default image tag" => "Correct the name of the image: it is empty, or no name that a registry can have.",
             "errimage" => "Correct the name and the tag of the image, or the access of the node to its registry: an imagePullSecret, its network. `kubectl describe pod` shows what the registry said.",
             "oomkilled" => "Raise the memory limit of the container.",
             "crashloopbackoff" => "`kubectl logs POD --previous` says why the container ended; its exit code stands in `kubectl describe pod`.",

@@ -175,10 +175,7 @@ pub(super) static FAMILY: Family = Family {
         entry(&rules::LINUX_ONLY, &[Message("cannot be set for a windows pod")]),
         entry(&rules::HOST_PROCESS, &[Message("contains any hostprocess containers")]),
         entry(&rules::SIZE, &[Message("gmsacredentialspec*size must be under")]),
-        entry(
-            &rules::NOT_A_POD,
-            &[General("the pod \"*\" is invalid: "), General("the deployment \"*\" is invalid: ")],
-        ),
+        entry(&rules::NOT_A_POD, &[General("pod \"*\" is invalid: "), General("the deployment \"*\" is invalid: ")]),
         entry(
             &rules::RUN_AS_USER,
             &[
@@ -225,7 +222,14 @@ pub(super) static FAMILY: Family = Family {
                 Message("tls: failed to find any pem data in key input"),
             ],
         ),
-        entry(&rules::REFUSED_OBJECT, &[Message("the gmsacredentialspec \"*\" is invalid")]),
+        with_remedies(
+            &rules::REFUSED_OBJECT,
+            &[Message("the gmsacredentialspec \"*\" is invalid")],
+            &[(
+                "a lowercase rfc 1123",
+                "Use a lower-case DNS name: letters, digits, `-` and `.`. Pods write the same name in `gmsaCredentialSpecName`.",
+            )],
+        ),
     ],
 };
 

@@ -13,7 +13,7 @@ use super::{
 family! { "Containers that do not start" {
     CONTENTS_REJECTED: "contents-rejected", Error, "The node cannot parse the contents of the credential spec.",
         "Run `kubectl gmsa credspec lint` on the credential spec, correct it, and create the Pod again.",
-        words: [Start("failed to parse the credential spec"), Event("containers-ccg", 3), Start("error parsing credential spec")];
+        words: [Start("failed to parse the credential spec"), Start("failed to parse credential spec"), Event("containers-ccg", 3), Start("error parsing credential spec")];
     CREDENTIAL_SPEC_FILE: "credential-spec-file", Error, "Docker does not find the credential spec, or its option is written wrongly.",
         "Write `--security-opt \"credentialspec=file://NAME.json\"`: NAME.json is in the folder `CredentialSpecs` of Docker (`C:\\ProgramData\\docker\\CredentialSpecs`), and never an absolute path.",
         words: [
@@ -112,7 +112,7 @@ family! { "Containers that do not start" {
                 ERROR_BAD_NETPATH, ERROR_NO_LOGON_SERVERS, ERROR_NO_SUCH_DOMAIN, EPT_S_NOT_REGISTERED,
                 ERROR_DOMAIN_CONTROLLER_NOT_FOUND, NERR_DCNotFound, SEC_E_NO_AUTHENTICATING_AUTHORITY,
                 STATUS_NO_LOGON_SERVERS, STATUS_NO_SUCH_DOMAIN, STATUS_DOMAIN_CONTROLLER_NOT_FOUND, STATUS_BAD_NETWORK_PATH,
-                ERROR_DS_SERVER_DOWN, ERROR_DS_UNAVAILABLE,
+                ERROR_DS_SERVER_DOWN, ERROR_DS_UNAVAILABLE, SEC_E_DOWNGRADE_DETECTED, STATUS_DOWNGRADE_DETECTED,
             ]),
             Start("failed to fetch gmsa credentials*the rpc server is unavailable"),
             Start("failed to fetch gmsa credentials*ldap server is unavailable"),
@@ -124,6 +124,7 @@ family! { "Containers that do not start" {
         "Compare `runAsUserName` with the users of the image. If it is right, run `Test-ADServiceAccount NAME` on the node: it must say True.",
         words: [
             Start("createprocess*user name or password is incorrect"),
+            Start("createcomputesystem*unknown user name or bad password"),
             StartCodes(&[
                 ERROR_LOGON_FAILURE, SEC_E_LOGON_DENIED, STATUS_WRONG_PASSWORD, STATUS_LOGON_FAILURE,
                 ERROR_NONE_MAPPED, STATUS_NONE_MAPPED,
@@ -139,7 +140,10 @@ family! { "Containers that do not start" {
             Start("no matching manifest for windows"),
             Start("no match for platform in manifest"),
             StartCodes(&[HCS_E_IMAGE_MISMATCH]),
-        ];
+        ],
+        remedies: {
+            "failed to get sandbox image" => "The pause image has no build for the Windows of this node: set `sandbox_image` in the config.toml of containerd to a version that has, and restart containerd.",
+        };
     START_EXITED: "start-exited", Error, "The container, or the virtual machine around it, exited while Windows started it.",
         "Read the log Microsoft-Windows-Hyper-V-Compute-Admin of the node. Too little memory on the node ends so too.",
         words: [
@@ -180,6 +184,7 @@ family! { "Containers that do not start" {
             Start("hcs::*context deadline exceeded"),
             Start("hcsshim::*context deadline exceeded"),
             Start("failed to connect to the host compute service"),
+            Start("createcomputesystem*the service cannot be started"),
             StartCodes(&[HCS_E_CONNECT_FAILED, HCS_E_CONNECTION_TIMEOUT, HCS_E_CONNECTION_CLOSED]),
         ];
 } }
