@@ -117,8 +117,8 @@ fn a_namespace_that_is_not_there_is_named_before_anything_is_changed() {
         cluster.create_namespace(namespace);
     }
     // It stays as long as this finalizer does.
-    let held = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "namespace": "leaving", "finalizers": ["example.com/held"]}}"#;
-    cluster.apply(held);
+    let config_map = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "namespace": "leaving", "finalizers": ["example.com/held"]}}"#;
+    cluster.apply(config_map);
     cluster.kubectl_prints(["delete", "namespace", "leaving", "--wait=false"]);
     let helm = Helm::of_cluster(&cluster.kubeconfig());
     let domain = "domain.dnsName=a.example.com,domain.netBiosName=A,domain.guid=244818ae-87ac-4fcd-92ec-e79e5252348a,domain.sid=S-1-5-21-1-2-3";
