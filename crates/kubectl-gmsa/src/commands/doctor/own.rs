@@ -34,7 +34,8 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
             checks.extend(unread.map(|error| error.check("events")));
             checks.push(Check::found(WEBHOOK, Diagnostic { object: workload.object(), ..found }));
         } else {
-            let text = format!("{} has {} of {} pods, and they run", workload.object(), workload.has(), workload.wanted);
+            let text =
+                format!("{} has {} of {} pods, and they run", workload.object(), workload.has(), workload.wanted);
             checks.push(Check::pass(WEBHOOK, text));
         }
     }

@@ -40,7 +40,8 @@ pub(super) fn check(parts: &Parts) -> Judged<'_> {
     };
     let mut broken: Vec<Diagnostic> = Vec::new();
     // What makes the pods of a Deployment and of a CronJob is another kind: without it nothing is known of them.
-    let is_known = |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
+    let is_known =
+        |workload: &&Workload| workload.kind.below().is_none_or(|below| unread.iter().all(|(kind, _)| *kind != below));
     for workload in workloads.iter().filter(is_known) {
         let found = cause::of(workload, &parts.nodes, events);
         broken.extend(found.map(|found| Diagnostic { object: workload.object(), ..found }));
